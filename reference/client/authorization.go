@@ -200,6 +200,13 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 			return nil
 		}
 		a.client.log.Printf("the token cannot be refreshed: %v", err)
+		switch {
+		case a.client.part.auth.insists:
+			return err
+		case a.client.part.auth.reports:
+			a.token = nil
+			return err
+		}
 	}
 	a.token = nil
 	as, err := a.registered(ctx, from)

@@ -5,6 +5,7 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -53,6 +54,8 @@ type authParts struct {
 	raisesByRefresh  bool                   // for more scopes, where there is a refresh token
 	refreshesTwice   bool                   // as two requests do that are refused at once
 	retries          func(attempt int) bool // a request that was refused
+	insists          bool                   // on a refresh token that was refused
+	reports          bool                   // that one was refused, and does no more for the request
 	understands      func(tokenType string) bool
 	keeps            func(old, renewed *token) *token
 	carries          func(r *http.Request, access string)
@@ -325,11 +328,15 @@ var authDefects = map[string]func(*client, *authParts){
 	"scope-never": func(_ *client, p *authParts) {
 		p.scopes = func(oauth.Challenge, *source, []string) []string { return nil }
 	},
-	"never-steps-up":          func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
-	"steps-up-by-refresh":     func(_ *client, p *authParts) { p.raisesByRefresh = true },
-	"steps-up-for-ever":       func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
-	"forgets-scopes":          func(_ *client, p *authParts) { p.scopes = forgetsScopes },
-	"any-token-type":          func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
+	"never-steps-up":                   func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
+	"steps-up-by-refresh":              func(_ *client, p *authParts) { p.raisesByRefresh = true },
+	"steps-up-for-ever":                func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
+	"forgets-scopes":                   func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"any-token-type":                   func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
+	"insists-on-refused-refresh-token": func(_ *client, p *authParts) { p.insists = true },
+	"token-request-without-client-id": func(_ *client, p *authParts) {
+		p.writes = func(base http.RoundTripper) http.RoundTripper { return anonymous{base} }
+	},
 	"keeps-old-refresh-token": func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
 	"token-type-in-capitals": func(_ *client, p *authParts) {
 		p.understands = func(kind string) bool { return kind == "Bearer" }
@@ -401,6 +408,32 @@ func (t rawBasic) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.SetBasicAuth(id, secret)
 	}
+	return t.RoundTripper.RoundTrip(r)
+}
+
+// anonymous leaves the client_id out of token requests.
+type anonymous struct{ http.RoundTripper }
+
+func (t anonymous) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.GetBody == nil || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+		return t.RoundTripper.RoundTrip(r)
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(text))
+	if err != nil {
+		return nil, err
+	}
+	form.Del("client_id")
+	written := form.Encode()
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(written)), int64(len(written))
 	return t.RoundTripper.RoundTrip(r)
 }
 
@@ -672,6 +705,7 @@ func keepsOldRefreshToken(old, renewed *token) *token {
 
 // habits are legal, and other than those of the client: what differs between clients.
 var habits = map[string]func(*client, *authParts){
+	"reports-refused-refresh-token": func(_ *client, p *authParts) { p.reports = true },
 	"asks-for-openid": func(_ *client, p *authParts) {
 		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
 			return union(scopesFor(challenge, from, granted), []string{"openid", "offline_access"})

@@ -63,9 +63,10 @@ type parts struct {
 	framing             framing
 	answeredBy          func(c *client, id jsonrpc.ID) *request // the caller holds c.mu
 	kindOf              func(c *client, m jsonrpc.Message) jsonrpc.Kind
-	refusedPost         func(h *streamableHTTP, r *request)
+	refusedPost         func(h *streamableHTTP, r *request, response *http.Response)
 	takesSession        func(id string) error
 	sessionBegun        func(before, id string) string
+	acceptedOlder       func(response *http.Response) error               // of HTTP+SSE
 	accepted            func(h *streamableHTTP, response *http.Response)  // what is no request
 	unheard             func(c *client)                                   // its GET is refused
 	drains              func(stream *events) (next func() (event, error)) // of a request
@@ -136,9 +137,10 @@ func goodParts() parts {
 		framing:             goodFraming(),
 		answeredBy:          func(c *client, id jsonrpc.ID) *request { return c.open[id] },
 		kindOf:              func(_ *client, m jsonrpc.Message) jsonrpc.Kind { return m.Kind },
-		refusedPost:         func(*streamableHTTP, *request) {},
+		refusedPost:         func(*streamableHTTP, *request, *http.Response) {},
 		takesSession:        func(string) error { return nil },
 		sessionBegun:        func(_, id string) string { return id },
+		acceptedOlder:       func(*http.Response) error { return nil },
 		accepted:            func(*streamableHTTP, *http.Response) {},
 		unheard:             func(*client) {},
 		drains:              func(stream *events) func() (event, error) { return stream.next },
@@ -241,6 +243,15 @@ var defects = map[string]func(*client){
 	"retries-with-same-id":         retriesWithSameID,
 	"stops-after-first-page":       func(c *client) { c.part.nextCursor = func(object) (string, bool) { return "", false } },
 	"stops-at-empty-cursor":        func(c *client) { c.part.nextCursor = stopsAtEmptyCursor },
+	"stops-at-known-cursor":        stopsAtKnownCursor,
+	"keeps-null-headers":           func(c *client) { c.part.mirroredOf = keepsNullHeaders },
+	"knows-its-own-ids":            func(c *client) { c.part.fallsBack = fallsBackForOwnIDs },
+	"falls-back-for-bodies":        func(c *client) { c.part.fallsBack = fallsBackForBodies },
+	"http-sse-wants-200":           func(c *client) { c.part.acceptedOlder = wants200 },
+	"refuses-nested-headers":       func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
+	"takes-session-of-refusals":    takesSessionOfRefusals,
+	"sse-keeps-name":               func(c *client) { c.part.framing.keepsName = true },
+	"reads-bare-lines":             func(c *client) { c.part.readLines = readsBareLines },
 	"takes-any-output":             func(c *client) { c.part.checkOutput = func(*tool, object) error { return nil } },
 	"takes-any-result-for-its-own": func(c *client) { c.part.resultType = func(object) string { return complete } },
 	"broken-by-refusals":           func(c *client) { c.part.refusedPost = brokenByRefusal },
@@ -399,6 +410,34 @@ func keepsInvalidHeaders(schema any) ([]mirrored, error) {
 	return all, nil
 }
 
+// refusesNestedHeaders knows headers of the parameters of a tool, and of nothing in them.
+func refusesNestedHeaders(schema any) ([]mirrored, error) {
+	all, err := mirroredOf(schema)
+	for _, one := range all {
+		if len(one.path) > 1 {
+			return nil, fmt.Errorf("the annotation of %s is nested", one.header)
+		}
+	}
+	return all, err
+}
+
+// keepsNullHeaders takes a header that is null for none.
+func keepsNullHeaders(schema any) ([]mirrored, error) { return mirroredOf(withoutNull(schema)) }
+
+func withoutNull(schema any) any {
+	members, isObject := schema.(object)
+	if !isObject {
+		return schema
+	}
+	bare := object{}
+	for name, member := range members {
+		if name != annotation || member != nil {
+			bare[name] = withoutNull(member)
+		}
+	}
+	return bare
+}
+
 // killsAtOnce gives the server no time to exit.
 func killsAtOnce(_ *stdio, p *pipes) {
 	_ = p.process.Kill()
@@ -443,6 +482,20 @@ func retriesWithSameID(c *client) {
 func stopsAtEmptyCursor(page object) (string, bool) {
 	cursor, more := nextCursor(page)
 	return cursor, more && cursor != ""
+}
+
+// stopsAtKnownCursor takes a cursor that leads to itself for the end of the list.
+func stopsAtKnownCursor(c *client) {
+	var mu sync.Mutex
+	before := ""
+	c.part.nextCursor = func(page object) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		cursor, more := nextCursor(page)
+		more = more && (cursor != before || cursor == "")
+		before = cursor
+		return cursor, more
+	}
 }
 
 // without has output checked as if its schema had no keyword of a name.
@@ -630,6 +683,19 @@ func cachesNothing(c *client) {
 func fallsBackForOneCode(err error, _ bool) bool {
 	refused, isRefused := asRPCError(err)
 	return isRefused && refused.Code == jsonrpc.MethodNotFound
+}
+
+// fallsBackForOwnIDs knows servers of the handshake era by errors that are about its request, or
+// about none, and takes one with another id for no answer at all.
+func fallsBackForOwnIDs(err error, modern bool) bool {
+	status, isStatus := errors.AsType[*statusError](err)
+	return fallsBack(err, modern) && (!isStatus || status.reason == "")
+}
+
+// fallsBackForBodies knows servers of the handshake era by what they say.
+func fallsBackForBodies(err error, modern bool) bool {
+	status, isStatus := errors.AsType[*statusError](err)
+	return fallsBack(err, modern) && (!isStatus || status.reason != "")
 }
 
 // expandsAsText puts values into a template as they are.

@@ -170,6 +170,22 @@ func readsChunks(p *pipes, receive func([]byte), _ func(string, ...any)) error {
 	}
 }
 
+// readsBareLines breaks off at a line that ends with more than a newline.
+func readsBareLines(p *pipes, receive func([]byte), _ func(string, ...any)) error {
+	in := bufio.NewReader(p.process)
+	for {
+		text, err := readLine(in)
+		switch {
+		case err != nil:
+			return err
+		case bytes.HasSuffix(text, []byte("\r")):
+			return errors.New("invalid trailing data at the end of the stream")
+		case len(text) > 0:
+			receive(text)
+		}
+	}
+}
+
 // readsShortLines reads lines up to a length, and takes the rest of longer ones for other
 // lines.
 func readsShortLines(p *pipes, receive func([]byte), _ func(string, ...any)) error {

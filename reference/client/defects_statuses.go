@@ -12,16 +12,34 @@ import (
 )
 
 // brokenByRefusal gives up the connection when one request is refused.
-func brokenByRefusal(h *streamableHTTP, r *request) {
+func brokenByRefusal(h *streamableHTTP, r *request, _ *http.Response) {
 	if r.method == "tools/call" {
 		hangsUp(h.client)
 	}
 }
 
 // hangsAtRefusal waits for an answer to a request that was refused.
-func hangsAtRefusal(h *streamableHTTP, r *request) {
+func hangsAtRefusal(h *streamableHTTP, r *request, _ *http.Response) {
 	if r.method == "tools/call" {
 		<-h.ctx.Done()
+	}
+}
+
+// wants200 takes a message for refused that is accepted with another status.
+func wants200(response *http.Response) error {
+	if response.StatusCode != http.StatusOK {
+		return &statusError{code: response.StatusCode}
+	}
+	return nil
+}
+
+// takesSessionOfRefusals takes the session id of a refusal for that of the session to come.
+func takesSessionOfRefusals(c *client) {
+	c.part.headersOfInitialize = renewsWithOldSession
+	c.part.refusedPost = func(h *streamableHTTP, r *request, response *http.Response) {
+		if r.method == "server/discover" {
+			h.begin(response.Header.Get(sessionHeader))
+		}
 	}
 }
 

@@ -19,6 +19,8 @@ type framing struct {
 	mark     []byte                                                   // that a stream may begin with
 	apart    bool                                                     // each data line is an event
 	forgets  bool                                                     // the id of the last event, when a stream is taken up
+	// keepsName says that the name of an event without data is that of the next one, too.
+	keepsName bool
 }
 
 func goodFraming() framing {
@@ -85,7 +87,11 @@ func (e *events) next() (event, error) {
 			if taken || err != nil {
 				return found, err
 			}
+			name := found.name
 			found, data, id, hasID = event{}, nil, "", false
+			if e.as.keepsName {
+				found.name = name
+			}
 			continue
 		}
 		field, value, err := e.as.field(text)

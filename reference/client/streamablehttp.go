@@ -146,7 +146,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	case isOlder(response.StatusCode) && r.method == "initialize":
 		return h.tryOlder(ctx, r, refusalOf(response))
 	case response.StatusCode != http.StatusOK:
-		h.client.part.refusedPost(h, r)
+		h.client.part.refusedPost(h, r, response)
 		return h.refused(r, response)
 	}
 	if r.method == "initialize" {

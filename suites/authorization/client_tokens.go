@@ -1,6 +1,7 @@
 package authorization
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,6 +29,9 @@ func authenticating() {
 			for request := range ObserveEach(client.NeedAt(scripted.AtToken)) {
 				if method := methodOf(request); method != one.method {
 					client.BlameVisit(request, "token_endpoint_auth_method "+one.method, method)
+				}
+				if one.method == methodNone && request.Form.Get("client_id") == "" {
+					client.BlameVisit(request, "its client_id, by which alone it is known", ShowVisit(request))
 				}
 			}
 		})
@@ -108,6 +112,10 @@ func takingTokens() {
 			}
 		})
 
+	It("does not use a refresh token again that was refused with invalid_grant",
+		Verifies("authorization.refresh.refused"), In(refusedRefresh),
+		func(ctx SpecContext) { reusesRefused(ctx) })
+
 	It("replaces its refresh token when it gets a new one", Verifies("authorization.refresh.replaced"), In(expiring),
 		func(ctx SpecContext) {
 			client := play(ctx)
@@ -131,6 +139,33 @@ func takingTokens() {
 					"let the client refresh its token whenever the server refuses it as expired")
 			}
 		})
+}
+
+// reusesRefused wants a client whose refresh token was refused in one step not to use it again
+// in the next one. What it does meanwhile may have begun before it knew.
+func reusesRefused(ctx context.Context) {
+	client := play(ctx)
+	uses := client.Need(client.Tokens(grantRefresh), "used a refresh token")
+	later := slices.DeleteFunc(client.At(scripted.AtEndpoint), func(v *Visit) bool {
+		return v.JSON["method"] != "tools/call"
+	})
+	authorized := slices.DeleteFunc(client.At(scripted.AtAuthorize), func(v *Visit) bool {
+		return !v.Event.At.After(first(uses).Event.At)
+	})
+	if !Observed(len(authorized) > 0 || len(later) > 0) {
+		Inconclusive("the client asked for nothing more when its refresh token had been refused",
+			"let the client go on with its steps after one that has failed")
+	}
+	for _, use := range uses {
+		if len(later) == 0 || !use.Event.At.After(first(later).Event.At) {
+			continue
+		}
+		for _, earlier := range Before(uses, first(later).Event) {
+			if earlier.Reply["error"] == "invalid_grant" && earlier.Form.Get("refresh_token") == use.Form.Get("refresh_token") {
+				client.BlameVisit(use, "no refresh token that was refused with invalid_grant", ShowVisit(use))
+			}
+		}
+	}
 }
 
 // refusedTokenOf tells whether the access token of one answer was refused before a client

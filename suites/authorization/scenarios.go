@@ -469,6 +469,21 @@ var expiring = guarded("token-expires", sinceResourceMetadata, officialDefault,
 		}
 	})
 
+var refusedRefresh = guarded("refresh-token-refused", sinceResourceMetadata, officialDefault,
+	"The token expires before the list of tools, and the authorization server refuses the refresh token with invalid_grant.",
+	func(g *scripted.Guard) {
+		g.OnRequest = func(a *scripted.Admission) {
+			if a.Method == "tools/list" && a.Nth == 1 && a.Token != nil {
+				a.Token.Expire()
+			}
+		}
+		g.Issuer().OnToken = func(r *scripted.TokenRequest) {
+			if r.Grant == grantRefresh {
+				r.Status, r.Answer = http.StatusBadRequest, Object{"error": "invalid_grant"}
+			}
+		}
+	})
+
 var noRefreshToken = guarded("no-refresh-token", sinceIssuers, officialDefault,
 	"The authorization server issues no refresh token.",
 	func(g *scripted.Guard) { g.Issuer().Unrefreshed = true })

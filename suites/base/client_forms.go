@@ -20,6 +20,8 @@ import (
 const (
 	// promising is a tool with an outputSchema that refers to its own definitions.
 	promising = "promise"
+	// promisingList is one whose structured content is an array, where that may be.
+	promisingList = "promise_list"
 	// promisingFailure is one that promises a result, and tells of an error of its own.
 	promisingFailure = "promise_in_vain"
 )
@@ -71,6 +73,16 @@ var (
 			"structuredContent": Object{"parts": []any{Object{"n": 5}}},
 		}),
 	}
+	promisedList = &forms.Form{
+		Despite: "structuredContent that is an array, as the outputSchema says", Step: ToCall(promisingList, nil),
+		Answer: func(call *scripted.Call) {
+			result := Object{"content": []any{Object{"type": "text", "text": "[5,3]"}}}
+			if call.Has(protocol.StructuredValues) {
+				result["structuredContent"] = []any{5, 3}
+			}
+			call.Answer(result)
+		},
+	}
 	brokenPromise = &forms.Form{
 		Despite: "isError without the structuredContent that the outputSchema wants",
 		Step:    ToCall(promisingFailure, nil),
@@ -86,13 +98,19 @@ var (
 	}
 	moreMembers = &forms.Form{
 		Despite: "unknown members of a result and of a content block",
-		Answer: forms.Result(Object{
-			"content": []any{
-				Object{"type": "text", "text": "words", "x-unknown": []any{}},
-			},
-			"x-unknown": Object{"y": 1},
-			"_meta":     Object{},
-		}),
+		Answer: func(call *scripted.Call) {
+			result := Object{
+				"content": []any{
+					Object{"type": "text", "text": "words", "x-unknown": []any{}},
+				},
+				"x-unknown": Object{"y": 1},
+				"_meta":     Object{},
+			}
+			if !call.Has(protocol.ResultTypes) { // at that revision these are members like any other
+				result["resultType"], result["ttlMs"] = "x-unknown", "x-unknown"
+			}
+			call.Answer(result)
+		},
 	}
 	long = &forms.Form{Despite: "a text of 80 KiB", Answer: forms.Result(Object{
 		"content": []any{Object{"type": "text", "text": strings.Repeat("0123456789abcdef", 80<<10/16)}},
@@ -214,6 +232,20 @@ var (
 		"notifications/mcpconform/unknown",
 		Object{"x": 1},
 	)
+	// On Windows many a server ends its lines so.
+	inWindowsLine = &forms.Form{
+		Despite: "a CR before the newline behind the answer",
+		Answer: func(call *scripted.Call) {
+			if call.Exchange != nil {
+				call.Good()
+				return
+			}
+			_ = call.Session.Spawned().WriteTogether( // the client may have gone
+				append(call.Result(scripted.Text("on Windows")), '\r'),
+			)
+			call.Leave()
+		},
+	}
 	bareNotification = notified(
 		"a notification of an unknown method without params",
 		"notifications/mcpconform/bare",
@@ -339,6 +371,8 @@ var answers = forms.NewTable(
 	loggedNothing,
 	loggedAtAllLevels,
 	inOnePiece,
+	inWindowsLine,
+	promisedList,
 )
 
 // Positions of the steps that list.
@@ -377,6 +411,9 @@ var manyForms = &Scenario{
 		isThrough := answers.Bind(server)
 		server.AddTool(promising, nil, nil)["outputSchema"] = promise()
 		server.AddTool(promisingFailure, nil, nil)["outputSchema"] = promise()
+		if list := server.AddTool(promisingList, nil, nil); server.Has(protocol.StructuredValues) {
+			list["outputSchema"] = Object{"type": "array", "items": Object{"type": "integer"}}
+		}
 		list := func(member string, items []any) func(*scripted.Call) {
 			return func(call *scripted.Call) { call.AnswerFresh(Object{member: items}, 0) }
 		}
@@ -662,6 +699,19 @@ func takingAnswers() {
 	It("reads all of several messages that the server writes in one piece", Verifies("base.results.accepted"),
 		In(manyForms), NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) { answers.Accepts(ctx, inOnePiece, plain) })
+
+	It("accepts a message that ends with CR and LF, of which the first is white space of JSON",
+		Verifies("base.results.accepted"), In(manyForms), NeedsTransport(protocol.Stdio),
+		func(ctx SpecContext) { answers.Accepts(ctx, inWindowsLine, plain) })
+
+	It("accepts structuredContent that is an array, as the outputSchema of its tool says",
+		Verifies("base.results.accepted"), In(manyForms),
+		func(ctx SpecContext) {
+			if !RevisionHas(protocol.StructuredValues) {
+				NotApplicable("at this revision structuredContent is an object")
+			}
+			answers.Accepts(ctx, promisedList, plain)
+		})
 
 	accepts("continues after a log message without a logger", notifications, loggedText, plain)
 	accepts("continues after a log message whose data is an object", notifications, loggedObject, plain)

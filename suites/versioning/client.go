@@ -90,6 +90,69 @@ var forgetful = &Scenario{
 	},
 }
 
+// refusedSession is the session id of a refusal, which is that of no session.
+const refusedSession = "session-of-a-refusal"
+
+// muttering is a server that refuses by an error which is about no request, and gives the
+// refusal a session id. Servers that begin a session before they look at a request do so.
+var muttering = &Scenario{
+	Name:    "versioning-server-in-its-own-words",
+	Since:   protocol.First(protocol.Discovery),
+	Speaks:  protocol.Last(protocol.Handshake),
+	Unnamed: true,
+	Over:    protocol.HTTP,
+	Says:    "The server refuses what has no session with the status 400, an error whose id is that of no request, and an Mcp-Session-Id that it does not know afterwards, and takes initialize.",
+	Steps:   Meeting.Steps,
+	Server: func(server *scripted.Server) {
+		server.On("server/discover", func(call *scripted.Call) {
+			refusal := jsonrpc.NewError(jsonrpc.StringID("server-error"), jsonrpc.InvalidRequest, "Bad Request: Missing session ID")
+			header := map[string]string{scripted.SessionHeader: refusedSession}
+			call.Exchange.Answer(http.StatusBadRequest, header, refusal, "the error has the id of no request")
+		})
+		server.OnExchange(func(exchange *scripted.Exchange) bool {
+			if exchange.Request.Header.Get(scripted.SessionHeader) != refusedSession {
+				return false
+			}
+			exchange.Answer(http.StatusNotFound, nil, nil, "")
+			return true
+		})
+	},
+}
+
+// wordless is a server that refuses without a word.
+var wordless = &Scenario{
+	Name:    "versioning-server-without-words",
+	Since:   protocol.First(protocol.Discovery),
+	Speaks:  protocol.Last(protocol.Handshake),
+	Unnamed: true,
+	Over:    protocol.HTTP,
+	Says:    "The server refuses what has no session with the status 400 and an empty body, and takes initialize.",
+	Steps:   Meeting.Steps,
+	Server: func(server *scripted.Server) {
+		server.On("server/discover", func(call *scripted.Call) {
+			call.Exchange.Answer(http.StatusBadRequest, nil, nil, "")
+		})
+	},
+}
+
+// polite is one that takes requests without a session, and answers all that it does not know
+// by a status that refuses nothing.
+var polite = &Scenario{
+	Name:    "versioning-polite-server",
+	Since:   protocol.First(protocol.Discovery),
+	Speaks:  protocol.Last(protocol.Handshake),
+	Unnamed: true,
+	Over:    protocol.HTTP,
+	Says:    "The server answers server/discover with the status 200 and the error -32601, and takes initialize.",
+	Steps:   Meeting.Steps,
+	Server: func(server *scripted.Server) {
+		server.On("server/discover", func(call *scripted.Call) {
+			refusal := jsonrpc.NewError(call.Message.ID, jsonrpc.MethodNotFound, "Method not found")
+			call.Exchange.Answer(http.StatusOK, nil, refusal, "")
+		})
+	},
+}
+
 // handshaken is a client that is told to begin with a handshake.
 var handshaken = &Scenario{
 	Name:   "versioning-handshake-client",
@@ -289,6 +352,73 @@ func probing() {
 			DemandFallback(ctx, client, Probe(client), Mismatch{
 				Wanted: "initialize, as after an error with the id of the request: neither is one of this revision",
 				Found:  "no such request",
+			})
+		},
+	)
+
+	It(
+		"falls back to initialize after HTTP 400 with an error whose id is that of no request",
+		Verifies("transports.http.older.inspected"),
+		In(muttering),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			DemandFallback(ctx, client, Probe(client), Mismatch{
+				Wanted: "initialize, as after an error with the id of the request: neither is one of this revision",
+				Found:  "no such request",
+			})
+		},
+	)
+
+	It(
+		"falls back to initialize after HTTP 400 with an empty body",
+		Verifies("transports.http.older.inspected"),
+		In(wordless),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			DemandFallback(ctx, client, Probe(client), Mismatch{
+				Wanted: "initialize, as after an error in the body", Found: "no such request",
+			})
+		},
+	)
+
+	It(
+		"falls back to initialize without the Mcp-Session-Id of an HTTP 400",
+		Verifies("transports.http.older.inspected"),
+		In(muttering),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			handshakes := client.Requests("initialize")
+			if len(handshakes) == 0 {
+				NotApplicable("the client does not fall back to initialize")
+			}
+			var attached *Message
+			for _, initialize := range handshakes {
+				head, there := client.HeadOf(initialize)
+				if there && Observed(head.HTTP.Header.Get(scripted.SessionHeader) == "") {
+					return
+				}
+				attached = initialize
+			}
+			client.Blame(attached, Mismatch{
+				Wanted: "initialize without a session id: a session begins with the answer to it",
+				Found:  Show(refusedSession) + ", which came with the refusal of server/discover",
+				Where:  "header Mcp-Session-Id",
+			})
+		},
+	)
+
+	It(
+		"falls back to initialize after the error -32601 with HTTP 200",
+		Verifies("versioning.eras.others"),
+		In(polite),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			DemandFallback(ctx, client, Probe(client), Mismatch{
+				Wanted: "initialize, as after the same error with HTTP 400", Found: "no such request",
 			})
 		},
 	)

@@ -22,6 +22,9 @@ var (
 	moved   = Object{"uri": "file:///home/user/moved", "name": "Moved"}
 )
 
+// changeStep is the position of the step that changes them.
+const changeStep = 4
+
 // changing is a client whose roots change.
 var changing = &Scenario{
 	Name:  "roots-change",
@@ -63,6 +66,37 @@ func listing() {
 					)
 				}
 			}
+		})
+
+	It("returns its new roots after notifications/roots/list_changed", Verifies("roots.list.answered"), In(changing),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			announced := client.Notifications(changed)
+			if len(announced) == 0 {
+				client.Never(changed)
+			}
+			if told, there := client.ToldOutcome(changeStep); !there || told.Failed() {
+				client.NeverBut("the client does not tell that its roots have changed", changed)
+			}
+			before, after := lists(client)
+			for _, request := range client.ServerRequests(method) {
+				if !request.Answered() || !request.Answer.Event.At.After(announced[0].Event.At) {
+					continue
+				}
+				if !Same(before, []any{project["uri"], notes["uri"]}) {
+					client.NeverBut("the client did not list the roots before that it was told to have", method)
+				}
+				if !Observed(!Same(before, after)) {
+					client.Blame(request.Answer, Mismatch{
+						Wanted: "the roots to which they have changed: " + Show([]any{moved["uri"]}),
+						Found:  "those of before",
+						Where:  "/result/roots",
+					})
+				}
+				return
+			}
+			client.NeverBut("the client was not asked for its roots after the change", method)
 		})
 
 	It("implements roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared),

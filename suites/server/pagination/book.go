@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -50,6 +51,19 @@ func (b book) leaf(call *scripted.Call) {
 
 // bind lets a server give the list.
 func (b book) bind(server *scripted.Server) { server.On(b.method, b.leaf) }
+
+// bindSlowly lets a server give the list, and the page of a cursor only when it is asked for a
+// second time: the first time it gives no items, and leads to the same cursor.
+func (b book) bindSlowly(server *scripted.Server, cursor string) {
+	var asked atomic.Bool
+	server.On(b.method, func(call *scripted.Call) {
+		if call.Params()["cursor"] == cursor && !asked.Swap(true) {
+			call.AnswerFresh(Object{b.member: []any{}, "nextCursor": cursor}, 0)
+			return
+		}
+		b.leaf(call)
+	})
+}
 
 // turned returns the client's request for a page, by its position; nil when it did
 // not ask for it.

@@ -42,7 +42,10 @@ var (
 
 // The other lists with one more page, behind an empty cursor.
 var (
-	resourcesToEmpty = resourcesOn(append(slices.Clip(someResources.pages), page{emptyCursor, 1})...)
+	resourcesToEmpty = resourcesOn(
+		append(slices.Clip(someResources.pages), page{againCursor, 1}, page{"resources-6", 1},
+			page{emptyCursor, 1})...,
+	)
 	templatesToEmpty = templatesOn(append(slices.Clip(someTemplates.pages), page{emptyCursor, 1})...)
 	promptsToEmpty   = promptsOn(append(slices.Clip(somePrompts.pages), page{emptyCursor, 1})...)
 )
@@ -57,10 +60,14 @@ const (
 // aroundCursor has spaces at both ends.
 const aroundCursor = " templates-3 "
 
+// againCursor is that of a page of resources which is not there yet when it is asked for first:
+// the server gives none, and the same cursor once more.
+const againCursor = "resources-5"
+
 // pages is a server whose lists take several pages.
 var pages = &Scenario{
 	Name: "lists-in-pages",
-	Says: "The server gives each list on several pages; those of the tools have different lengths, and one of each list is empty.",
+	Says: "The server gives each list on several pages; those of the tools have different lengths, and one of each list is empty. At the revision that has this, one page of the resources leads to the same cursor once more.",
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToList("resources"), ToList("templates"), ToList("prompts"),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
@@ -73,6 +80,9 @@ var pages = &Scenario{
 		}
 		for _, list := range others {
 			list.bind(server)
+		}
+		if server.Has(protocol.EmptyCursors) {
+			resourcesToEmpty.bindSlowly(server, againCursor)
 		}
 	},
 }
@@ -327,6 +337,27 @@ func readingCursors() {
 	It("follows a nextCursor that is an empty string", Verifies("pagination.cursor.opaque"), In(cursors),
 		func(ctx SpecContext) {
 			withEmptyCursor.follows(ctx, RunScenario(ctx), len(someCursors.pages)-1, "the page of an empty cursor")
+		})
+
+	It("follows a nextCursor that is the cursor of the request, once more", Verifies("pagination.cursor.opaque"),
+		In(pages),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			list := resourcesToEmpty
+			asked := slices.DeleteFunc(client.Requests(list.method), func(request *Message) bool {
+				return request.ParamsObject()["cursor"] != againCursor
+			})
+			if len(asked) == 0 || AnswerTo(asked[0]) == nil {
+				client.NeverBut("the client did not come to the page that leads to the same cursor", list.method)
+			}
+			if !Observed(len(asked) > 1) {
+				client.NeedOver(ctx, client.StepOf(list.method), AnswerTo(asked[0]))
+				client.Missing(AnswerTo(asked[0]), Mismatch{
+					Wanted: list.method + " with the cursor " + Show(againCursor) + " once more, whose value tells nothing",
+					Found:  "no such request", Where: "/result/nextCursor",
+				})
+			}
 		})
 
 	for _, list := range []book{resourcesToEmpty, templatesToEmpty, promptsToEmpty} {

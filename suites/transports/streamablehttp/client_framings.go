@@ -86,6 +86,12 @@ var (
 			return append([]byte("\n\n"), block("\n", "data: "+string(message))...)
 		}),
 	}
+	afterNamed = &forms.Form{
+		Despite: "an event without a name, after another name and no data", Shows: sum,
+		Answer: inEvents(func(message []byte) []byte {
+			return append(block("\n", "event: heartbeat"), block("\n", "data: "+string(message))...)
+		}),
+	}
 	primed = &forms.Form{
 		Despite: "an event with an id and empty data before the answer", Shows: sum,
 		Answer: func(call *scripted.Call) {
@@ -197,6 +203,7 @@ var framings = forms.NewTable(
 	errorStream,
 	unavailable,
 	crAtEnd,
+	afterNamed,
 )
 
 // framed is a server that frames each answer in another way.
@@ -316,6 +323,7 @@ func takingFramings() {
 	accepts("an event with comments between its fields", commented, plainStream)
 	accepts("an event with the field retry and an unknown field", manyFields, plainStream)
 	accepts("an event after blank lines", blankLines, plainStream)
+	accepts("an event without a name after one with a name and no data", afterNamed, plainStream)
 	accepts("an event stream that begins with an event without data", primed, plainStream)
 	accepts("an event stream that begins with a byte order mark", marked, plainStream)
 	accepts("an event stream whose chunks cut a letter of several bytes", cutLetters, plainStream)

@@ -95,6 +95,7 @@ var routes = &Scenario{
 // Tools with a parameter for a header: one that is right, and some that are wrong.
 const (
 	rightTool  = "right_header"
+	deepTool   = "right_header_of_a_nested_property"
 	emptyTool  = "empty_header"
 	spacedTool = "header_with_a_space"
 	numberTool = "header_of_a_number"
@@ -103,6 +104,7 @@ const (
 	itemsTool  = "header_of_an_item"
 	listTool   = "header_of_a_list"
 	nullTool   = "header_of_null"
+	noneTool   = "header_that_is_null"
 	twinTool   = "two_headers_alike"
 	colonTool  = "header_with_a_colon"
 	accentTool = "header_with_an_accent"
@@ -111,13 +113,13 @@ const (
 
 var wrongTools = []string{
 	emptyTool, spacedTool, numberTool, objectTool, doubleTool, itemsTool,
-	listTool, nullTool, twinTool, colonTool, accentTool, tabTool,
+	listTool, nullTool, noneTool, twinTool, colonTool, accentTool, tabTool,
 }
 
 // wrong is a server with tools that clients have to leave out.
 var wrong = &Scenario{
 	Name: "tools-that-are-left-out", Official: "http-invalid-tool-headers", Since: "2026-07-28", Over: protocol.HTTP,
-	Says:  "The server has tools with wrong annotations x-mcp-header, and one with a right one.",
+	Says:  "The server has tools with wrong annotations x-mcp-header, and two with right ones.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(rightTool, Object{"region": "us-west1"}), ToClose()},
 	Server: func(server *scripted.Server) {
 		region := Object{"type": "string"}
@@ -126,6 +128,7 @@ var wrong = &Scenario{
 			properties Object
 		}{
 			{rightTool, Object{"region": designated("string", "Region")}},
+			{deepTool, Object{"via": schemaOf(Object{"city": designated("string", "City")})}},
 			{emptyTool, Object{"region": designated("string", "")}},
 			{spacedTool, Object{"region": designated("string", "My Region")}},
 			{numberTool, Object{"region": region, "share": designated("number", "Share")}},
@@ -134,6 +137,7 @@ var wrong = &Scenario{
 			{itemsTool, Object{"region": region, "list": Object{"type": "array", "items": designated("string", "Item")}}},
 			{listTool, Object{"region": region, "list": designated("array", "List")}},
 			{nullTool, Object{"region": region, "nothing": designated("null", "Nothing")}},
+			{noneTool, Object{"region": region, "note": Object{"type": "string", "x-mcp-header": nil}}},
 			{twinTool, Object{"region": designated("string", "Region"), "other": designated("string", "Region")}},
 			{colonTool, Object{"region": designated("string", "Region:Primary")}},
 			{accentTool, Object{"region": designated("string", "Région")}},
@@ -192,6 +196,17 @@ var moved = &Scenario{
 
 func rightHeader(header http.Header) string { return header.Get("Mcp-Param-Right") }
 
+// namesIn are the names of the tools that a client tells.
+func namesIn(told any) []string {
+	items, _ := told.([]any)
+	names := make([]string, len(items))
+	for i, item := range items {
+		tool, _ := item.(Object)
+		names[i], _ = tool["name"].(string)
+	}
+	return names
+}
+
 func designatedParameters() {
 	It(
 		"sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header",
@@ -245,12 +260,7 @@ func designatedParameters() {
 			if !there || told.Failed() {
 				client.NeverBut("the client does not tell which tools it has found", "tools/list")
 			}
-			items, _ := told.Result.([]any)
-			names := make([]string, len(items))
-			for i, item := range items {
-				tool, _ := item.(Object)
-				names[i], _ = tool["name"].(string)
-			}
+			names := namesIn(told.Result)
 			if !Observed(slices.Contains(names, rightTool)) {
 				client.NeverBut("the client does not tell that it has found the tool that is right", "tools/list")
 			}
@@ -262,6 +272,35 @@ func designatedParameters() {
 						Where:  "/result/tools",
 					})
 				}
+			}
+		},
+	)
+
+	It(
+		"keeps a tool whose x-mcp-header is on a nested property",
+		Verifies("base.results.accepted"),
+		In(wrong),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			list := client.NeedRequests("tools/list")[0]
+			if Observed(len(client.Calls(deepTool)) > 0) {
+				return // nobody tells it to: it calls all tools that it has found
+			}
+			told, there := client.ToldOutcome(listStep)
+			if !there || told.Failed() {
+				client.NeverBut("the client does not tell which tools it has found", "tools/list")
+			}
+			names := namesIn(told.Result)
+			if !slices.Contains(names, rightTool) {
+				client.NeverBut("the client does not tell that it has found the tool that is right", "tools/list")
+			}
+			if !Observed(slices.Contains(names, deepTool)) {
+				client.Blame(AnswerTo(list), Mismatch{
+					Wanted: "a list for the user of the client with " + deepTool,
+					Found:  "one without it",
+					Where:  "/result/tools",
+				})
 			}
 		},
 	)

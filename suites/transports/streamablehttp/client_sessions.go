@@ -360,6 +360,31 @@ func olderServers() {
 	)
 
 	It(
+		"continues over HTTP+SSE when its initialize is accepted with 202 and answered on the stream",
+		Verifies("transports.http.older-servers"),
+		In(older),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			posts := slices.DeleteFunc(client.Heads(http.MethodPost), func(post transcript.Event) bool {
+				return !scripted.IsOlderEndpoint(post.HTTP.URL)
+			})
+			if len(posts) == 0 {
+				client.NeverBut("the client sent nothing to the endpoint of the stream", "initialize")
+			}
+			if !Observed(len(posts) > 1) {
+				if client.Unconnected() == "" {
+					client.NeverBut("the client does not tell that it could not connect", "initialize")
+				}
+				client.MissingAfter(posts[0], Mismatch{
+					Wanted: "another POST to the endpoint, when initialize is answered",
+					Found:  "none: " + client.Unconnected(),
+				})
+			}
+		},
+	)
+
+	It(
 		"falls back to initialize after HTTP 400 with the error -32000",
 		Verifies("transports.http.older.inspected"),
 		In(versioning.Balking),

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -84,6 +85,35 @@ var cancelsRetry = &Scenario{
 	},
 }
 
+// cancelsAsked is a client that cancels a call whose server waits for its user.
+var cancelsAsked = &Scenario{
+	Name:  "cancelled-call-that-asks",
+	Says:  "The server asks the user of the client for something during a call. Nobody answers, and the client cancels the call.",
+	Since: "2025-06-18",
+	Until: protocol.Last(protocol.ServerRequests),
+	Steps: Steps{
+		ToIgnore("elicitation/create"), ToConnect(), ToList("tools"),
+		ToCall("asking", nil).As("call"), ToList("tools"), ToCancel("call"), ToList("tools"), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		asked := make(chan struct{})
+		ask := sync.OnceFunc(func() { close(asked) })
+		server.AddTool("asking", nil, func(call *scripted.Call) {
+			call.Say(jsonrpc.NewRequest(call.Session.NextID(), "elicitation/create", Object{
+				"message": "Go on?", "requestedSchema": Object{"type": "object", "properties": Object{}},
+			}), "")
+			ask()
+			call.Leave()
+		})
+		server.On("tools/list", func(call *scripted.Call) {
+			if call.Nth == 2 { // what the client does next is to cancel the call
+				call.Sees(asked, leavingTime)
+			}
+			call.Good()
+		})
+	},
+}
+
 // form is a request for input that has no fields.
 func form() Object {
 	return Object{"method": "elicitation/create", "params": Object{
@@ -134,6 +164,16 @@ func cancellingOthers() {
 		promptStep,
 		cancelPromptStep,
 	)
+
+	It("cancels a call by notifications/cancelled while an elicitation waits for its user", Verifies(overHTTP),
+		In(cancelsAsked),
+		func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			call := client.NeedCalls("asking")[0]
+			client.NeedServerRequests("elicitation/create")
+			demandCancellation(client, call, askingStep, cancelRetryStep)
+		})
 
 	It("cancels the retry of a call that has asked for input", Verifies(overStdio), In(cancelsRetry),
 		func(ctx SpecContext) {
