@@ -325,7 +325,7 @@ func (t *terminal) findings(v Verdict) []*finding {
 				continue
 			}
 			for _, known := range all {
-				if known.ID == result.ID && known.Text == result.Text && slices.Equal(known.Failures, result.Failures) {
+				if known.ID == result.ID && known.Text == result.Text && slices.EqualFunc(known.Failures, result.Failures, Failure.alike) {
 					known.legs = append(known.legs, leg.Name())
 					continue results
 				}
@@ -334,6 +334,14 @@ func (t *terminal) findings(v Verdict) []*finding {
 		}
 	}
 	return all
+}
+
+// alike tells whether two mismatches on different legs are the same: the ids of requests
+// differ from one to the other.
+func (f Failure) alike(other Failure) bool {
+	f.About, _, _ = strings.Cut(f.About, " with id ")
+	other.About, _, _ = strings.Cut(other.About, " with id ")
+	return f == other
 }
 
 // failures writes every failed or warned result. A warning is shorter, unless it

@@ -191,3 +191,27 @@ func TestInconclusiveIsFolded(t *testing.T) {
 		}
 	}
 }
+
+// The same requests have other ids on another leg, where the same is found.
+func TestTheSameOnAnotherLegIsShownOnce(t *testing.T) {
+	t.Parallel()
+	leg := func(revision string, abouts ...string) Leg {
+		result := passed(revision, "a.b", "server/tools", "refuses each")
+		result.Verdict = Failed
+		for _, about := range abouts {
+			result.Failures = append(result.Failures, Failure{Wanted: "an error", Found: "a result", About: about})
+		}
+		return Leg{Revision: revision, Transport: "stdio", Spoken: true, Results: []Result{result}}
+	}
+	for text, one := range map[string]struct {
+		run  *Run
+		want int
+	}{
+		"other ids":     {&Run{Legs: []Leg{leg("2025-06-18", "ping with id 2", "x with id 3"), leg("2025-11-25", "ping with id 7", "x with id 9")}}, 1},
+		"other methods": {&Run{Legs: []Leg{leg("2025-06-18", "ping with id 2", "x with id 3"), leg("2025-11-25", "ping with id 2", "y with id 3")}}, 2},
+	} {
+		if got := strings.Count(terminalText(t, one.run, TerminalOptions{}), "wanted  an error")/2; got != one.want {
+			t.Errorf("%s: shown %d times, not %d", text, got, one.want)
+		}
+	}
+}

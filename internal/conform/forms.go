@@ -185,6 +185,7 @@ func judgeForms(ctx context.Context, asked Harmless, fan [][]forms.Form, shared,
 			Of:     one.at,
 			Wanted: fmt.Sprintf("%s in answer to %s %s", plain, asked.Method, forms.Names(one.forms)),
 			Found:  one.found,
+			Form:   forms.Names(one.forms),
 		}
 	}
 	Observe()

@@ -52,6 +52,9 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 	switch {
 	case reply != nil:
 		current.outcome.Hint = "fix the failure of " + AnsweredRequirement + " first"
+	case s.mayTakeLonger(id, err):
+		current.outcome.Hint = "see whether the tool takes longer than that: --timeout 30s gives a call six minutes, and " +
+			"--call-tools listed calls only what mcpconform.yaml names"
 	case to == http.MethodGet:
 		current.outcome.Hint = "let the server send the head of the stream at once, and not with its first event"
 	}
@@ -75,6 +78,8 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string,
 	switch {
 	case at >= 0 && exchange[at].Deliberate != "":
 		return to + " that " + exchange[at].Deliberate, nil // what becomes of what is illegal is for the check
+	case s.mayTakeLonger(id, err):
+		return to, nil
 	case to == s.env.alwaysServed() && (s.env.noBarrier() != "" || s.env.barrier() != to):
 		return to, nil // there is a requirement that it is answered, too
 	}
@@ -85,6 +90,31 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string,
 		Judged:      judged,
 		Undelivered: errors.Is(err, transport.ErrRefused),
 	}
+}
+
+// mayTakeLonger tells of the call of a tool of which nobody knows how long it takes, on a
+// connection that goes on: no page says by when a tool has to be done.
+func (s *Server) mayTakeLonger(id jsonrpc.ID, err error) bool {
+	tool := calledBy(s.Log().Events(), id)
+	return errors.Is(err, scripted.ErrTimeout) && tool != "" && !s.env.Named(Provocation{Tool: tool})
+}
+
+// calledBy is the tool that the request with an id calls; "" where it calls none.
+func calledBy(events []transcript.Event, id jsonrpc.ID) string {
+	for _, event := range slices.Backward(events) {
+		if event.Kind != transcript.Message || event.From != protocol.Client {
+			continue
+		}
+		if sent := jsonrpc.Parse(event.Raw); sent.ID == id {
+			params, _ := sent.Params().(map[string]any)
+			name, _ := params["name"].(string)
+			if sent.Method != "tools/call" || event.Deliberate != "" {
+				return ""
+			}
+			return name
+		}
+	}
+	return ""
 }
 
 // hasStray tells whether the server sent something in the place of a response: no message,
@@ -310,6 +340,9 @@ func (s *Server) mustAwait(
 	wait func(context.Context) (scripted.Received, error),
 ) Reply {
 	received, err := wait(ctx)
+	if err != nil && s.mayTakeLonger(request.ID, err) {
+		s.noReply(request.Method, request.ID, err)
+	}
 	if err != nil {
 		_, current.outcome.NoReply = s.unreplied(
 			request.Method,

@@ -49,6 +49,8 @@ const (
 	understood = "base.components.required"
 	// bothAnswers: a client supports JSON and event streams (basic/transports).
 	bothAnswers = "transports.http.request.both-answers"
+	// answerForms: HTTP gives heads and bodies several forms (RFC 9110 and 9112).
+	answerForms = "transports.http.request.answer-forms"
 	answered    = "base.requests.answered"
 )
 
@@ -182,11 +184,11 @@ var Answers = []ServerForm{
 			return transport == protocol.HTTP && protocol.Has(revision, protocol.Polling)
 		},
 		Change: func(style *scripted.Style) { style.Resumed, style.Stream = true, true }},
-	{Name: "with header names in lower case", Class: Head, Requirement: bothAnswers, Where: over(protocol.HTTP),
+	{Name: "with header names in lower case", Class: Head, Requirement: answerForms, Where: over(protocol.HTTP),
 		Change: heading(map[string]string{"content-type": "application/json", "x-request-id": "7f3a"})},
-	{Name: "with charset=utf-8 in Content-Type", Class: Head, Requirement: bothAnswers, Where: over(protocol.HTTP),
+	{Name: "with charset=utf-8 in Content-Type", Class: Head, Requirement: answerForms, Where: over(protocol.HTTP),
 		Change: heading(map[string]string{"Content-Type": "application/json; charset=utf-8"})},
-	{Name: "with media types in other letters", Class: Head, Requirement: bothAnswers, Where: over(protocol.HTTP),
+	{Name: "with media types in other letters", Class: Head, Requirement: answerForms, Where: over(protocol.HTTP),
 		Change: heading(map[string]string{"Content-Type": "Application/JSON"})},
 
 	// The WHATWG standard on event streams, section 9.2.
@@ -267,7 +269,7 @@ var Answers = []ServerForm{
 	// Where bytes are divided means nothing.
 	{Name: "that writes byte by byte", Class: Framing, Requirement: understood, Change: pieces(1)},
 	{Name: "that writes pieces of 7 bytes", Class: Framing, Requirement: understood, Change: pieces(7)},
-	{Name: "that does not tell the length of its answers", Class: Framing, Requirement: bothAnswers,
+	{Name: "that does not tell the length of its answers", Class: Framing, Requirement: answerForms,
 		Where: over(protocol.HTTP), Change: pieces(math.MaxInt32)},
 }
 

@@ -173,6 +173,8 @@ type Mismatch struct {
 	Wanted string
 	Found  string
 	Where  string // JSON pointer, header name, … or ""
+	// Form is the legal form of a request that brought another answer than its plain one.
+	Form string `json:",omitempty"`
 
 	// Of is what the target sent, where a check judges several things; else zero.
 	Of transcript.Place `json:"-"`

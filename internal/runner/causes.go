@@ -22,6 +22,7 @@ func oneCauseOneFailure(results []reports.Result, requirements *catalogue.Catalo
 	})
 	gatherSame(results)
 	gatherFollowing(results, requirements)
+	gatherForms(results)
 	for i := range results {
 		forgetAbout(&results[i])
 	}
@@ -109,11 +110,54 @@ func gatherFollowing(results []reports.Result, requirements *catalogue.Catalogue
 		if cause == nil {
 			continue
 		}
-		if id := results[i].ID; !slices.Contains(cause.Follows, id) {
+		follow(&results[i], cause)
+	}
+}
+
+func follow(result, cause *reports.Result) {
+	for _, id := range append([]string{result.ID}, result.Follows...) {
+		if id != cause.ID && !slices.Contains(cause.Follows, id) {
 			cause.Follows = append(cause.Follows, id)
 		}
-		toldElsewhere(&results[i], "follows from "+cause.ID)
 	}
+	toldElsewhere(result, "follows from "+cause.ID)
+}
+
+// gatherForms puts the methods that fail in some legal forms of a request to the one that
+// fails in most, and in these too: what reads requests reads those of all methods.
+func gatherForms(results []reports.Result) {
+	var failing []*reports.Result
+	for i := range results {
+		if isBroken(&results[i]) && !isDrawn(&results[i]) && len(formsOf(&results[i])) > 0 {
+			failing = append(failing, &results[i])
+		}
+	}
+	slices.SortStableFunc(failing, func(a, b *reports.Result) int { return len(formsOf(b)) - len(formsOf(a)) })
+	for i, result := range failing {
+		forms := formsOf(result)
+		if len(forms) < len(result.Failures) {
+			continue // which fails otherwise, too
+		}
+		at := slices.IndexFunc(failing[:i], func(other *reports.Result) bool {
+			known := formsOf(other)
+			return other.Verdict == result.Verdict &&
+				!slices.ContainsFunc(forms, func(form string) bool { return !slices.Contains(known, form) })
+		})
+		if at >= 0 {
+			follow(result, failing[at])
+		}
+	}
+}
+
+// formsOf are the legal forms of requests in which a result is broken.
+func formsOf(result *reports.Result) []string {
+	var forms []string
+	for _, failure := range result.Failures {
+		if failure.Form != "" {
+			forms = append(forms, failure.Form)
+		}
+	}
+	return forms
 }
 
 // explains tells whether each mismatch of a result may come from those of another: in an

@@ -164,3 +164,37 @@ func TestWhatFollowsIsToldUnderItsCause(t *testing.T) {
 		})
 	}
 }
+
+// What reads requests reads those of all methods: one that stumbles over a form is told once.
+func TestFormsThatNoMethodAcceptsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	form := func(method string, names ...string) []reports.Failure {
+		var failures []reports.Failure
+		for _, name := range names {
+			failures = append(failures, reports.Failure{Wanted: "a result of " + method, Method: method, Form: name})
+		}
+		return failures
+	}
+	results := []reports.Result{
+		brokenBy(reports.KindCheck, "ping.answered", "answers ping", reports.Failed, form("ping", "escaped", "indented")...),
+		brokenBy(reports.KindCheck, "prompts.list", "lists prompts", reports.Failed, form("prompts/list", "escaped")...),
+		brokenBy(reports.KindCheck, "tools.call", "calls tools", reports.Failed, form("tools/call", "with null")...),
+		brokenBy(reports.KindCheck, "tools.list", "lists tools", reports.Failed,
+			append(form("tools/list", "escaped"), reports.Failure{Wanted: "tools"})...),
+		brokenBy(reports.KindCheck, "tools.read", "reads", reports.Warned, form("resources/read", "escaped")...),
+	}
+	oneCauseOneFailure(results, causesOf(t))
+
+	found := byText(results)
+	for text, verdict := range map[string]reports.Verdict{
+		"answers ping": reports.Failed, "lists prompts": reports.Skipped, "calls tools": reports.Failed,
+		"lists tools": reports.Failed, "reads": reports.Warned,
+	} {
+		if found[text].Verdict != verdict {
+			t.Errorf("%q is %s, not %s", text, found[text].Verdict, verdict)
+		}
+	}
+	if diff := cmp.Diff([]string{"prompts.list"}, found["answers ping"].Follows); diff != "" {
+		t.Errorf("answering ping tells (-want +got):\n%s", diff)
+	}
+}

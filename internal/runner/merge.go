@@ -222,7 +222,7 @@ func (c *collector) page(state *legState, id string) string {
 func (c *collector) failure(mismatch rules.Mismatch, about rules.Subject) reports.Failure {
 	return reports.Failure{
 		Wanted: c.redact(mismatch.Wanted), Found: c.redact(mismatch.Found), Where: c.redact(mismatch.Where),
-		Method: c.redact(about.Method), About: c.redact(about.Name),
+		Method: c.redact(about.Method), About: c.redact(about.Name), Form: mismatch.Form,
 	}
 }
 

@@ -326,7 +326,8 @@ func (h habit) wrong(results []reports.Result) []string {
 func isAboutConnecting(requirement reports.Requirement) bool {
 	return slices.ContainsFunc([]string{
 		"base.components.required", "base.notifications.accepted", "base.results.accepted", "lifecycle.errors.capabilities", "lifecycle.errors.version", "lifecycle.shutdown.", "lifecycle.version.",
-		"transports.http.older", "transports.http.request.both-answers", "transports.http.session.deleted",
+		"transports.http.older", "transports.http.request.answer-forms", "transports.http.request.both-answers",
+		"transports.http.session.deleted",
 		"transports.http.session.optional", "transports.http.session.sent", "transports.http.statuses.accepted",
 		"transports.stdio.probe.", "transports.stdio.shutdown.", "transports.stdio.stderr.harmless",
 		"versioning.eras.probed", "versioning.unsupported.retried", "discover.probe",

@@ -229,7 +229,8 @@ func versionNegotiation() {
 		"answers an unknown protocolVersion with the latest that it supports",
 		Verifies("lifecycle.version.countered-with-latest"),
 		func(ctx SpecContext) {
-			answered := negotiated(ctx, unknownRevision)
+			reply := Connect(ctx).NeedReply(ctx, "initialize", Hello(unknownRevision))
+			answered, _ := reply.Object()["protocolVersion"].(string)
 			if !slices.Contains(protocol.Released(), answered) {
 				Inconclusive(
 					"the server answered an unknown revision with "+Show(answered),
@@ -240,18 +241,13 @@ func versionNegotiation() {
 			Observe() // of the latest of all there is no later one to ask for
 			for _, later := range protocol.Released() {
 				if later > answered && later <= protocol.Last(protocol.Handshake) {
-					Demand(negotiated(ctx, later) != later, "the latest revision that it supports, "+later, answered)
+					asked := Connect(ctx).Need(ctx, "initialize", Hello(later))["protocolVersion"]
+					Judging(reply)
+					Demand(asked != later, "the latest revision that it supports, "+later, answered)
 				}
 			}
 		},
 	)
-}
-
-// negotiated asks for a revision on a connection of its own and returns the
-// one that the server answers with.
-func negotiated(ctx context.Context, revision string) string {
-	answered, _ := Connect(ctx).Need(ctx, "initialize", Hello(revision))["protocolVersion"].(string)
-	return answered
 }
 
 func capabilityNegotiation() {

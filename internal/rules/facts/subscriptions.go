@@ -6,8 +6,12 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
-// ListenMethod opens a subscription.
-const ListenMethod = "subscriptions/listen"
+const (
+	// ListenMethod opens a subscription.
+	ListenMethod = "subscriptions/listen"
+	// AcknowledgedMethod is the first that a server sends on it.
+	AcknowledgedMethod = "notifications/subscriptions/acknowledged"
+)
 
 // SubscriptionID returns the id of the subscription that a message names.
 func SubscriptionID(said *rules.Message) (id jsonrpc.ID, there bool) {

@@ -61,7 +61,7 @@ func Rules() []rules.Rule {
 }
 
 const (
-	acknowledgedMethod = "notifications/subscriptions/acknowledged"
+	acknowledgedMethod = facts.AcknowledgedMethod
 	updatedMethod      = "notifications/resources/updated"
 )
 

@@ -28,21 +28,23 @@ func notificationRules() []rules.Rule {
 
 // looseNotifications judges notifications that come when no request is unanswered, nor
 // was given up: that one may still be running is not the server's fault. A cancellation
-// tells of a subscription that ends, before or after its response.
+// tells of a subscription that ends, before or after its response; and that one is
+// acknowledged after its end is for the page of subscriptions to judge.
 func looseNotifications(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken := facts.Negotiations(conversation)
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
-	open := map[jsonrpc.ID]bool{}
+	open, listened := map[jsonrpc.ID]bool{}, map[jsonrpc.ID]bool{}
 	for _, said := range conversation.Messages {
 		switch {
 		case !said.FromTarget(conversation.Leg):
 			if rules.IsRequest(said) {
-				open[said.ID] = true
+				open[said.ID], listened[said.ID] = true, said.Method == facts.ListenMethod
 			}
 		case rules.IsResponse(said):
 			delete(open, said.ID)
+		case said.Method == facts.AcknowledgedMethod && acknowledges(said, listened):
 		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && protocol.Has(spoken[said.Index], protocol.Subscriptions):
 			reporter.Observe()
 			if len(open) == 0 {
@@ -53,6 +55,11 @@ func looseNotifications(conversation *rules.Conversation, reporter *rules.Report
 			}
 		}
 	}
+}
+
+func acknowledges(said *rules.Message, listened map[jsonrpc.ID]bool) bool {
+	id, named := facts.SubscriptionID(said)
+	return named && listened[id]
 }
 
 // lineRules are about what is written on standard output and input.

@@ -309,9 +309,12 @@ func inTwoPieces(call *scripted.Call) {
 }
 
 func takingFramings() {
-	accepts := func(what string, form, like *forms.Form) {
-		It("accepts "+what, Verifies("transports.http.request.both-answers"), In(framed),
+	verifies := func(requirement, what string, form, like *forms.Form) {
+		It("accepts "+what, Verifies(requirement), In(framed),
 			func(ctx SpecContext) { framings.Accepts(ctx, form, like) })
+	}
+	accepts := func(what string, form, like *forms.Form) {
+		verifies("transports.http.request.both-answers", what, form, like)
 	}
 
 	accepts("an event stream whose lines end with CRLF", crlf, plainStream)
@@ -328,8 +331,8 @@ func takingFramings() {
 	accepts("an event stream that begins with a byte order mark", marked, plainStream)
 	accepts("an event stream whose chunks cut a letter of several bytes", cutLetters, plainStream)
 	accepts("U+2028, U+2029 and U+0085 on an event stream", separatedStream, plainStream)
-	accepts("an event stream whose Content-Type has other letters and a charset", typedStream, plainStream)
-	accepts("a JSON body whose Content-Type has other letters and a charset", typedBody, plainBody)
+	verifies("transports.http.request.answer-forms", "an event stream whose Content-Type has other letters and a charset", typedStream, plainStream)
+	verifies("transports.http.request.answer-forms", "a JSON body whose Content-Type has other letters and a charset", typedBody, plainBody)
 	accepts("a JSON body that is indented", indentedBody, plainBody)
 	accepts("an event of 80 KiB", bulkyStream, plainStream)
 	accepts("a JSON body of 80 KiB", bulkyBody, plainBody)
