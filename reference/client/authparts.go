@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,6 +112,9 @@ func goodAuthParts() authParts {
 		knows:       func(as *registration) *registration { return as },
 	}
 }
+
+// quotedComma stands in a quoted string of a challenge.
+var quotedComma = regexp.MustCompile(`="[^"]*,[^"]*"`)
 
 // authDefects make a good client authorize badly, in one way each.
 var authDefects = map[string]func(*client, *authParts){
@@ -325,10 +329,52 @@ var authDefects = map[string]func(*client, *authParts){
 	"scope-never": func(_ *client, p *authParts) {
 		p.scopes = func(oauth.Challenge, *source, []string) []string { return nil }
 	},
-	"never-steps-up":          func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
-	"steps-up-by-refresh":     func(_ *client, p *authParts) { p.raisesByRefresh = true },
-	"steps-up-for-ever":       func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
-	"forgets-scopes":          func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"never-steps-up":      func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
+	"steps-up-by-refresh": func(_ *client, p *authParts) { p.raisesByRefresh = true },
+	"steps-up-for-ever":   func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
+	"forgets-scopes":      func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"forgets-scopes-later": func(_ *client, p *authParts) {
+		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
+			if len(granted) > 1 {
+				return forgetsScopes(challenge, from, granted)
+			}
+			return scopesFor(challenge, from, granted)
+		}
+	},
+	"steps-up-once": func(_ *client, p *authParts) {
+		var once atomic.Bool
+		p.raises = func(attempt int) bool { return !once.Swap(true) }
+	},
+	"state-missing-accepted": func(_ *client, p *authParts) {
+		p.fitsState = func(given, sent string) bool { return given == "" || given == sent }
+	},
+	"application-type-once": func(_ *client, p *authParts) {
+		var once atomic.Bool
+		p.describes = func(client object) object {
+			if once.Swap(true) {
+				return withMember("application_type", nil)(client)
+			}
+			return client
+		}
+	},
+	"keeps-first-token-for-calls": func(_ *client, p *authParts) {
+		var first atomic.Pointer[string]
+		p.carries = func(r *http.Request, access string) {
+			first.CompareAndSwap(nil, &access)
+			if strings.Contains(bodyOf(r), "tools/call") {
+				access = *first.Load()
+			}
+			carry(r, access)
+		}
+	},
+	"splits-challenges-at-commas": func(_ *client, p *authParts) {
+		p.challenge = func(header http.Header) (oauth.Challenge, bool) {
+			if quotedComma.MatchString(strings.Join(header.Values("WWW-Authenticate"), ", ")) {
+				return oauth.Challenge{}, false
+			}
+			return bearer(header)
+		}
+	},
 	"any-token-type":          func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
 	"keeps-old-refresh-token": func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
 	"token-type-in-capitals": func(_ *client, p *authParts) {
