@@ -104,6 +104,16 @@ func requests() {
 			Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
 		})
 
+	It("answers requests of each method whose id is a string", Verifies("base.requests.answered"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			AcceptInEachMethod(ctx, func(request Harmless) any {
+				id := jsonrpc.StringID("mcpconform: a string for " + request.Method)
+				return server.MustAwait(ctx, server.StartRaw(ctx, id, request.Method, scripted.Outgoing{}, request.With(nil)))
+			})
+		})
+
 	It("answers requests with progress tokens of each kind", Verifies("base.requests.answered"),
 		func(ctx SpecContext) {
 			server := Session(ctx)

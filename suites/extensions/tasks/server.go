@@ -26,6 +26,7 @@ func ServerChecks() {
 		creation()
 		endings()
 		input()
+		answersGiven()
 		cancellation()
 		cancellationOfEnded()
 		routing()
@@ -295,6 +296,31 @@ func input() {
 	)
 }
 
+func answersGiven() {
+	It(
+		"ignores a key in inputResponses of tasks/update that it has an answer for",
+		Verifies("tasks-extension.update.stray-ignored"),
+		NeedsExtension("tasks"),
+		NeedsProvocation("task-input"),
+		func(ctx SpecContext) {
+			server := declaring(ctx)
+			id := begin(ctx, server, "task-input")
+			given := server.Responses(awaitInput(ctx, server, id))
+			update := Object{"taskId": id, "inputResponses": given}
+			server.Need(ctx, "tasks/update", update)
+
+			reply := server.Ask(ctx, "tasks/update", update)
+
+			if isOver(server.Need(ctx, "tasks/get", of(id))) && reply.Refuses() {
+				Inconclusive("the task was over, so that its update may have been refused for that",
+					"name a tool that asks twice under provocations.task-input in mcpconform.yaml")
+			}
+			Expect(reply).To(BeResult())
+			leave(ctx, server, id)
+		},
+	)
+}
+
 func cancellation() {
 	It(
 		"accepts tasks/cancel of a running task",
@@ -466,14 +492,15 @@ func notifications() {
 			server := declaring(ctx)
 			_, id := anyTask(ctx, server)
 
-			request := server.Start(
-				ctx,
-				"subscriptions/listen",
-				undeclared(Object{"notifications": Object{"taskIds": []any{id}}}),
-			)
-			first, err := request.WaitOr(ctx, Notification("notifications/subscriptions/acknowledged"))
+			for _, filter := range []Object{
+				{"taskIds": []any{id}},
+				{"taskIds": []any{id}, "toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true},
+			} {
+				request := server.Start(ctx, "subscriptions/listen", undeclared(Object{"notifications": filter}))
+				first, err := request.WaitOr(ctx, Notification("notifications/subscriptions/acknowledged"))
 
-			demandMissing(server.Answered(request, first, err))
+				demandMissing(server.Answered(request, first, err))
+			}
 			leave(ctx, server, id)
 		},
 	)

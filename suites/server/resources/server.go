@@ -122,6 +122,15 @@ func ServerChecks() {
 		)
 
 		It(
+			"returns resources from resources/list after it rejected an unknown resource",
+			Verifies("resources.list.answered"),
+			NeedsCapability("resources"),
+			func(ctx SpecContext) {
+				StillServes(ctx, reading(unknownURI), Request{Method: "resources/list"}, Brings("resources"))
+			},
+		)
+
+		It(
 			"rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602",
 			Verifies("resources.unknown.code"),
 			NeedsCapability("resources"),

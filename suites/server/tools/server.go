@@ -261,6 +261,33 @@ func ServerChecks() {
 			},
 		)
 
+		It(
+			"rejects tools/call with arguments that are an array or a string with a JSON-RPC error",
+			Verifies("tools.malformed.refused"),
+			NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				calls := harmless()
+				if len(calls) == 0 {
+					NotApplicable("the server has no tool that may be called")
+				}
+				server := FreshSession(ctx)
+
+				for _, wrong := range []any{[]any{}, "mcpconform"} {
+					reply := server.AskWrong(
+						ctx,
+						Request{
+							Method:     "tools/call",
+							Params:     Object{"name": calls[0].Tool, "arguments": wrong},
+							Name:       "arguments",
+							Deliberate: "has arguments that are no object",
+						},
+						inOrder(calls)...)
+
+					Expect(reply).To(BeJSONRPCError())
+				}
+			},
+		)
+
 		It("treats tool names as case-sensitive", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)

@@ -152,19 +152,42 @@ func ServerChecks() {
 				id := jsonrpc.StringID("mcpconform-before-the-end")
 				server.Await(ctx, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)) // it is there
 
-				server.Stdio.Pipe.CloseInput()
+				demandExit(ctx, server)
+			})
 
-				exited := true
-				select {
-				case <-server.Stdio.Pipe.Process().Done():
-				case <-wait.After(ctx, server.ReplyTime()):
-					exited = false
+		It("exits when its standard input is closed while a subscription is open",
+			Verifies("transports.stdio.shutdown.exits"), AtRevisionsWith(protocol.Subscriptions),
+			func(ctx SpecContext) {
+				plain := FreshSession(ctx)
+				plain.Barrier(ctx)
+				if !exits(ctx, plain) {
+					Inconclusive("the server does not exit without a subscription either",
+						"see the check that it exits when its standard input is closed")
 				}
-				JudgingNothing()
-				Demand(exited, "the end of the process after its standard input was closed",
-					fmt.Sprintf("a process that still runs %s later", server.ReplyTime()))
+				server := FreshSession(ctx)
+				server.Subscribe(ctx, Object{"toolsListChanged": true})
+
+				demandExit(ctx, server)
 			})
 	})
+}
+
+// exits closes the standard input of a server, and tells whether its process ends.
+func exits(ctx SpecContext, server *Server) bool {
+	server.Stdio.Pipe.CloseInput()
+	select {
+	case <-server.Stdio.Pipe.Process().Done():
+		return true
+	case <-wait.After(ctx, server.ReplyTime()):
+		return false
+	}
+}
+
+func demandExit(ctx SpecContext, server *Server) {
+	exited := exits(ctx, server)
+	JudgingNothing()
+	Demand(exited, "the end of the process after its standard input was closed",
+		fmt.Sprintf("a process that still runs %s later", server.ReplyTime()))
 }
 
 // line is a request that every server answers, on a line of its own.
