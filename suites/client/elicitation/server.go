@@ -152,6 +152,7 @@ func answers() {
 	It(
 		"continues after form elicitation of a second round was declined or cancelled",
 		Verifies("elicitation.answer.handled"),
+		AtRevisionsWith(protocol.PerRequestMeta),
 		NeedsProvocation("input-rounds"),
 		func(ctx SpecContext) {
 			server := Session(ctx)

@@ -179,7 +179,7 @@ func settingLevels() {
 	)
 
 	It("keeps the level of the session after it rejected an unknown one", Verifies("logging.level.respected"),
-		NeedsCapability("logging"), NeedsProvocation("logging"),
+		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 			server.Hear(ctx)
