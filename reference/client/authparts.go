@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,9 +111,6 @@ func goodAuthParts() authParts {
 		knows:       func(as *registration) *registration { return as },
 	}
 }
-
-// quotedComma stands in a quoted string of a challenge.
-var quotedComma = regexp.MustCompile(`="[^"]*,[^"]*"`)
 
 // authDefects make a good client authorize badly, in one way each.
 var authDefects = map[string]func(*client, *authParts){
@@ -329,10 +325,10 @@ var authDefects = map[string]func(*client, *authParts){
 	"scope-never": func(_ *client, p *authParts) {
 		p.scopes = func(oauth.Challenge, *source, []string) []string { return nil }
 	},
-	"never-steps-up":      func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
-	"steps-up-by-refresh": func(_ *client, p *authParts) { p.raisesByRefresh = true },
-	"steps-up-for-ever":   func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
-	"forgets-scopes":      func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"never-steps-up":          func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
+	"steps-up-by-refresh":     func(_ *client, p *authParts) { p.raisesByRefresh = true },
+	"steps-up-for-ever":       func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
+	"forgets-scopes":          func(_ *client, p *authParts) { p.scopes = forgetsScopes },
 	"forgets-scopes-later": func(_ *client, p *authParts) {
 		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
 			if len(granted) > 1 {
@@ -343,10 +339,7 @@ var authDefects = map[string]func(*client, *authParts){
 	},
 	"steps-up-once": func(_ *client, p *authParts) {
 		var once atomic.Bool
-		p.raises = func(attempt int) bool { return !once.Swap(true) }
-	},
-	"state-missing-accepted": func(_ *client, p *authParts) {
-		p.fitsState = func(given, sent string) bool { return given == "" || given == sent }
+		p.raises = func(int) bool { return !once.Swap(true) }
 	},
 	"application-type-once": func(_ *client, p *authParts) {
 		var once atomic.Bool
@@ -355,24 +348,6 @@ var authDefects = map[string]func(*client, *authParts){
 				return withMember("application_type", nil)(client)
 			}
 			return client
-		}
-	},
-	"keeps-first-token-for-calls": func(_ *client, p *authParts) {
-		var first atomic.Pointer[string]
-		p.carries = func(r *http.Request, access string) {
-			first.CompareAndSwap(nil, &access)
-			if strings.Contains(bodyOf(r), "tools/call") {
-				access = *first.Load()
-			}
-			carry(r, access)
-		}
-	},
-	"splits-challenges-at-commas": func(_ *client, p *authParts) {
-		p.challenge = func(header http.Header) (oauth.Challenge, bool) {
-			if quotedComma.MatchString(strings.Join(header.Values("WWW-Authenticate"), ", ")) {
-				return oauth.Challenge{}, false
-			}
-			return bearer(header)
 		}
 	},
 	"any-token-type":          func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },

@@ -56,10 +56,10 @@ const maxTTL = 24 * time.Hour
 func (c *client) keep(key cacheKey, result object) {
 	number, _ := result["ttlMs"].(json.Number)
 	milliseconds, _ := number.Float64() // none, or none that is a number, is 0
-	ttl := time.Duration(min(milliseconds, float64(maxTTL.Milliseconds()))) * time.Millisecond
-	if ttl = max(ttl, c.part.shortest); ttl <= 0 {
+	if milliseconds <= 0 {
 		return
 	}
+	ttl := time.Duration(min(milliseconds, float64(maxTTL.Milliseconds()))) * time.Millisecond
 	c.part.kept(c, key, ttl)
 	c.mu.Lock()
 	defer c.mu.Unlock()

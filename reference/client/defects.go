@@ -80,9 +80,6 @@ type parts struct {
 	checkOutput         func(t *tool, result object) error
 	mirroredOf          func(schema any) ([]mirrored, error)
 	resultType          func(result object) string
-	isOlder             func(status int) bool // a server that answers initialize with it
-	encodeHeader        func(value string) string
-	shortest            time.Duration // that a result is fresh which says 0
 	stateSent           func(state any) any
 	pollAfter           func(t task) time.Duration
 	restarts            func() bool
@@ -156,8 +153,6 @@ func goodParts() parts {
 		checkOutput:         checkOutput,
 		mirroredOf:          mirroredOf,
 		resultType:          resultType,
-		isOlder:             isOlder,
-		encodeHeader:        encodeHeader,
 		stateSent:           func(state any) any { return state },
 		pollAfter:           task.interval,
 		restarts:            always,
@@ -173,60 +168,43 @@ func goodParts() parts {
 
 // defects make a good client bad in one way each.
 var defects = map[string]func(*client){
-	"accepts-any-version":         func(c *client) { c.part.understands = acceptsAnyVersion },
-	"alters-request-state":        func(c *client) { c.part.stateSent = altersState },
-	"answers-after-cancellation":  func(c *client) { c.part.stopAnswering = answersAfterCancellation },
-	"asks-before-answer":          asksBeforeAnswer,
-	"caches-for-ever":             cachesForEver,
-	"fetches-network-refs":        fetchesNetworkRefs,
-	"fills-in-no-defaults":        func(c *client) { c.part.fillIn = fillsInNoDefaults },
-	"allows-unresolved-refs":      func(c *client) { c.part.checkOutput = without("$ref") },
-	"answers-input-again":         func(c *client) { c.part.answersAgain = always },
-	"appalled-by-garbage":         func(c *client) { c.part.appalled = hangsUp },
-	"asks-inline":                 func(c *client) { c.part.learns = asksInline },
-	"assumes-page-size":           assumesPageSize,
-	"awaits-task-status":          func(c *client) { c.part.watchTask = awaitsTaskStatus },
-	"caches-all-alike":            func(c *client) { c.part.cacheKey = cachesAllAlike },
-	"caches-nothing":              cachesNothing,
-	"caches-past-changes":         func(c *client) { c.part.forgetsPages, c.part.listsAgain = never, func(string) bool { return false } },
-	"caches-retries":              func(c *client) { c.part.cachesRetries = always },
-	"expands-as-text":             func(c *client) { c.part.expand = expandsAsText },
-	"falls-back-always":           func(c *client) { c.part.fallsBack = func(error, bool) bool { return true } },
-	"falls-back-for-one-code":     func(c *client) { c.part.fallsBack = fallsBackForOneCode },
-	"fetches-urls":                func(c *client) { c.part.refuses = fetchesURLs },
-	"forgets-eras":                func(c *client) { c.part.remembersEras, c.part.reopens = never, probesAgain },
-	"forgets-subscriptions":       func(c *client) { c.part.subscribesAgain = never },
-	"hangs-up-to-cancel":          func(c *client) { c.part.hangsUp = always },
-	"ignores-dialects":            func(c *client) { c.part.checkOutput = without("$schema") },
-	"keeps-request-state":         keepsRequestState,
-	"looks-first":                 func(c *client) { c.part.looks = looksFirst },
-	"has-tools-alone":             func(c *client) { c.part.hasAPI = ofToolsAlone },
-	"keeps-templates":             func(c *client) { c.part.gives = allBut("templates") },
-	"lists-all-together":          func(c *client) { c.part.gives = c.listsAll },
-	"throws-errors-of-tools":      func(c *client) { c.part.checkOutput = thrown },
-	"looks-once-at-tasks":         func(c *client) { c.part.watchTask = looksOnce },
-	"never-fetches-input":         func(c *client) { c.part.watchTask = neverFetchesInput },
-	"never-kills":                 func(c *client) { c.part.shutDown = neverKills },
-	"posts-to-two-addresses":      postsToTwoAddresses,
-	"reads-no-json":               func(c *client) { c.part.mediaRead = readsNo(jsonMedia) },
-	"reads-no-streams":            func(c *client) { c.part.mediaRead = readsNo(eventStreamMedia) },
-	"reads-no-dependent-required": func(c *client) { c.part.checkOutput = without("dependentRequired") },
-	"reads-no-streams-of-resources": func(c *client) {
-		read := c.part.mediaRead
-		c.part.mediaRead = func(method, media string) string {
-			if method == "resources/read" && media == eventStreamMedia {
-				return "unknown"
-			}
-			return read(method, media)
-		}
-	},
-	"knows-no-older-server-by-400": func(c *client) {
-		c.part.isOlder = func(status int) bool { return status != http.StatusBadRequest && isOlder(status) }
-	},
-	"header-values-look-encoded":   func(c *client) { c.part.encodeHeader = looksPlain },
-	"kills-second-at-once":         func(c *client) { c.part.shutDown = fromSecond(killsAtOnce) },
-	"kills-once":                   func(c *client) { c.part.shutDown = fromSecond(neverKills) },
-	"caches-zero-for-ever":         func(c *client) { c.part.shortest = maxTTL },
+	"accepts-any-version":          func(c *client) { c.part.understands = acceptsAnyVersion },
+	"alters-request-state":         func(c *client) { c.part.stateSent = altersState },
+	"answers-after-cancellation":   func(c *client) { c.part.stopAnswering = answersAfterCancellation },
+	"asks-before-answer":           asksBeforeAnswer,
+	"caches-for-ever":              cachesForEver,
+	"fetches-network-refs":         fetchesNetworkRefs,
+	"fills-in-no-defaults":         func(c *client) { c.part.fillIn = fillsInNoDefaults },
+	"allows-unresolved-refs":       func(c *client) { c.part.checkOutput = without("$ref") },
+	"answers-input-again":          func(c *client) { c.part.answersAgain = always },
+	"appalled-by-garbage":          func(c *client) { c.part.appalled = hangsUp },
+	"asks-inline":                  func(c *client) { c.part.learns = asksInline },
+	"assumes-page-size":            assumesPageSize,
+	"awaits-task-status":           func(c *client) { c.part.watchTask = awaitsTaskStatus },
+	"caches-all-alike":             func(c *client) { c.part.cacheKey = cachesAllAlike },
+	"caches-nothing":               cachesNothing,
+	"caches-past-changes":          func(c *client) { c.part.forgetsPages, c.part.listsAgain = never, func(string) bool { return false } },
+	"caches-retries":               func(c *client) { c.part.cachesRetries = always },
+	"expands-as-text":              func(c *client) { c.part.expand = expandsAsText },
+	"falls-back-always":            func(c *client) { c.part.fallsBack = func(error, bool) bool { return true } },
+	"falls-back-for-one-code":      func(c *client) { c.part.fallsBack = fallsBackForOneCode },
+	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
+	"forgets-eras":                 func(c *client) { c.part.remembersEras, c.part.reopens = never, probesAgain },
+	"forgets-subscriptions":        func(c *client) { c.part.subscribesAgain = never },
+	"hangs-up-to-cancel":           func(c *client) { c.part.hangsUp = always },
+	"ignores-dialects":             func(c *client) { c.part.checkOutput = without("$schema") },
+	"keeps-request-state":          keepsRequestState,
+	"looks-first":                  func(c *client) { c.part.looks = looksFirst },
+	"has-tools-alone":              func(c *client) { c.part.hasAPI = ofToolsAlone },
+	"keeps-templates":              func(c *client) { c.part.gives = allBut("templates") },
+	"lists-all-together":           func(c *client) { c.part.gives = c.listsAll },
+	"throws-errors-of-tools":       func(c *client) { c.part.checkOutput = thrown },
+	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
+	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
+	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
+	"posts-to-two-addresses":       postsToTwoAddresses,
+	"reads-no-json":                func(c *client) { c.part.mediaRead = readsNo(jsonMedia) },
+	"reads-no-streams":             func(c *client) { c.part.mediaRead = readsNo(eventStreamMedia) },
 	"reads-schemas-as-draft-07":    func(c *client) { c.part.checkOutput = without("prefixItems") },
 	"renews-at-oldest-revision":    func(c *client) { c.part.reopens = reopensAtOldest },
 	"renews-once":                  renewsOnce,
@@ -431,26 +409,6 @@ func keepsInvalidHeaders(schema any) ([]mirrored, error) {
 func killsAtOnce(_ *stdio, p *pipes) {
 	_ = p.process.Kill()
 	<-p.exited
-}
-
-// fromSecond ends the first server well, and those that follow otherwise.
-func fromSecond(badly func(*stdio, *pipes)) func(*stdio, *pipes) {
-	var first atomic.Bool
-	return func(s *stdio, p *pipes) {
-		if first.Swap(true) {
-			badly(s, p)
-			return
-		}
-		s.end(p)
-	}
-}
-
-// looksPlain leaves a value as it is that could be taken for an encoded one.
-func looksPlain(value string) string {
-	if strings.HasPrefix(value, encodedFrom) && strings.HasSuffix(value, encodedTo) {
-		return value
-	}
-	return encodeHeader(value)
 }
 
 // neverWaits comes back at once, whatever the server wishes.

@@ -188,7 +188,7 @@ func (c *client) mirror(t *tool, arguments object) (map[string]string, error) {
 				err,
 			)
 		}
-		headers[m.header] = c.part.encodeHeader(text)
+		headers[m.header] = encodeHeader(text)
 	}
 	return headers, nil
 }

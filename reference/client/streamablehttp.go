@@ -143,7 +143,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	switch {
 	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" && h.client.part.renews(r.method):
 		return h.againInNewSession(r, session)
-	case h.client.part.isOlder(response.StatusCode) && r.method == "initialize":
+	case isOlder(response.StatusCode) && r.method == "initialize":
 		return h.tryOlder(ctx, r, refusalOf(response))
 	case response.StatusCode != http.StatusOK:
 		h.client.part.refusedPost(h, r)

@@ -25,7 +25,6 @@ var defects = map[string]func(*Server){
 	"forgets-sessions":         forgetsSessions,
 	"lends-tools-without-end":  lendsToolsWithoutEnd,
 	"listens-on-all-addresses": listensOnAllAddresses,
-	"listens-on-all-ipv4":      func(s *Server) { s.bindTo = func(string) string { return "0.0.0.0" } },
 	"tells-all-of-updates":     tellsAllOfUpdates,
 	"tells-all-of-visits":      tellsAllOfVisits,
 	"trusts-its-own-name":      trustsItsOwnName,

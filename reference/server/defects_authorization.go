@@ -83,11 +83,6 @@ var authorizationDefects = map[string]func(*guard){
 			return r.Header.Get(sessionHeader) != "" && r.Header.Get("Authorization") == ""
 		}
 	},
-	"lets-sessions-in-with-any-token": func(g *guard) {
-		g.exempt = func(r *http.Request) bool {
-			return r.Header.Get(sessionHeader) != "" && r.Header.Get("Authorization") != ""
-		}
-	},
 	"accepts-audience-lists": func(g *guard) {
 		fits := g.audienceFits
 		g.audienceFits = func(audience []string, resource string) bool {

@@ -127,6 +127,10 @@ func ServerChecks() {
 			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				StillServes(ctx, reading(unknownURI), Request{Method: "resources/list"}, Brings("resources"))
+				if len(ListedTemplates()) > 0 {
+					templates := Request{Method: "resources/templates/list"}
+					StillServes(ctx, reading(unknownURI), templates, Brings("resourceTemplates"))
+				}
 			},
 		)
 

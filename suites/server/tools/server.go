@@ -214,6 +214,16 @@ func ServerChecks() {
 		)
 
 		It(
+			"returns tools from tools/list after it rejected an unknown tool",
+			Verifies("tools.list.answered"),
+			NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				unknown := inOrder([]Provocation{{Tool: unknownTool}})[0]
+				StillServes(ctx, unknown, Request{Method: "tools/list"}, Brings("tools"))
+			},
+		)
+
+		It(
 			"rejects a call of an unknown tool with a JSON-RPC error",
 			Verifies("tools.unknown.refused"),
 			NeedsCapability("tools"),
