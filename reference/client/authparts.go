@@ -325,10 +325,10 @@ var authDefects = map[string]func(*client, *authParts){
 	"scope-never": func(_ *client, p *authParts) {
 		p.scopes = func(oauth.Challenge, *source, []string) []string { return nil }
 	},
-	"never-steps-up":          func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
-	"steps-up-by-refresh":     func(_ *client, p *authParts) { p.raisesByRefresh = true },
-	"steps-up-for-ever":       func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
-	"forgets-scopes":          func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"never-steps-up":      func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
+	"steps-up-by-refresh": func(_ *client, p *authParts) { p.raisesByRefresh = true },
+	"steps-up-for-ever":   func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
+	"forgets-scopes":      func(_ *client, p *authParts) { p.scopes = forgetsScopes },
 	"forgets-scopes-later": func(_ *client, p *authParts) {
 		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
 			if len(granted) > 1 {

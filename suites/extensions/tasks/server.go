@@ -26,7 +26,6 @@ func ServerChecks() {
 		creation()
 		endings()
 		input()
-		answersGiven()
 		cancellation()
 		cancellationOfEnded()
 		routing()
@@ -291,31 +290,6 @@ func input() {
 			Expect(reply).To(BeResult())
 			state := server.Need(ctx, "tasks/get", of(id))
 			Expect(state).To(HaveMember("status", "input_required"))
-			leave(ctx, server, id)
-		},
-	)
-}
-
-func answersGiven() {
-	It(
-		"ignores a key in inputResponses of tasks/update that it has an answer for",
-		Verifies("tasks-extension.update.stray-ignored"),
-		NeedsExtension("tasks"),
-		NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id := begin(ctx, server, "task-input")
-			given := server.Responses(awaitInput(ctx, server, id))
-			update := Object{"taskId": id, "inputResponses": given}
-			server.Need(ctx, "tasks/update", update)
-
-			reply := server.Ask(ctx, "tasks/update", update)
-
-			if isOver(server.Need(ctx, "tasks/get", of(id))) && reply.Refuses() {
-				Inconclusive("the task was over, so that its update may have been refused for that",
-					"name a tool that asks twice under provocations.task-input in mcpconform.yaml")
-			}
-			Expect(reply).To(BeResult())
 			leave(ctx, server, id)
 		},
 	)
