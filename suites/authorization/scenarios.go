@@ -434,7 +434,10 @@ var stepUp = guarded("scope-step-up", sinceOpenID, officialStepUp,
 		}
 	})
 
-var stepUpTwice = guarded("scope-step-up-twice", sinceOpenID, officialStepUp,
+var stepUpTwice = guarded(
+	"scope-step-up-twice",
+	sinceOpenID,
+	officialStepUp,
 	"The server refuses the list of tools with 403 insufficient_scope, and then the call, each until the token has another scope.",
 	func(g *scripted.Guard) {
 		g.Supported = nil
@@ -446,7 +449,8 @@ var stepUpTwice = guarded("scope-step-up-twice", sinceOpenID, officialStepUp,
 				a.Needs = []string{moreScope}
 			}
 		}
-	})
+	},
+)
 
 // Scopes of stepUp and stepUpTwice.
 const (

@@ -110,7 +110,8 @@ func requests() {
 
 			AcceptInEachMethod(ctx, func(request Harmless) any {
 				id := jsonrpc.StringID("mcpconform: a string for " + request.Method)
-				return server.MustAwait(ctx, server.StartRaw(ctx, id, request.Method, scripted.Outgoing{}, request.With(nil)))
+				asked := server.StartRaw(ctx, id, request.Method, scripted.Outgoing{}, request.With(nil))
+				return server.MustAwait(ctx, asked)
 			})
 		})
 
