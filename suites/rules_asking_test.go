@@ -118,6 +118,8 @@ func TestRulesOfAskingPagesFindWhatIsBroken(t *testing.T) {
 		{"priority of two", Opening + Sampling("9", `,"modelPreferences":{"costPriority":2}`), []string{"sampling.request.priorities"}},
 		{"strange content", Opening + messages(`{"role":"user","content":{"type":"video","data":""}}`), []string{"sampling.request.content"}},
 		{"no content", Opening + messages(`{"role":"user"}`), []string{"sampling.request.content"}},
+		{"a second message without its text", Opening + messages(`{"role":"user","content":`+plainWords+`},{"role":"assistant","content":{"type":"text"}}`),
+			[]string{"sampling.request.content"}},
 		{"words beside results", Opening + messages(usesTool+`,`+strings.Replace(givesTool, "[{", "["+plainWords+",{", 1)),
 			[]string{"sampling.results.balanced", "sampling.results.unmixed"}},
 		{"results of the assistant", Opening + messages(usesTool+`,`+strings.Replace(givesTool, "user", "assistant", 1)), []string{"sampling.results.role"}},

@@ -21,6 +21,7 @@ const (
 	ClientAudience    Kind = "client-audience"
 	NoAudience        Kind = "no-audience"
 	LongerAudience    Kind = "longer-audience"
+	OtherAudiences    Kind = "other-audiences"
 	OtherIssuer       Kind = "other-issuer"
 	Expired           Kind = "expired"
 	ExpiredNoScope    Kind = "expired-no-scope"
@@ -68,6 +69,7 @@ var kinds = []struct {
 	{ClientAudience, "a token whose aud is the client"},
 	{NoAudience, "a token without aud"},
 	{LongerAudience, "a token for a server whose URL begins like this one's"},
+	{OtherAudiences, "a token whose aud is a list of other servers"},
 	{OtherIssuer, "a token that names another issuer"},
 	{Expired, "a token that expired five minutes ago"},
 	{ExpiredNoScope, "a token that expired five minutes ago, and has no scope"},

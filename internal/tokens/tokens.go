@@ -103,6 +103,10 @@ func (m *mint) foreign() {
 	m.sign(oauth.ClientAudience, map[string]any{"aud": "client"})
 	m.sign(oauth.NoAudience, map[string]any{"aud": nil})
 	m.sign(oauth.LongerAudience, map[string]any{"aud": m.order.Resource + "x"})
+	m.sign(
+		oauth.OtherAudiences,
+		map[string]any{"aud": []any{"https://another.example/mcp", "https://a.third.example/mcp"}},
+	)
 	m.sign(oauth.OtherIssuer, map[string]any{"iss": "https://another.example"})
 	m.sign(oauth.IssuerSlash, map[string]any{"iss": m.server.Issuer() + "/"})
 	id, err := m.server.Key().

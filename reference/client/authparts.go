@@ -328,10 +328,31 @@ var authDefects = map[string]func(*client, *authParts){
 	"scope-never": func(_ *client, p *authParts) {
 		p.scopes = func(oauth.Challenge, *source, []string) []string { return nil }
 	},
-	"never-steps-up":                   func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
-	"steps-up-by-refresh":              func(_ *client, p *authParts) { p.raisesByRefresh = true },
-	"steps-up-for-ever":                func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
-	"forgets-scopes":                   func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"never-steps-up":      func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
+	"steps-up-by-refresh": func(_ *client, p *authParts) { p.raisesByRefresh = true },
+	"steps-up-for-ever":   func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
+	"forgets-scopes":      func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"forgets-scopes-later": func(_ *client, p *authParts) {
+		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
+			if len(granted) > 1 {
+				return forgetsScopes(challenge, from, granted)
+			}
+			return scopesFor(challenge, from, granted)
+		}
+	},
+	"steps-up-once": func(_ *client, p *authParts) {
+		var once atomic.Bool
+		p.raises = func(int) bool { return !once.Swap(true) }
+	},
+	"application-type-once": func(_ *client, p *authParts) {
+		var once atomic.Bool
+		p.describes = func(client object) object {
+			if once.Swap(true) {
+				return withMember("application_type", nil)(client)
+			}
+			return client
+		}
+	},
 	"any-token-type":                   func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
 	"insists-on-refused-refresh-token": func(_ *client, p *authParts) { p.insists = true },
 	"token-request-without-client-id": func(_ *client, p *authParts) {

@@ -176,6 +176,7 @@ func TestAuthorizationDefects(t *testing.T) {
 	}
 	takes("accepts-any-audience", oauth.OtherAudience)
 	takes("accepts-audience-prefixes", oauth.LongerAudience)
+	takes("accepts-audience-lists", oauth.OtherAudiences)
 	takes("accepts-no-audience", oauth.NoAudience)
 	takes("accepts-any-issuer", oauth.OtherIssuer)
 	takes("accepts-any-signature", oauth.WrongSignature)

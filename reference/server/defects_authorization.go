@@ -83,6 +83,12 @@ var authorizationDefects = map[string]func(*guard){
 			return r.Header.Get(sessionHeader) != "" && r.Header.Get("Authorization") == ""
 		}
 	},
+	"accepts-audience-lists": func(g *guard) {
+		fits := g.audienceFits
+		g.audienceFits = func(audience []string, resource string) bool {
+			return len(audience) > 1 || fits(audience, resource)
+		}
+	},
 	"lets-streams-in": func(g *guard) {
 		g.exempt = func(r *http.Request) bool { return r.Method == http.MethodGet && r.Header.Get("Authorization") == "" }
 	},

@@ -516,12 +516,20 @@ func registering() {
 		In(protected),
 		func(ctx SpecContext) {
 			client := play(ctx)
+			saysApplicationType(client, client.NeedAt(scripted.AtRegister))
+		},
+	)
 
-			for one := range ObserveEach(client.NeedAt(scripted.AtRegister)) {
-				if kind := one.JSON["application_type"]; kind != "native" && kind != "web" {
-					client.BlameVisit(one, "application_type native or web", "application_type "+Show(kind))
-				}
-			}
+	It(
+		"says its application_type when it registers with another authorization server",
+		Verifies("authorization.registration.application-type"),
+		In(serverMoves),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			saysApplicationType(
+				client,
+				client.Need(client.AtIssuer(nextIssuer, scripted.AtRegister), "registered with the second one"),
+			)
 		},
 	)
 
@@ -650,5 +658,13 @@ func registersAs(client *Client, kind string, applies func(host string) bool) {
 	}
 	if !found {
 		NotApplicable("the client registers no redirect URI for which it would be " + kind)
+	}
+}
+
+func saysApplicationType(client *Client, registrations []*Visit) {
+	for one := range ObserveEach(registrations) {
+		if kind := one.JSON["application_type"]; kind != "native" && kind != "web" {
+			client.BlameVisit(one, "application_type native or web", "application_type "+Show(kind))
+		}
 	}
 }

@@ -417,6 +417,37 @@ func choosingScopes() {
 		},
 	)
 
+	It("requests the scope of an insufficient_scope challenge for another operation",
+		Verifies("authorization.scope.step-up"), In(stepUpTwice),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			_, again, refusal := steppedUpTwice(client)
+
+			if !Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
+				client.MissingAfter(
+					refusal.Event,
+					Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"},
+				)
+			}
+		})
+
+	It(
+		"requests the scopes that it had beside those of a second insufficient_scope challenge",
+		Verifies("authorization.scope.union", "security-best-practices.clients.scope-union"),
+		In(stepUpTwice),
+		func(ctx SpecContext) {
+			client := play(ctx)
+			before, again, _ := steppedUpTwice(client)
+			had, _ := before.Query("scope")
+
+			for one := range ObserveEach(client.Need(again, "authorized again")) {
+				if scope, _ := one.Query("scope"); !hasScopes(one, oauth.Scopes(had)...) {
+					client.BlameVisit(one, "scope "+had+" "+moreScope, "scope "+scope)
+				}
+			}
+		},
+	)
+
 	It("authorizes a few times at most for one call", Verifies("authorization.scope.limit"), In(neverEnough),
 		func(ctx SpecContext) {
 			client := play(ctx)
@@ -444,6 +475,19 @@ func steppedUp(client *Client) (again []*Visit, refusal *Visit) {
 	})
 	refusal = first(client.Need(refusals, "made a call that its scopes are not enough for"))
 	return After(client.At(scripted.AtAuthorize), refusal.Event), refusal
+}
+
+// steppedUpTwice returns the last login before the refusal of a call, for which an earlier
+// refusal had raised the scopes already, the logins after it, and the refusal.
+func steppedUpTwice(client *Client) (before *Visit, again []*Visit, refusal *Visit) {
+	raised, _ := steppedUp(client)
+	refusals := slices.DeleteFunc(client.AtIssuer(0, scripted.AtEndpoint), func(v *Visit) bool {
+		return v.Status != http.StatusForbidden || v.JSON["method"] != "tools/call"
+	})
+	refusal = first(client.Need(refusals, "made a call for which its scopes were too few once more"))
+	again = After(raised, refusal.Event)
+	earlier := raised[:len(raised)-len(again)]
+	return client.Need(earlier, "authorized again for the list of tools")[len(earlier)-1], again, refusal
 }
 
 // requests wants the first login to ask for some scopes.

@@ -434,9 +434,28 @@ var stepUp = guarded("scope-step-up", sinceOpenID, officialStepUp,
 		}
 	})
 
-// Scopes of stepUp.
+var stepUpTwice = guarded(
+	"scope-step-up-twice",
+	sinceOpenID,
+	officialStepUp,
+	"The server refuses the list of tools with 403 insufficient_scope, and then the call, each until the token has another scope.",
+	func(g *scripted.Guard) {
+		g.Supported = nil
+		g.OnRequest = func(a *scripted.Admission) {
+			switch a.Method {
+			case "tools/list":
+				a.Needs = []string{listScope}
+			case "tools/call":
+				a.Needs = []string{moreScope}
+			}
+		}
+	},
+)
+
+// Scopes of stepUp and stepUpTwice.
 const (
 	firstScope = "mcp:basic"
+	listScope  = "mcp:list"
 	moreScope  = "mcp:write"
 )
 

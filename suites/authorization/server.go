@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
@@ -72,6 +73,24 @@ func challenges() {
 				Expect(response).To(HaveStatus(http.StatusUnauthorized))
 			}
 		})
+
+	It(
+		"answers a request of each method without an access token with 401, unless it needs none",
+		Verifies("authorization.unauthorized.status"),
+		Guarded(),
+		AtRevisionsWith(protocol.PerRequestMeta),
+		func(ctx SpecContext) {
+			server := Connect(ctx)
+			for _, request := range HarmlessRequests() {
+				body := server.Body(request.Method, request.With(nil))
+				response := server.Anonymous(ctx, http.MethodPost, body, "")
+				if !accepted(response) {
+					Expect(response).To(HaveStatus(http.StatusUnauthorized))
+				}
+			}
+			Observe()
+		},
+	)
 
 	It(
 		"sends a Bearer challenge in WWW-Authenticate with a 401",

@@ -99,6 +99,13 @@ func tokens() {
 			refuses(ctx, oauth.ClientAudience, oauth.NoAudience, oauth.LongerAudience, oauth.IDToken)
 		})
 
+	It(
+		"rejects access tokens whose list of audiences does not name it",
+		Verifies("authorization.token.audience"),
+		NeedsToken(oauth.OtherAudiences),
+		func(ctx SpecContext) { refuses(ctx, oauth.OtherAudiences) },
+	)
+
 	It("accepts an access token whose audience has scheme and host in capitals",
 		Verifies("authorization.resource.capitals-accepted"), NeedsToken(oauth.CapitalAudience),
 		func(ctx SpecContext) {

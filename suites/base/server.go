@@ -104,6 +104,17 @@ func requests() {
 			Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
 		})
 
+	It("answers requests of each method whose id is a string", Verifies("base.requests.answered"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			AcceptInEachMethod(ctx, func(request Harmless) any {
+				id := jsonrpc.StringID("mcpconform: a string for " + request.Method)
+				asked := server.StartRaw(ctx, id, request.Method, scripted.Outgoing{}, request.With(nil))
+				return server.MustAwait(ctx, asked)
+			})
+		})
+
 	It("answers requests with progress tokens of each kind", Verifies("base.requests.answered"),
 		func(ctx SpecContext) {
 			server := Session(ctx)

@@ -150,6 +150,33 @@ func answers() {
 	)
 
 	It(
+		"continues after form elicitation of a second round was declined or cancelled",
+		Verifies("elicitation.answer.handled"),
+		AtRevisionsWith(protocol.PerRequestMeta),
+		NeedsProvocation("input-rounds"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			for _, action := range []string{"decline", "cancel"} {
+				rounds := 0
+				server.Answer(method, Answering(func(asked Object) Object {
+					if rounds++; rounds == 1 {
+						return Acceptance(asked)
+					}
+					return Object{"action": action}
+				}))
+
+				asking.Provoke(ctx, server, "input-rounds", method).MustEnd(ctx)
+
+				if rounds < 2 {
+					Inconclusive("the tool asked for input only once",
+						"name one that asks twice under provocations.input-rounds in mcpconform.yaml")
+				}
+				server.StaysUsable(ctx)
+			}
+		},
+	)
+
+	It(
 		"continues after the client rejected elicitation/create with -32602",
 		Verifies("elicitation.answer.handled"),
 		NeedsProvocation("elicitation"),

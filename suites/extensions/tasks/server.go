@@ -466,14 +466,15 @@ func notifications() {
 			server := declaring(ctx)
 			_, id := anyTask(ctx, server)
 
-			request := server.Start(
-				ctx,
-				"subscriptions/listen",
-				undeclared(Object{"notifications": Object{"taskIds": []any{id}}}),
-			)
-			first, err := request.WaitOr(ctx, Notification("notifications/subscriptions/acknowledged"))
+			for _, filter := range []Object{
+				{"taskIds": []any{id}},
+				{"taskIds": []any{id}, "toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true},
+			} {
+				request := server.Start(ctx, "subscriptions/listen", undeclared(Object{"notifications": filter}))
+				first, err := request.WaitOr(ctx, Notification("notifications/subscriptions/acknowledged"))
 
-			demandMissing(server.Answered(request, first, err))
+				demandMissing(server.Answered(request, first, err))
+			}
 			leave(ctx, server, id)
 		},
 	)

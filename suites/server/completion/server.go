@@ -123,12 +123,23 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.AskWrong(ctx, Request{Method: method, Name: unknownPrompt, Params: Object{
-					"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
-					"argument": Object{"name": "any", "value": ""},
-				}}, inOrder()...)
+				reply := server.AskWrong(ctx, unknown(), inOrder()...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			},
+		)
+
+		It(
+			"completes arguments after it rejected an unknown prompt",
+			Verifies("completion.answered"),
+			NeedsCapability("completions"),
+			func(ctx SpecContext) {
+				plain := inOrder()
+				if len(plain) == 0 {
+					NotApplicable("the server has no prompt with an argument and no resource template")
+				}
+
+				StillServes(ctx, unknown(), plain[0], completes)
 			},
 		)
 
@@ -205,6 +216,14 @@ func completable() []arguments.Argument {
 		NotApplicable("the server has no prompt with an argument and no resource template")
 	}
 	return all
+}
+
+// unknown completes an argument of a prompt that there is not.
+func unknown() Request {
+	return Request{Method: method, Name: unknownPrompt, Params: Object{
+		"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
+		"argument": Object{"name": "any", "value": ""},
+	}}
 }
 
 // knownBeside is what the server itself completes the other arguments of the same prompt or

@@ -180,6 +180,36 @@ func settingLevels() {
 		},
 	)
 
+	It("keeps the level of the session after it rejected an unknown one", Verifies("logging.level.respected"),
+		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			server.Hear(ctx)
+			before := server.Mark()
+			provoke(ctx, server, levels[0])
+			server.BarrierOnAllStreams(ctx)
+			if len(server.Sent(before, Notification(logMessage))) == 0 {
+				NotApplicable("the tool logs nothing, at whatever level")
+			}
+			server.Need(ctx, "logging/setLevel", Object{"level": "emergency"})
+			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "logging/setLevel",
+				scripted.Outgoing{Deliberate: "sets an unknown level"}, Object{"level": noLevel}))
+			if !reply.Refuses() {
+				NotApplicable("the server accepts an unknown level")
+			}
+			server.BarrierOnAllStreams(ctx)
+			mark := server.Mark()
+
+			server.NeedReply(ctx, "tools/call", Provoking("logging").Call())
+
+			server.BarrierOnAllStreams(ctx)
+			for _, said := range server.Sent(mark, Notification(logMessage)) {
+				params, _ := said.Params().(map[string]any)
+				Demand(params["level"] == "emergency", "no log message below emergency", Show(params))
+			}
+			Observe()
+		})
+
 	// The rule about log messages below the level judges both calls.
 	It("sends notifications/message once logging/setLevel allows its level", Verifies("logging.message.sent"),
 		NeedsCapability("logging"), NeedsProvocation("logging"),
@@ -208,6 +238,33 @@ func askingForMessages() {
 				reply := server.Ask(ctx, BarrierMethod(), atLevel(level, nil))
 
 				Expect(reply).To(BeResult())
+			}
+		},
+	)
+
+	It(
+		"sends no notifications/message below any of the eight levels in io.modelcontextprotocol/logLevel",
+		Verifies("logging.level.respected"),
+		NeedsCapability("logging"),
+		NeedsProvocation("logging"),
+		func(ctx SpecContext) {
+			server := FreshSession(ctx)
+			server.Hear(ctx) // messages might go astray there
+
+			logged := 0
+			for least, level := range levels {
+				mark := server.Mark()
+				provoke(ctx, server, level)
+				server.BarrierOnAllStreams(ctx)
+				for _, said := range server.Sent(mark, Notification(logMessage)) {
+					params, _ := said.Params().(map[string]any)
+					found, _ := params["level"].(string)
+					logged++
+					Demand(!slices.Contains(levels[:least], found), "no log message below "+level, Show(params))
+				}
+			}
+			if logged == 0 {
+				NotApplicable("the tool logs nothing, at whatever level")
 			}
 		},
 	)

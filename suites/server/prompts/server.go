@@ -144,9 +144,14 @@ func ServerChecks() {
 				if len(plain) == 0 {
 					NotApplicable("the server lists no prompts")
 				}
-				unknown := Request{Method: "prompts/get", Params: Object{"name": unknownPrompt}, Name: unknownPrompt}
 
-				StillServes(ctx, unknown, plain[0], Brings("messages"))
+				StillServes(ctx, unknown(), plain[0], Brings("messages"))
+			})
+
+		It("returns prompts from prompts/list after it rejected an unknown prompt", Verifies("prompts.list.answered"),
+			NeedsCapability("prompts"),
+			func(ctx SpecContext) {
+				StillServes(ctx, unknown(), Request{Method: "prompts/list"}, Brings("prompts"))
 			})
 
 		It("rejects prompts/get of an unknown prompt with -32602", Verifies("prompts.unknown.code"),
@@ -154,10 +159,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				server := Session(ctx)
 
-				reply := server.AskWrong(
-					ctx,
-					Request{Method: "prompts/get", Params: Object{"name": unknownPrompt}, Name: unknownPrompt},
-					inOrder(ctx, server, ListedPrompts())...)
+				reply := server.AskWrong(ctx, unknown(), inOrder(ctx, server, ListedPrompts())...)
 
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
@@ -351,4 +353,9 @@ func readableLinks(result Object) []string {
 		}
 	}
 	return uris
+}
+
+// unknown asks for a prompt that there is not.
+func unknown() Request {
+	return Request{Method: "prompts/get", Params: Object{"name": unknownPrompt}, Name: unknownPrompt}
 }

@@ -121,6 +121,19 @@ func ServerChecks() {
 		)
 
 		It(
+			"returns resources from resources/list after it rejected an unknown resource",
+			Verifies("resources.list.answered"),
+			NeedsCapability("resources"),
+			func(ctx SpecContext) {
+				StillServes(ctx, reading(unknownURI), Request{Method: "resources/list"}, Brings("resources"))
+				if len(ListedTemplates()) > 0 {
+					templates := Request{Method: "resources/templates/list"}
+					StillServes(ctx, reading(unknownURI), templates, Brings("resourceTemplates"))
+				}
+			},
+		)
+
+		It(
 			"rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602",
 			Verifies("resources.unknown.code"),
 			NeedsCapability("resources"),

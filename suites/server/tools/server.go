@@ -213,6 +213,16 @@ func ServerChecks() {
 		)
 
 		It(
+			"returns tools from tools/list after it rejected an unknown tool",
+			Verifies("tools.list.answered"),
+			NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				unknown := inOrder([]Provocation{{Tool: unknownTool}})[0]
+				StillServes(ctx, unknown, Request{Method: "tools/list"}, Brings("tools"))
+			},
+		)
+
+		It(
 			"rejects a call of an unknown tool with a JSON-RPC error",
 			Verifies("tools.unknown.refused"),
 			NeedsCapability("tools"),
@@ -257,6 +267,33 @@ func ServerChecks() {
 					inOrder(harmless())...)
 
 				Expect(reply).To(BeJSONRPCError())
+			},
+		)
+
+		It(
+			"rejects tools/call with arguments that are an array or a string with a JSON-RPC error",
+			Verifies("tools.malformed.refused"),
+			NeedsCapability("tools"),
+			func(ctx SpecContext) {
+				calls := harmless()
+				if len(calls) == 0 {
+					NotApplicable("the server has no tool that may be called")
+				}
+				server := FreshSession(ctx)
+
+				for _, wrong := range []any{[]any{}, "mcpconform"} {
+					reply := server.AskWrong(
+						ctx,
+						Request{
+							Method:     "tools/call",
+							Params:     Object{"name": calls[0].Tool, "arguments": wrong},
+							Name:       "arguments",
+							Deliberate: "has arguments that are no object",
+						},
+						inOrder(calls)...)
+
+					Expect(reply).To(BeJSONRPCError())
+				}
 			},
 		)
 

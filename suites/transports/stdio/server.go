@@ -153,7 +153,7 @@ func ServerChecks() {
 				id := jsonrpc.StringID("mcpconform-before-the-end")
 				server.Await(ctx, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)) // it is there
 
-				judgeExit(ctx, server)
+				demandExit(server, exits(ctx, server))
 			})
 
 		It("exits when its standard input is closed during a call", Verifies("transports.stdio.shutdown.exits"),
@@ -163,21 +163,46 @@ func ServerChecks() {
 				server.Start(ctx, "tools/call", Provoking("slow").Call())
 				server.Barrier(ctx) // the call is under way
 
-				judgeExit(ctx, server)
+				demandExitFrom(ctx, server, "a call")
+			})
+
+		It("exits when its standard input is closed while a subscription is open",
+			Verifies("transports.stdio.shutdown.exits"), AtRevisionsWith(protocol.Subscriptions),
+			func(ctx SpecContext) {
+				server := FreshSession(ctx)
+				server.Subscribe(ctx, Object{"toolsListChanged": true})
+
+				demandExitFrom(ctx, server, "a subscription")
 			})
 	})
 }
 
-// judgeExit closes the standard input of a server, and judges that it exits.
-func judgeExit(ctx context.Context, server *Server) {
+// exits closes the standard input of a server, and tells whether its process ends.
+func exits(ctx context.Context, server *Server) bool {
 	server.Stdio.Pipe.CloseInput()
-
-	exited := true
 	select {
 	case <-server.Stdio.Pipe.Process().Done():
+		return true
 	case <-wait.After(ctx, server.ReplyTime()):
-		exited = false
+		return false
 	}
+}
+
+// demandExitFrom wants a server to exit amid something, if it exits at all.
+func demandExitFrom(ctx context.Context, server *Server, amid string) {
+	exited := exits(ctx, server)
+	if !exited {
+		plain := FreshSession(ctx)
+		plain.Barrier(ctx)
+		if !exits(ctx, plain) {
+			Inconclusive("the server does not exit without "+amid+" either",
+				"see the check that it exits when its standard input is closed")
+		}
+	}
+	demandExit(server, exited)
+}
+
+func demandExit(server *Server, exited bool) {
 	JudgingNothing()
 	Demand(exited, "the end of the process after its standard input was closed",
 		fmt.Sprintf("a process that still runs %s later", server.ReplyTime()))

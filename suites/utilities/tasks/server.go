@@ -249,6 +249,30 @@ func polling() {
 		},
 	)
 
+	It(
+		"uses taskId in tasks/cancel even if the related-task metadata differs",
+		Verifies("tasks.target.parameter"),
+		NeedsCapability(callable, "tasks.cancel"),
+		NeedsProvocation("task-slow"),
+		func(ctx SpecContext) {
+			server := SessionWithTasks(ctx)
+			tool := tool("task-slow")
+			named, other := begin(ctx, server, tool), begin(ctx, server, tool)
+
+			reply := server.MustAwait(ctx, server.StartRaw(ctx, server.NextID(), "tasks/cancel",
+				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
+
+			if reply.Refuses() {
+				Inconclusive("the server cannot cancel the task: "+reply.Describe(),
+					"name a slower tool under provocations.task-slow in mcpconform.yaml")
+			}
+			demandID(reply)
+			Expect(reply).To(HaveMember("taskId", named))
+			Expect(server.Need(ctx, "tasks/get", Object{"taskId": other})).NotTo(HaveMember("status", "cancelled"))
+			leave(ctx, server, other)
+		},
+	)
+
 	for _, method := range []string{"tasks/get", "tasks/result"} {
 		It(
 			"rejects "+method+" of an unknown taskId with -32602",
