@@ -81,14 +81,18 @@ func challenges() {
 		AtRevisionsWith(protocol.PerRequestMeta),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
+			refused := false
 			for _, request := range HarmlessRequests() {
 				body := server.Body(request.Method, request.With(nil))
 				response := server.Anonymous(ctx, http.MethodPost, body, "")
 				if !accepted(response) {
+					refused = true
 					Expect(response).To(HaveStatus(http.StatusUnauthorized))
 				}
 			}
-			Observe()
+			if !refused {
+				NotApplicable("the server answers each of these methods without an access token")
+			}
 		},
 	)
 
