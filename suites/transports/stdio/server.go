@@ -73,6 +73,7 @@ func ServerChecks() {
 
 		It(
 			"accepts a message that arrives on standard input in two parts",
+			Together("declaring nothing"),
 			Verifies("transports.stdio.messages"),
 			ByBarrier(),
 			func(ctx SpecContext) {
@@ -92,6 +93,7 @@ func ServerChecks() {
 
 		It(
 			"accepts a message that arrives on standard input in two parts with a character between",
+			Together("declaring nothing"),
 			Verifies("transports.utf8"),
 			NeedsTransport(protocol.Stdio),
 			ByBarrier(),
