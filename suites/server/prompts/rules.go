@@ -1,7 +1,6 @@
 package prompts
 
 import (
-
 	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
