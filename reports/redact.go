@@ -16,6 +16,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
@@ -165,7 +166,7 @@ func escapedInURL(value string) []string {
 	return all
 }
 
-var lowerEscapes = regexp.MustCompile(`%[0-9A-F]{2}`)
+var lowerEscapes = lazy.MustCompile(`%[0-9A-F]{2}`)
 
 // inBase64 are the forms that a value has in Base64: alone, and wherever it stands in
 // a longer text, where the letters at its ends depend on what is beside it.
@@ -333,7 +334,7 @@ func cutParts(text, value string) []span {
 // pattern finds a secret by its place: what its expression matches behind group
 // 1, and before group 2 if there is one, is hidden.
 type pattern struct {
-	expression *regexp.Regexp
+	expression *lazy.Regexp
 	is         func(hidden string) bool // nil: always a secret
 }
 
@@ -369,7 +370,7 @@ const (
 	inEscaped   = `(?:[^"\\]|\\\\\\"|\\[^"])*` // the inside of a JSON string that stands in a JSON string
 )
 
-var schemes = regexp.MustCompile(`(?i)^(?:` + schemeNames + `)$`)
+var schemes = lazy.MustCompile(`(?i)^(?:` + schemeNames + `)$`)
 
 // wellKnown are the places where secrets stand whoever wrote the message.
 var wellKnown = slices.Concat(
@@ -382,22 +383,22 @@ var wellKnown = slices.Concat(
 			// A bearer token anywhere. The words of a sentence and of a challenge
 			// (Bearer resource_metadata="...") are none: a token has a digit or
 			// is long.
-			expression: regexp.MustCompile(`(?i)(\bbearer(?:\s|%20|\+)+)[a-z0-9._~+/-]{8,}=*`),
+			expression: lazy.MustCompile(`(?i)(\bbearer(?:\s|%20|\+)+)[a-z0-9._~+/-]{8,}=*`),
 			is: func(token string) bool {
 				return strings.ContainsAny(token, "0123456789") || len(token) >= 24
 			},
 		},
 		{
 			// An authorization code, or the assertion of a grant, in a query or a form.
-			expression: regexp.MustCompile(`((?:^|[?&\s"'(])(?:code|assertion)=)[a-zA-Z0-9._~+/%-]{8,}`),
+			expression: lazy.MustCompile(`((?:^|[?&\s"'(])(?:code|assertion)=)[a-zA-Z0-9._~+/%-]{8,}`),
 		},
 		{
 			// A private key.
-			expression: regexp.MustCompile(`(-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----)[^-]+`),
+			expression: lazy.MustCompile(`(-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----)[^-]+`),
 		},
 		{
 			// The user and password of a URL.
-			expression: regexp.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/?#@"'<>]+(@)`),
+			expression: lazy.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/?#@"'<>]+(@)`),
 		},
 	},
 )
@@ -407,27 +408,27 @@ var wellKnown = slices.Concat(
 // line. The whole value is hidden but for the name of the scheme.
 func headers(names string) []pattern {
 	return []pattern{
-		{expression: regexp.MustCompile(`(?is)("(?:` + names + `)"\s*:\s*"` + scheme + `)` + inString)},
+		{expression: lazy.MustCompile(`(?is)("(?:` + names + `)"\s*:\s*"` + scheme + `)` + inString)},
 		{
-			expression: regexp.MustCompile(
+			expression: lazy.MustCompile(
 				`(?is)("(?:` + names + `)"\s*:\s*\[\s*")` + inString + `(?:"\s*,\s*"` + inString + `)*("\s*\])`,
 			),
 		},
 		{
-			expression: regexp.MustCompile(
+			expression: lazy.MustCompile(
 				`(?is)(\\"(?:` + names + `)\\"\s*:\s*(?:\[\s*)?\\"` + scheme + `)` + inEscaped,
 			),
 		},
-		{expression: regexp.MustCompile(`(?i)("(?:` + names + `)\s*[:=]\s*` + scheme + `)[^"\r\n]*`)},
-		{expression: regexp.MustCompile(`(?i)('(?:` + names + `)\s*[:=]\s*` + scheme + `)[^'\r\n]*`)},
-		{expression: regexp.MustCompile(`(?im)((?:^|[^"'a-z0-9_])(?:` + names + `):[ \t]*` + scheme + `)[^\r\n]*`)},
+		{expression: lazy.MustCompile(`(?i)("(?:` + names + `)\s*[:=]\s*` + scheme + `)[^"\r\n]*`)},
+		{expression: lazy.MustCompile(`(?i)('(?:` + names + `)\s*[:=]\s*` + scheme + `)[^'\r\n]*`)},
+		{expression: lazy.MustCompile(`(?im)((?:^|[^"'a-z0-9_])(?:` + names + `):[ \t]*` + scheme + `)[^\r\n]*`)},
 	}
 }
 
 // parameter matches one in the query of a URL.
 func parameter(name, value string) pattern {
 	return pattern{
-		expression: regexp.MustCompile(
+		expression: lazy.MustCompile(
 			`([?&]` + regexp.QuoteMeta(name) + `=)` + regexp.QuoteMeta(value) + `([^a-zA-Z0-9%+._~-]|$)`,
 		),
 	}
@@ -437,10 +438,10 @@ func parameter(name, value string) pattern {
 // or word, as key=value and as "key: value".
 func keyed(keys string) []pattern {
 	return []pattern{
-		{expression: regexp.MustCompile(`(?is)("(?:` + keys + `)"\s*:\s*")` + inString)},
-		{expression: regexp.MustCompile(`(?is)(\\"(?:` + keys + `)\\"\s*:\s*\\")` + inEscaped)},
-		{expression: regexp.MustCompile(`(?i)("(?:` + keys + `)"\s*:\s*)[a-z0-9.+-]+`)},
-		{expression: regexp.MustCompile(`(?i)(\b(?:` + keys + `)=)[^\s&;"',}\\]+`)},
-		{expression: regexp.MustCompile(`(?i)(\b(?:` + keys + `):[ \t]+)[^\s"',}\\]+`)},
+		{expression: lazy.MustCompile(`(?is)("(?:` + keys + `)"\s*:\s*")` + inString)},
+		{expression: lazy.MustCompile(`(?is)(\\"(?:` + keys + `)\\"\s*:\s*\\")` + inEscaped)},
+		{expression: lazy.MustCompile(`(?i)("(?:` + keys + `)"\s*:\s*)[a-z0-9.+-]+`)},
+		{expression: lazy.MustCompile(`(?i)(\b(?:` + keys + `)=)[^\s&;"',}\\]+`)},
+		{expression: lazy.MustCompile(`(?i)(\b(?:` + keys + `):[ \t]+)[^\s"',}\\]+`)},
 	}
 }

@@ -49,7 +49,7 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 		if done.environment.Company && server.Log().OverBudget() {
 			done.outcome = Outcome{Ending: Deferred}
 		}
-		events := server.Log().Since(server.from)
+		events := server.events()
 		if len(events) > 0 {
 			exchanges = append(exchanges, events)
 		}
@@ -98,8 +98,9 @@ func Finish(environments ...*Environment) {
 	}
 }
 
-// isWorn tells whether earlier checks may have left something that disturbs this one.
-func (s *Server) isWorn() bool { return s.left == worn }
+// isWorn tells whether earlier checks may have left something that disturbs this one, or
+// have opened what it looks at.
+func (s *Server) isWorn() bool { return s.left == worn || s.again }
 
 func (c *check) use(server *Server) {
 	server.from, server.mark = server.Log().Len(), server.Mark()

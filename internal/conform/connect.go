@@ -16,6 +16,12 @@ import (
 // Connect opens a fresh connection: nothing has been said on it. In the stateless
 // era that is all there is to a session.
 func Connect(_ context.Context) *Server {
+	server := connect()
+	server.own = true
+	return server
+}
+
+func connect() *Server {
 	server, err := dial(current.environment)
 	if err != nil {
 		Inconclusive(
@@ -48,7 +54,7 @@ func SessionWithTasks(ctx context.Context) *Server {
 	if Transport() != protocol.Stdio {
 		return UnusedSession(ctx)
 	}
-	return pooled(ctx, scripted.Everything(Revision()), tasksLeft)
+	return pooled(ctx, scripted.Everything(Revision()), tasksLeft, nothingLeft)
 }
 
 // UnusedSession returns such a connection that no other check has used or will use.
@@ -64,6 +70,7 @@ func pooled(ctx context.Context, capabilities scripted.Capabilities, from ...res
 	server := environment.take(declared, from...)
 	if server != nil {
 		current.use(server)
+		server.finish(ctx)
 	} else {
 		server = unused(ctx, capabilities)
 		server.greet(ctx)
@@ -117,7 +124,7 @@ func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server 
 }
 
 func unused(ctx context.Context, capabilities scripted.Capabilities) *Server {
-	server := Connect(ctx)
+	server := connect()
 	if !RevisionHas(protocol.Handshake) {
 		server.Speak(Revision(), capabilities)
 		return server
@@ -199,6 +206,7 @@ func (e *Environment) take(declared string, from ...residue) *Server {
 // keep puts a session away for other checks, after one in which these events were. It
 // reports false when no other can use it.
 func (e *Environment) keep(server *Server, events []transcript.Event, outcome Outcome) bool {
+	e.inherit(server, events, outcome)
 	if !server.reusable() {
 		return false
 	}
@@ -215,10 +223,15 @@ func (e *Environment) keep(server *Server, events []transcript.Event, outcome Ou
 }
 
 func (p *pool) take(declared string) *Server {
+	return p.takeIf(func(one *Server) bool { return one.declared == declared })
+}
+
+// takeIf returns one that is fit, and used last; nil for none.
+func (p *pool) takeIf(fit func(*Server) bool) *Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for at, server := range slices.Backward(p.idle) {
-		if server.declared != declared {
+		if !fit(server) {
 			continue
 		}
 		p.idle = slices.Delete(p.idle, at, at+1)
@@ -232,6 +245,7 @@ func (p *pool) take(declared string) *Server {
 }
 
 func (p *pool) put(server *Server) {
+	server.again = false
 	OfferAll(server.Client)
 	if server.env.Has(protocol.PerRequestMeta) {
 		server.Speak(server.env.Revision, scripted.Everything(server.env.Revision))

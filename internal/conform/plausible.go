@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/lazy"
 )
 
 // Plausible makes up a text for an argument of a tool, a prompt or a resource template,
@@ -29,48 +30,48 @@ func GivenArguments(name string) (given Object, there bool) {
 // description.
 type kindOfText struct {
 	names     []string // words, lower case
-	described *regexp.Regexp
+	described *lazy.Regexp
 	text      func(*Environment) string
 }
 
 // kindsOfText are in the order in which they are looked for.
 var kindsOfText = []kindOfText{
-	{[]string{"uri", "iri"}, regexp.MustCompile(`(?i)\bURIs?\b`), (*Environment).listedURI},
+	{[]string{"uri", "iri"}, lazy.MustCompile(`(?i)\bURIs?\b`), (*Environment).listedURI},
 	{
 		[]string{"url", "link", "href", "website", "webpage"},
-		regexp.MustCompile(`(?i)\bURLs?\b`),
+		lazy.MustCompile(`(?i)\bURLs?\b`),
 		(*Environment).listedURL,
 	},
-	{[]string{"directory", "dir", "folder", "cwd"}, regexp.MustCompile(`(?i)\b(?:directory|folder)\b`), fixed(".")},
+	{[]string{"directory", "dir", "folder", "cwd"}, lazy.MustCompile(`(?i)\b(?:directory|folder)\b`), fixed(".")},
 	{
 		[]string{"path", "file", "filename", "filepath"},
-		regexp.MustCompile(`(?i)\b(?:path|file name)\b`),
+		lazy.MustCompile(`(?i)\b(?:path|file name)\b`),
 		(*Environment).listedPath,
 	},
 	{
 		[]string{"datetime", "timestamp"},
-		regexp.MustCompile(`(?i)\b(?:date and time|date-time|datetime|timestamp|RFC ?3339)\b`),
+		lazy.MustCompile(`(?i)\b(?:date and time|date-time|datetime|timestamp|RFC ?3339)\b`),
 		fixed("2025-06-18T12:00:00Z"),
 	},
-	{[]string{"date", "day", "since", "until"}, regexp.MustCompile(`(?i)\b(?:date|YYYY-MM-DD)\b`), fixed("2025-06-18")},
-	{[]string{"timezone", "tz"}, regexp.MustCompile(`(?i)\btime ?zone\b`), fixed("UTC")},
-	{[]string{"time"}, regexp.MustCompile(`(?i)\bHH:MM\b`), fixed("12:00")},
-	{[]string{"email", "mail"}, regexp.MustCompile(`(?i)\be-?mail\b`), fixed("user@example.com")},
-	{[]string{"host", "hostname", "domain"}, regexp.MustCompile(`(?i)\b(?:host ?name|domain)\b`), fixed("example.com")},
-	{[]string{"uuid", "guid"}, regexp.MustCompile(`(?i)\b[UG]UID\b`), fixed("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")},
+	{[]string{"date", "day", "since", "until"}, lazy.MustCompile(`(?i)\b(?:date|YYYY-MM-DD)\b`), fixed("2025-06-18")},
+	{[]string{"timezone", "tz"}, lazy.MustCompile(`(?i)\btime ?zone\b`), fixed("UTC")},
+	{[]string{"time"}, lazy.MustCompile(`(?i)\bHH:MM\b`), fixed("12:00")},
+	{[]string{"email", "mail"}, lazy.MustCompile(`(?i)\be-?mail\b`), fixed("user@example.com")},
+	{[]string{"host", "hostname", "domain"}, lazy.MustCompile(`(?i)\b(?:host ?name|domain)\b`), fixed("example.com")},
+	{[]string{"uuid", "guid"}, lazy.MustCompile(`(?i)\b[UG]UID\b`), fixed("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")},
 	{[]string{"number", "count", "amount", "quantity", "limit", "max", "min", "age", "size", "temperature", "price"},
-		regexp.MustCompile(`(?i)\b(?:a number|numeric|integer)\b`), fixed("1")},
-	{[]string{"json"}, regexp.MustCompile(`(?i)\bJSON (?:object|text|string)\b`), fixed("{}")},
-	{[]string{"language", "lang", "locale"}, regexp.MustCompile(`(?i)\blanguage code\b`), fixed("en")},
-	{[]string{"country"}, regexp.MustCompile(`(?i)\bcountry code\b`), fixed("US")},
-	{[]string{"currency"}, regexp.MustCompile(`(?i)\bcurrency\b`), fixed("USD")},
+		lazy.MustCompile(`(?i)\b(?:a number|numeric|integer)\b`), fixed("1")},
+	{[]string{"json"}, lazy.MustCompile(`(?i)\bJSON (?:object|text|string)\b`), fixed("{}")},
+	{[]string{"language", "lang", "locale"}, lazy.MustCompile(`(?i)\blanguage code\b`), fixed("en")},
+	{[]string{"country"}, lazy.MustCompile(`(?i)\bcountry code\b`), fixed("US")},
+	{[]string{"currency"}, lazy.MustCompile(`(?i)\bcurrency\b`), fixed("USD")},
 	{[]string{"city", "location", "place"}, nil, fixed("London")},
 }
 
 func fixed(text string) func(*Environment) string { return func(*Environment) string { return text } }
 
 // example is one that a description gives in quotation marks.
-var example = regexp.MustCompile(
+var example = lazy.MustCompile(
 	"(?i)\\b(?:e\\.g\\.|for example|for instance|example|such as)[,:]?\\s*[\"'`‘“]([^\"'`’”\\n]{1,100})[\"'`’”]",
 )
 
@@ -133,7 +134,7 @@ func (e *Environment) suggest(name string, property Object) (value any, found bo
 }
 
 // border is where one word of a name ends, and the next begins.
-var border = regexp.MustCompile(`([a-z0-9])([A-Z])|[^\pL\pN]+`)
+var border = lazy.MustCompile(`([a-z0-9])([A-Z])|[^\pL\pN]+`)
 
 // wordsOf are those of a name such as start_date, startDate or start-date, in lower case.
 func wordsOf(name string) []string {

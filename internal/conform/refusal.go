@@ -171,12 +171,12 @@ func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Reques
 // the same method as it does before. What it does not serve at all makes the check
 // inapplicable; what fails by chance does not do so twice.
 func StillServes(ctx context.Context, wrong, plain Request, served func(Reply) bool) {
-	reply, well := afterwards(ctx, wrong, plain, served)
+	reply, well := needAfterwards(ctx, wrong, plain, served)
 	Observe()
 	if well {
 		return
 	}
-	if _, well := afterwards(ctx, wrong, plain, served); well {
+	if _, well := needAfterwards(ctx, wrong, plain, served); well {
 		Inconclusive(
 			plain.Method+" is served at times: "+reply.Describe(),
 			"see that the server has what it needs to serve "+plain.Method,
@@ -188,18 +188,33 @@ func StillServes(ctx context.Context, wrong, plain Request, served func(Reply) b
 	})
 }
 
-func afterwards(ctx context.Context, wrong, plain Request, served func(Reply) bool) (reply Reply, well bool) {
-	server := FreshSession(ctx)
-	if before, responded := server.Try(ctx, plain.Method, plain.Params); !responded || !served(before) {
+// StillServes judges the same, first on a session that other methods have been tried on.
+func (s *Server) StillServes(ctx context.Context, wrong, plain Request, served func(Reply) bool) {
+	if before, after := s.afterwards(ctx, wrong, plain); !served(before) || !served(after) {
+		StillServes(ctx, wrong, plain, served)
+	}
+	Observe()
+}
+
+func needAfterwards(ctx context.Context, wrong, plain Request, served func(Reply) bool) (after Reply, well bool) {
+	before, after := FreshSession(ctx).afterwards(ctx, wrong, plain)
+	if !served(before) {
 		NotApplicable(plain.Method + " is not served before either: " + before.Describe())
 	}
-	request := server.StartRaw(
-		ctx, server.NextID(), wrong.Method, scripted.Outgoing{Deliberate: wrong.Deliberate}, wrong.Params,
+	return after, served(after)
+}
+
+// afterwards asks for something before and after something wrong was asked for. What is
+// answered by no response is not served.
+func (s *Server) afterwards(ctx context.Context, wrong, plain Request) (before, after Reply) {
+	before, _ = s.Try(ctx, plain.Method, plain.Params)
+	request := s.StartRaw(
+		ctx, s.NextID(), wrong.Method, scripted.Outgoing{Deliberate: wrong.Deliberate}, wrong.Params,
 	)
 	received, err := request.Settle(ctx)
-	server.tried(request, received, err) // others judge the answer
-	reply, responded := server.Try(ctx, plain.Method, plain.Params)
-	return reply, responded && served(reply)
+	s.tried(request, received, err) // others judge the answer
+	after, _ = s.Try(ctx, plain.Method, plain.Params)
+	return before, after
 }
 
 // Brings tells whether a reply brings a list, and is no refusal.

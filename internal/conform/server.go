@@ -30,6 +30,9 @@ type Server struct {
 	mark int // of what was received, likewise
 
 	aside    bool    // it fetches documents that are none of the protocol: no rule judges them
+	own      bool    // a check opens it in its own way
+	opened   opened  // how, when others may use it
+	again    bool    // the check looks at how another one has opened it
 	declared string  // capabilities of its client, in the handshake
 	left     residue // of the checks until now
 	allowed  residue // that this check may leave to others
@@ -127,7 +130,11 @@ func (s *Server) Call(ctx context.Context, method string, params any) Object {
 // Need sends a request whose success the check needs but is not about: when
 // it fails the check is inconclusive, another one judges it.
 func (s *Server) Need(ctx context.Context, method string, params any) Object {
-	reply := s.NeedReply(ctx, method, params)
+	return NeedObject(method, s.NeedReply(ctx, method, params))
+}
+
+// NeedObject returns the result object of a reply to a request whose success the check needs.
+func NeedObject(method string, reply Reply) Object {
 	result, isObject := asObject(reply)
 	if !isObject {
 		Inconclusive(

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -111,7 +112,7 @@ func checksOf(role string) func() {
 
 func (s *stage) before(leg int, environment *conform.Environment) {
 	report := ginkgo.CurrentSpecReport()
-	scenario := conform.ScenarioOf(report.Labels())
+	scenario := cmp.Or(conform.ScenarioOf(report.Labels()), environment.TogetherWith(report.Labels()))
 	if scenario != "" {
 		scenario = environment.Name() + "\n" + scenario
 	}

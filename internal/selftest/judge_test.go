@@ -229,11 +229,13 @@ func TestWhatWasMissedIsTriedAgain(t *testing.T) {
 	}
 
 	here.tell(tried(reports.Failed, reports.Passed, reports.Failed))
+	here.conclude()
 
 	if got := here.missed([]trial{one}); len(got) != 1 {
 		t.Fatalf("%d trials again, wanted the one of the check that is not proven", len(got))
 	}
 	here.tellAgain(tried(reports.Passed, reports.Failed, reports.Passed))
+	here.conclude()
 	if got := here.missed([]trial{one}); len(got) != 0 {
 		t.Errorf("%d trials again of what is proven", len(got))
 	}

@@ -136,7 +136,6 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	defer func() { t.pool.dismiss(ctx) }()
 	if t.runBases(ctx) {
 		t.runTrials(ctx)
-		t.conclude()
 	}
 	if ctx.Err() != nil {
 		t.report.Interrupted = context.Cause(ctx).Error()

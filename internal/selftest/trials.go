@@ -52,6 +52,7 @@ func (t *test) runTrials(ctx context.Context) {
 		})
 		t.tell(said)
 	})
+	t.conclude()
 	t.tryMissed(ctx, planned)
 }
 
@@ -76,6 +77,9 @@ func (t *test) tryMissed(ctx context.Context, planned []trial) {
 			t.tellAgain(said)
 		}
 	})
+	if len(missed) > 0 {
+		t.conclude()
+	}
 }
 
 // missed are the trials, tried once so far, of what a check is there to find that nothing
@@ -85,7 +89,7 @@ func (t *test) missed(planned []trial) []trial {
 		return nil
 	}
 	unproven := map[string][]string{} // requirements, by role
-	for _, proof := range t.proofs(t.matches, t.report.Trials, t.peer) {
+	for _, proof := range t.report.Proofs {
 		if proof.Problem != "" && proof.Accepted == "" {
 			unproven[proof.Role] = append(unproven[proof.Role], proof.Requirements...)
 		}
@@ -315,9 +319,10 @@ func (t *test) try(ctx context.Context, trials []trial, reply time.Duration, tel
 	})
 }
 
-// conclude says what is proven.
+// conclude says what is proven by the trials, which it puts into the order in which they are
+// written.
 func (t *test) conclude() {
-	place := map[string]int{} // as they are written
+	place := map[string]int{}
 	for i, one := range t.layers {
 		place[one.ID] = i
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/reports"
@@ -24,9 +25,12 @@ var (
 	scriptText string
 )
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"visible": reports.Visible, "mark": mark,
-}).Parse(pageText))
+// page is parsed when somebody asks for it.
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"visible": reports.Visible, "mark": mark,
+	}).Parse(pageText))
+})
 
 // policy allows of the page what stands in it, and nothing from anywhere else.
 var policy = strings.Join([]string{
@@ -135,7 +139,7 @@ func (s *stage) showPage(w http.ResponseWriter, r *http.Request) { s.write(w, r,
 
 func (s *stage) write(w http.ResponseWriter, r *http.Request, finished bool) {
 	var text bytes.Buffer
-	if err := page.Execute(&text, s.view(r, finished)); err != nil {
+	if err := page().Execute(&text, s.view(r, finished)); err != nil {
 		http.Error(w, "the page could not be written: "+err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -2,9 +2,9 @@ package base
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -64,6 +64,6 @@ func ofFields(violation schema.Violation) bool {
 	return fieldPlaces.MatchString(claims.MemberPlace("", violation))
 }
 
-var fieldPlaces = regexp.MustCompile(
+var fieldPlaces = lazy.MustCompile(
 	`^/params(?:/_meta(?:/io\.modelcontextprotocol~1(?:protocolVersion|clientCapabilities))?)?$`,
 )

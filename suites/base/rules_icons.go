@@ -4,11 +4,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
@@ -108,7 +108,7 @@ func isBase64(data string) bool {
 	return err == nil
 }
 
-var iconSize = regexp.MustCompile(`^(?:any|[1-9][0-9]*x[1-9][0-9]*)$`)
+var iconSize = lazy.MustCompile(`^(?:any|[1-9][0-9]*x[1-9][0-9]*)$`)
 
 func iconSizes(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, sizes := range places.Within(icons(conversation), "sizes") {

@@ -1,9 +1,9 @@
 package base
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
@@ -53,7 +53,7 @@ func traceContexts(conversation *rules.Conversation, reporter *rules.Reporter) {
 	}
 }
 
-var traceParent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
+var traceParent = lazy.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
 
 // isTraceParent reads the header of W3C Trace Context, section 3.2: version 00 ends
 // with the flags, later ones may go on.
@@ -66,7 +66,7 @@ func isTraceParent(text string) bool {
 // maxTraceStates is how many members a tracestate has at most.
 const maxTraceStates = 32
 
-var traceState = regexp.MustCompile(
+var traceState = lazy.MustCompile(
 	`^[a-z0-9][a-z0-9_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$`,
 )
 
@@ -94,7 +94,7 @@ const (
 	blank       = `[ \t]*`
 )
 
-var baggageMember = regexp.MustCompile(
+var baggageMember = lazy.MustCompile(
 	`^` + headerWord + blank + `=` + blank + baggageText + `(?:` + blank + `;` + blank + headerWord + `(?:` + blank + `=` + blank + baggageText + `)?)*$`,
 )
 

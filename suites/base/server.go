@@ -38,6 +38,7 @@ const openAtOnce = 20
 func requests() {
 	It(
 		"answers requests of a client that opens the connection as the revision specifies",
+		Opens,
 		Verifies("base.components.required"),
 		ByBarrier(),
 		func(ctx SpecContext) {
@@ -133,6 +134,7 @@ func requests() {
 
 	It(
 		"answers a request that comes before notifications/initialized, and continues",
+		Opens,
 		Verifies("base.requests.answered"),
 		AtRevisionsWith(protocol.Handshake),
 		func(ctx SpecContext) {
@@ -149,6 +151,7 @@ func requests() {
 
 	It(
 		"continues after a request that comes before initialize",
+		Opens,
 		Verifies("base.errors.survived"),
 		AtRevisionsWith(protocol.Handshake),
 		NeedsTransport(protocol.Stdio),
@@ -171,6 +174,7 @@ func requests() {
 
 	It(
 		"answers requests after notifications/initialized with _meta",
+		Opens,
 		Verifies("base.requests.answered"),
 		AtRevisionsWith(protocol.Handshake),
 		func(ctx SpecContext) {

@@ -17,16 +17,16 @@ import (
 // ServerChecks registers the checks of a target server. That its process exits
 // when it should is judged by a rule, at the end of every connection.
 func ServerChecks() {
-	Describe("Initialization", func() {
+	Describe("Initialization", Opens, func() {
 		initialization()
 		inForms()
 	})
-	Describe("Version negotiation", versionNegotiation)
+	Describe("Version negotiation", Opens, versionNegotiation)
 	Describe("Capability negotiation", func() {
 		capabilityNegotiation()
 		unannounced()
 	})
-	Describe("Error handling", errorHandling)
+	Describe("Error handling", Opens, errorHandling)
 }
 
 var anObject = Be("an object", func(value any) bool {
@@ -185,6 +185,7 @@ func versionNegotiation() {
 		})
 
 	It("answers an unknown protocolVersion with one that it supports", Verifies("lifecycle.version.countered"),
+		Together("unknown version"),
 		func(ctx SpecContext) {
 			unknown := []string{unknownRevision}
 			if Transport() == protocol.HTTP { // where another connection costs no process
@@ -193,7 +194,7 @@ func versionNegotiation() {
 
 			answered := false
 			for _, version := range unknown {
-				reply := Connect(ctx).MustAsk(ctx, "initialize", Hello(version))
+				reply := Opened(ctx, (*Server).MustAsk, Hello(version))
 
 				if refusal, refused := reply.Error(); refused && refusal.Code == jsonrpc.InvalidParams {
 					continue // as the example under the heading Error Handling does
@@ -228,8 +229,9 @@ func versionNegotiation() {
 	It(
 		"answers an unknown protocolVersion with the latest that it supports",
 		Verifies("lifecycle.version.countered-with-latest"),
+		Together("unknown version"),
 		func(ctx SpecContext) {
-			reply := Connect(ctx).NeedReply(ctx, "initialize", Hello(unknownRevision))
+			reply := Opened(ctx, (*Server).NeedReply, Hello(unknownRevision))
 			answered, _ := reply.Object()["protocolVersion"].(string)
 			if !slices.Contains(protocol.Released(), answered) {
 				Inconclusive(
@@ -385,6 +387,7 @@ func judgeKnown(ctx context.Context, server *Server, asked Request) {
 
 func errorHandling() {
 	It("continues after an initialize with an unknown protocolVersion", Verifies("lifecycle.errors.version"),
+		Together("unknown version"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 
@@ -400,6 +403,7 @@ func errorHandling() {
 		})
 
 	It("handles a client that declares no capabilities", Verifies("lifecycle.errors.capabilities"),
+		Together("declaring nothing"),
 		func(ctx SpecContext) {
 			server := Connect(ctx)
 

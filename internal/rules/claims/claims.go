@@ -5,10 +5,10 @@ package claims
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
@@ -31,7 +31,7 @@ func isHint(method, place string) bool {
 }
 
 // introduced are the places of initialize that rules of their own judge.
-var introduced = regexp.MustCompile(`^/params(?:/(?:protocolVersion|capabilities|clientInfo(?:/(?:name|version))?))?$`)
+var introduced = lazy.MustCompile(`^/params(?:/(?:protocolVersion|capabilities|clientInfo(?:/(?:name|version))?))?$`)
 
 // InputRequestsPlace is where a result of the stateless era asks for input.
 const InputRequestsPlace = "/result/inputRequests"
@@ -69,31 +69,31 @@ func JudgeBy(conversation *rules.Conversation, reporter *rules.Reporter, all []p
 // claims are, by method, the places whose violations of the schema are judged
 // by rules of their own, because a page of the specification has a sentence
 // about them.
-var claims = map[string]*regexp.Regexp{
-	"tools/call": regexp.MustCompile(
+var claims = map[string]*lazy.Regexp{
+	"tools/call": lazy.MustCompile(
 		`^/result/content/\d+/(?:data|uri|` + embedded + `|` + annotated + `)$`,
 	),
-	"tasks/result": regexp.MustCompile(
+	"tasks/result": lazy.MustCompile(
 		`^/result/content/\d+/(?:data|uri|` + embedded + `|` + annotated + `)$`,
 	),
-	"prompts/get": regexp.MustCompile(
+	"prompts/get": lazy.MustCompile(
 		`^/result/messages/\d+/content/(?:data|uri|resource|` + embedded + `|` + annotated + `)$`,
 	),
-	"resources/read": regexp.MustCompile(`^/result/contents/\d+/(?:uri|blob)$`),
-	"resources/list": regexp.MustCompile(
+	"resources/read": lazy.MustCompile(`^/result/contents/\d+/(?:uri|blob)$`),
+	"resources/list": lazy.MustCompile(
 		`^/result/(?:nextCursor|resources/\d+/(?:uri|` + annotated + `))$`,
 	),
-	"resources/templates/list": regexp.MustCompile(
+	"resources/templates/list": lazy.MustCompile(
 		`^/result/(?:nextCursor|resourceTemplates/\d+/(?:uriTemplate|` + annotated + `))$`,
 	),
-	"tools/list":                      regexp.MustCompile(`^/result/nextCursor$`),
-	"prompts/list":                    regexp.MustCompile(`^/result/nextCursor$`),
-	"completion/complete":             regexp.MustCompile(`^/result/completion/values$`),
-	"roots/list":                      regexp.MustCompile(`^/result/roots/\d+/uri$`),
-	"sampling/createMessage":          regexp.MustCompile(`^/result/content(?:/\d+)?/` + annotated + `$`),
-	"notifications/resources/updated": regexp.MustCompile(`^/params/uri$`),
-	"notifications/progress":          regexp.MustCompile(`^/params/progressToken$`),
-	"notifications/message":           regexp.MustCompile(`^/params/level$`),
+	"tools/list":                      lazy.MustCompile(`^/result/nextCursor$`),
+	"prompts/list":                    lazy.MustCompile(`^/result/nextCursor$`),
+	"completion/complete":             lazy.MustCompile(`^/result/completion/values$`),
+	"roots/list":                      lazy.MustCompile(`^/result/roots/\d+/uri$`),
+	"sampling/createMessage":          lazy.MustCompile(`^/result/content(?:/\d+)?/` + annotated + `$`),
+	"notifications/resources/updated": lazy.MustCompile(`^/params/uri$`),
+	"notifications/progress":          lazy.MustCompile(`^/params/progressToken$`),
+	"notifications/message":           lazy.MustCompile(`^/params/level$`),
 }
 
 const (
@@ -111,7 +111,7 @@ func Claimed(method, pointer string) bool {
 }
 
 // inputClaims are such places in an input response, whatever the request that has it.
-var inputClaims = regexp.MustCompile(
+var inputClaims = lazy.MustCompile(
 	`^/params/inputResponses/[^/]+/(?:roots/\d+/uri|content(?:/\d+)?/` + annotated + `)$`,
 )
 

@@ -1,9 +1,8 @@
 package claims
 
 import (
-	"regexp"
-
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/schema"
@@ -11,35 +10,35 @@ import (
 
 // memberClaims are, by method, the members whose violations of the schema are
 // judged by rules of their own, like claims, but also when they are missing.
-var memberClaims = map[string]*regexp.Regexp{
+var memberClaims = map[string]*lazy.Regexp{
 	"initialize":                 introduced,
 	"tools/list":                 ToolTaskSupport,
-	"tools/call":                 regexp.MustCompile(createdTask.String() + `|` + requiredElicitations.String()),
+	"tools/call":                 lazy.MustCompile(createdTask.String() + `|` + requiredElicitations.String()),
 	"resources/read":             requiredElicitations,
-	"prompts/get":                regexp.MustCompile(requiredElicitations.String() + `|` + promptMembers.String()),
-	"tasks/get":                  regexp.MustCompile(`^/result/(?:taskId|createdAt|lastUpdatedAt|ttl)$`),
-	"tasks/cancel":               regexp.MustCompile(`^/result/(?:taskId|createdAt|lastUpdatedAt)$`),
-	"tasks/list":                 regexp.MustCompile(`^/result/tasks/\d+/(?:taskId|createdAt|lastUpdatedAt)$`),
+	"prompts/get":                lazy.MustCompile(requiredElicitations.String() + `|` + promptMembers.String()),
+	"tasks/get":                  lazy.MustCompile(`^/result/(?:taskId|createdAt|lastUpdatedAt|ttl)$`),
+	"tasks/cancel":               lazy.MustCompile(`^/result/(?:taskId|createdAt|lastUpdatedAt)$`),
+	"tasks/list":                 lazy.MustCompile(`^/result/tasks/\d+/(?:taskId|createdAt|lastUpdatedAt)$`),
 	"tasks/result":               requiredElicitations,
 	"notifications/tasks/status": WholeParams,
-	"subscriptions/listen":       regexp.MustCompile(`^/result/_meta(?:/io\.modelcontextprotocol~1subscriptionId)?$`),
-	"sampling/createMessage":     regexp.MustCompile(SamplingPriorities.String() + `|` + SamplingContent.String()),
-	"elicitation/create": regexp.MustCompile(
+	"subscriptions/listen":       lazy.MustCompile(`^/result/_meta(?:/io\.modelcontextprotocol~1subscriptionId)?$`),
+	"sampling/createMessage":     lazy.MustCompile(SamplingPriorities.String() + `|` + SamplingContent.String()),
+	"elicitation/create": lazy.MustCompile(
 		`^/params/(?:message|mode|url|elicitationId|requestedSchema(?:/.*)?)$`,
 	),
 }
 
 // Places that the rules of a page judge by the schema themselves; see JudgeMembers.
 var (
-	ToolTaskSupport    = regexp.MustCompile(`^/result/tools/\d+/execution/taskSupport$`)
-	createdTask        = regexp.MustCompile(`^/result/task/(?:taskId|createdAt|lastUpdatedAt)$`)
-	WholeParams        = regexp.MustCompile(`^/params(?:/.*)?$`)
-	SamplingPriorities = regexp.MustCompile(`^/params/modelPreferences/(?:cost|speed|intelligence)Priority$`)
-	SamplingContent    = regexp.MustCompile(`^/params/messages/\d+/content(?:/.*)?$`)
-	promptMembers      = regexp.MustCompile(
+	ToolTaskSupport    = lazy.MustCompile(`^/result/tools/\d+/execution/taskSupport$`)
+	createdTask        = lazy.MustCompile(`^/result/task/(?:taskId|createdAt|lastUpdatedAt)$`)
+	WholeParams        = lazy.MustCompile(`^/params(?:/.*)?$`)
+	SamplingPriorities = lazy.MustCompile(`^/params/modelPreferences/(?:cost|speed|intelligence)Priority$`)
+	SamplingContent    = lazy.MustCompile(`^/params/messages/\d+/content(?:/.*)?$`)
+	promptMembers      = lazy.MustCompile(
 		`^/result/messages/\d+/content/(?:data|mimeType|resource/(?:uri|mimeType))$`,
 	)
-	requiredElicitations = regexp.MustCompile(`^/error/data(?:/.*)?$`)
+	requiredElicitations = lazy.MustCompile(`^/error/data(?:/.*)?$`)
 )
 
 // MemberClaimed is Claimed for members that may be missing.
@@ -59,7 +58,7 @@ func MemberPlace(prefix string, violation schema.Violation) string {
 }
 
 // missingMember reads a violation that says which member had to be there.
-var missingMember = regexp.MustCompile(`^member "([^"]+)"`)
+var missingMember = lazy.MustCompile(`^member "([^"]+)"`)
 
 // JudgeMembers judges a part of a message by its definition in the schema, as
 // far as a rule is about it: members at the places.
@@ -68,7 +67,7 @@ func JudgeMembers(
 	reporter *rules.Reporter,
 	part places.Found,
 	definition string,
-	places *regexp.Regexp,
+	places *lazy.Regexp,
 ) {
 	if conversation.Schema == nil {
 		return
@@ -87,4 +86,4 @@ func JudgeMembers(
 func OwnPlace(pointer string) string { return inputRequestPlace.ReplaceAllString(pointer, "") }
 
 // inputRequestPlace is where a result has one of its input requests.
-var inputRequestPlace = regexp.MustCompile(`^/(?:result|params)/inputRequests/[^/]+`)
+var inputRequestPlace = lazy.MustCompile(`^/(?:result|params)/inputRequests/[^/]+`)

@@ -3,17 +3,18 @@
 package formats
 
 import (
-	"regexp"
 	"time"
+
+	"github.com/mcpconform/mcpconform/internal/lazy"
 )
 
 // The forms of ISO 8601 that say a date, or a date and a time; a comma is as
 // good as a full stop before a fraction.
 var (
-	isoMoment = regexp.MustCompile(`^([0-9W-]+)(?:T([0-9:]+)(?:[.,][0-9]+)?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$`)
-	isoWeek   = regexp.MustCompile(`^[0-9]{4}-?W(?:0[1-9]|[1-4][0-9]|5[0-3])(?:-?[1-7])?$`)
-	isoDay    = regexp.MustCompile(`^[0-9]{4}-?(?:00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$`)
-	isoTime   = regexp.MustCompile(
+	isoMoment = lazy.MustCompile(`^([0-9W-]+)(?:T([0-9:]+)(?:[.,][0-9]+)?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$`)
+	isoWeek   = lazy.MustCompile(`^[0-9]{4}-?W(?:0[1-9]|[1-4][0-9]|5[0-3])(?:-?[1-7])?$`)
+	isoDay    = lazy.MustCompile(`^[0-9]{4}-?(?:00[1-9]|0[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$`)
+	isoTime   = lazy.MustCompile(
 		`^(?:(?:[01][0-9]|2[0-3])(?::?[0-5][0-9](?::?(?:[0-5][0-9]|60))?)?|24(?::?00(?::?00)?)?)$`,
 	)
 )

@@ -1,9 +1,10 @@
 package formats
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/lazy"
 )
 
 // splitKey splits a _meta key: the prefix, without its slash, and the name.
@@ -32,7 +33,7 @@ func PrefixIsSeries(key string) bool {
 	return !strings.Contains(prefix, "/") && !slices.Contains(strings.Split(prefix, "."), "")
 }
 
-var label = regexp.MustCompile(`^[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?$`)
+var label = lazy.MustCompile(`^[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?$`)
 
 // LabelsAreValid tells whether each label of the prefix begins with a letter and ends with a letter or digit.
 func LabelsAreValid(key string) bool {
@@ -51,7 +52,7 @@ func isAlphanumeric(character byte) bool {
 		'0' <= character && character <= '9'
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+var plainName = lazy.MustCompile(`^[A-Za-z0-9._-]*$`)
 
 // NameIsPlain tells whether the name has no other characters than those that it may have.
 func NameIsPlain(key string) bool {

@@ -5,11 +5,11 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
@@ -98,12 +98,12 @@ func Rules() []rules.Rule {
 		{
 			Text:         "returns data.elicitations in the error -32042",
 			Requirements: []string{"elicitation.required.listed"},
-			Judge:        judgeDemands(regexp.MustCompile(`^/error/data(?:/elicitations)?$`)),
+			Judge:        judgeDemands(lazy.MustCompile(`^/error/data(?:/elicitations)?$`)),
 		},
 		{
 			Text:         "lists only URL elicitations with an elicitationId in the error -32042",
 			Requirements: []string{"elicitation.required.elicitations"},
-			Judge:        judgeDemands(regexp.MustCompile(`^/error/data/elicitations/\d+`)),
+			Judge:        judgeDemands(lazy.MustCompile(`^/error/data/elicitations/\d+`)),
 		},
 	}, elicitationAnswerRules()...)
 }
@@ -114,7 +114,7 @@ const (
 )
 
 // formFormat is the place of the format of a string in a form.
-var formFormat = regexp.MustCompile(`^/params/requestedSchema/properties/[^/]+/format$`)
+var formFormat = lazy.MustCompile(`^/params/requestedSchema/properties/[^/]+/format$`)
 
 func modeOf(ask rules.Ask) any {
 	if mode, there := ask.Params["mode"]; there {
@@ -157,7 +157,7 @@ func elicitationViolations(
 
 // judgeElicitations judges requests of a mode as far as places are concerned.
 func judgeElicitations(ofMode func(rules.Ask) bool, places string) rules.Judge {
-	concerned := regexp.MustCompile(places)
+	concerned := lazy.MustCompile(places)
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, ask := range elicitations(conversation, ofMode) {
 			reporter.Observe()
@@ -257,12 +257,12 @@ func secretFields(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 // secrets are what names of fields end with that cannot be mistaken, in words of their
 // own.
-var secrets = regexp.MustCompile(
+var secrets = lazy.MustCompile(
 	`(?:^| )(?:password|passwd|passphrase|api ?key|secret|secret key|private key|access key|(?:access|refresh|auth|authentication|bearer|api|security) token|(?:credit |debit )?card number|cvv|cvc)$`,
 )
 
 // wordBorder is where a word of a name ends: apiKey, api_key and API key are the same.
-var wordBorder = regexp.MustCompile(`([a-z0-9])([A-Z])|[^\pL\pN]+`)
+var wordBorder = lazy.MustCompile(`([a-z0-9])([A-Z])|[^\pL\pN]+`)
 
 // aboutSecrets are words beside which a secret is only spoken of.
 var aboutSecrets = []string{
@@ -289,7 +289,7 @@ func isSecret(name string) bool {
 	return len(words) <= mostWords && !about && secrets.MatchString(strings.Join(words, " "))
 }
 
-var webAddress = regexp.MustCompile(`(?i)\bhttps?://[^\s"'<>]+`)
+var webAddress = lazy.MustCompile(`(?i)\bhttps?://[^\s"'<>]+`)
 
 // formTexts returns what a form shows: its message, and the titles and
 // descriptions in its schema.
@@ -496,7 +496,7 @@ func demandsNothing(conversation *rules.Conversation, reporter *rules.Reporter) 
 }
 
 // judgeDemands judges what the error holds, as far as places are concerned.
-func judgeDemands(concerned *regexp.Regexp) rules.Judge {
+func judgeDemands(concerned *lazy.Regexp) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, said := range conversation.ByTarget() {
 			if !isDemand(said) || conversation.Schema == nil {

@@ -22,7 +22,7 @@ const (
 
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
-	Describe("Elicitation", func() {
+	Describe("Elicitation", Together("asking"), func() {
 		requests()
 		answers()
 		visits()

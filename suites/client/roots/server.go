@@ -20,7 +20,7 @@ const (
 
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
-	Describe("Roots", func() {
+	Describe("Roots", Together("asking"), func() {
 
 		It(
 			"sends roots/list only to a client that declares roots",
@@ -103,8 +103,8 @@ func noRoots(Object) Object { return Object{"roots": []any{}} }
 // sessionOf returns a connection on which roots/list is answered in one way
 // from the beginning: servers ask when they like.
 func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
-	if RevisionHas(protocol.InputRequests) {
-		server := FreshSession(ctx)
+	if _, known := Provocable("roots"); RevisionHas(protocol.InputRequests) || known && SharesProcesses() {
+		server := FreshSession(ctx) // a tool has the server ask whenever it is called
 		server.Answer(method, answer)
 		return server
 	}

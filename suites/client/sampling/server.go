@@ -24,7 +24,7 @@ const rejected = -1
 
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
-	Describe("Sampling", func() {
+	Describe("Sampling", Together("asking"), func() {
 		requests()
 		toolLoops()
 		answers()

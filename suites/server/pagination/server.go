@@ -165,12 +165,13 @@ func afterInvalidCursors() {
 		Verifies("pagination.cursor.invalid-handled"),
 		func(ctx SpecContext) {
 			filled := false
+			server, used := Session(ctx), FreshSession(ctx)
 			for _, method := range lists() {
 				items := func(reply Reply) []any {
 					page, _ := reply.Object()[mcp.ListMember(method)].([]any)
 					return page
 				}
-				if len(items(Session(ctx).Ask(ctx, method, nil))) == 0 {
+				if len(items(server.Ask(ctx, method, nil))) == 0 {
 					continue
 				}
 				filled = true
@@ -181,7 +182,7 @@ func afterInvalidCursors() {
 					Deliberate: invalidReason,
 				}
 
-				StillServes(
+				used.StillServes(
 					ctx,
 					wrong,
 					Request{Method: method},

@@ -1,8 +1,7 @@
 package prompts
 
 import (
-	"regexp"
-
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
@@ -105,8 +104,8 @@ func embeddedInPrompts(conversation *rules.Conversation) []places.Found {
 
 // What the page about prompts asks of content, members that are missing, too.
 var (
-	promptData      = regexp.MustCompile(`/content/data$`)
-	promptMediaType = regexp.MustCompile(`/content/mimeType$`)
+	promptData      = lazy.MustCompile(`/content/data$`)
+	promptMediaType = lazy.MustCompile(`/content/mimeType$`)
 )
 
 func encodedInPrompts(kind, definition string) rules.Judge {

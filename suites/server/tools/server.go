@@ -180,6 +180,7 @@ func ServerChecks() {
 		It(
 			"returns a tool result from tools/call without task to a client that declares tasks",
 			Verifies("tools.call.answered"),
+			Together("tasks"),
 			NeedsCapability("tools"),
 			AtRevisionsWith(protocol.Handshake),
 			func(ctx SpecContext) {

@@ -74,6 +74,7 @@ func ServerChecks() {
 
 		It(
 			"accepts a message that arrives on standard input in two parts",
+			Together("declaring nothing"),
 			Verifies("transports.stdio.messages"),
 			ByBarrier(),
 			func(ctx SpecContext) {
@@ -93,6 +94,7 @@ func ServerChecks() {
 
 		It(
 			"accepts a message that arrives on standard input in two parts with a character between",
+			Together("declaring nothing"),
 			Verifies("transports.utf8"),
 			NeedsTransport(protocol.Stdio),
 			ByBarrier(),

@@ -2,10 +2,10 @@ package tasks
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -137,7 +137,7 @@ func taskRules() []rules.Rule {
 
 const statusMethod = "notifications/tasks/status"
 
-var taskTTL = regexp.MustCompile(`^/result/ttl$`)
+var taskTTL = lazy.MustCompile(`^/result/ttl$`)
 
 // states returns every task that the target told of in an answer.
 func states(conversation *rules.Conversation) []places.Found {

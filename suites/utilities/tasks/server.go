@@ -22,7 +22,7 @@ const (
 // ServerChecks registers the checks of a target server. What they provoke is
 // judged by the rules about tasks, too.
 func ServerChecks() {
-	Describe("Tasks", func() {
+	Describe("Tasks", Together("tasks"), func() {
 		negotiation()
 		creation()
 		polling()

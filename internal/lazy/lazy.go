@@ -1,0 +1,43 @@
+// Package lazy has regular expressions that are compiled when they are first used: a process
+// needs few of them, and many processes are started.
+package lazy
+
+import (
+	"regexp"
+	"sync"
+)
+
+// Regexp is a regular expression of package regexp.
+type Regexp struct {
+	text     string
+	compiled func() *regexp.Regexp
+}
+
+// MustCompile returns an expression. A wrong one panics when it is first used.
+func MustCompile(text string) *Regexp {
+	return &Regexp{text, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
+}
+
+// String returns the expression as it is written.
+func (r *Regexp) String() string { return r.text }
+
+// MatchString is that of package regexp, and so are the others.
+func (r *Regexp) MatchString(text string) bool { return r.compiled().MatchString(text) }
+
+func (r *Regexp) FindString(text string) string { return r.compiled().FindString(text) }
+
+func (r *Regexp) FindStringSubmatch(text string) []string {
+	return r.compiled().FindStringSubmatch(text)
+}
+
+func (r *Regexp) FindAllStringSubmatchIndex(text string, most int) [][]int {
+	return r.compiled().FindAllStringSubmatchIndex(text, most)
+}
+
+func (r *Regexp) ReplaceAllString(text, by string) string {
+	return r.compiled().ReplaceAllString(text, by)
+}
+
+func (r *Regexp) ReplaceAllStringFunc(text string, by func(string) string) string {
+	return r.compiled().ReplaceAllStringFunc(text, by)
+}
