@@ -21,23 +21,28 @@ func MustCompile(text string) *Regexp {
 // String returns the expression as it is written.
 func (r *Regexp) String() string { return r.text }
 
-// MatchString is that of package regexp, and so are the others.
+// MatchString is that of package regexp.
 func (r *Regexp) MatchString(text string) bool { return r.compiled().MatchString(text) }
 
+// FindString is that of package regexp.
 func (r *Regexp) FindString(text string) string { return r.compiled().FindString(text) }
 
+// FindStringSubmatch is that of package regexp.
 func (r *Regexp) FindStringSubmatch(text string) []string {
 	return r.compiled().FindStringSubmatch(text)
 }
 
+// FindAllStringSubmatchIndex is that of package regexp.
 func (r *Regexp) FindAllStringSubmatchIndex(text string, most int) [][]int {
 	return r.compiled().FindAllStringSubmatchIndex(text, most)
 }
 
+// ReplaceAllString is that of package regexp.
 func (r *Regexp) ReplaceAllString(text, by string) string {
 	return r.compiled().ReplaceAllString(text, by)
 }
 
+// ReplaceAllStringFunc is that of package regexp.
 func (r *Regexp) ReplaceAllStringFunc(text string, by func(string) string) string {
 	return r.compiled().ReplaceAllStringFunc(text, by)
 }
