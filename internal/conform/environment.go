@@ -44,7 +44,9 @@ type Environment struct {
 	provoke.Policy
 	// Provoked are the provocations found when the tools were tried, by kind.
 	Provoked map[string]Provocation
-	Access   *Access // of a server that asks for authorization; nil for none
+	// Answering are the tools that answered when they were tried.
+	Answering []string
+	Access    *Access // of a server that asks for authorization; nil for none
 	// Network lets checks contact whatever host the target names, beside this machine and
 	// the origin of the target.
 	Network bool

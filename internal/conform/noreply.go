@@ -93,10 +93,12 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string,
 }
 
 // mayTakeLonger tells of the call of a tool of which nobody knows how long it takes, on a
-// connection that goes on: no page says by when a tool has to be done.
+// connection that goes on: no page says by when a tool has to be done. One that was named, or
+// that has answered before, is known.
 func (s *Server) mayTakeLonger(id jsonrpc.ID, err error) bool {
 	tool := calledBy(s.Log().Events(), id)
-	return errors.Is(err, scripted.ErrTimeout) && tool != "" && !s.env.Named(Provocation{Tool: tool})
+	return errors.Is(err, scripted.ErrTimeout) && tool != "" &&
+		!s.env.Named(Provocation{Tool: tool}) && !slices.Contains(s.env.Answering, tool)
 }
 
 // calledBy is the tool that the request with an id calls; "" where it calls none.

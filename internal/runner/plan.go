@@ -48,6 +48,7 @@ type leg struct {
 	MaxMessage int
 	Survey     *survey.Survey
 	Provoked   map[string]provoke.Provocation `json:",omitempty"` // found when the tools were tried
+	Answering  []string                       `json:",omitempty"` // tools that answered when they were tried
 	Access     *conform.Access                `json:",omitempty"`
 	// Registration is for the client of a target authorization server.
 	Registration conform.Registration
@@ -87,7 +88,7 @@ func (p plan) environments(
 		environments[index] = &conform.Environment{
 			Leg: leg.Leg, Process: process, Target: to, Survey: leg.Survey, Catalogue: p.Catalogue,
 			Access: leg.Access, Registration: leg.Registration, Issuer: issuer, Network: p.Network,
-			Policy: p.Policy, Provoked: leg.Provoked, Rules: judging,
+			Policy: p.Policy, Provoked: leg.Provoked, Answering: leg.Answering, Rules: judging,
 			Budget: budget, Company: p.Workers > 1, Apart: p.Apart,
 			Record: func(connection conform.Connection) { record(index, connection) },
 			Launch: leg.launch(process), Sockets: p.Sockets, ShortWait: leg.ShortWait, Recordings: leg.Recordings,

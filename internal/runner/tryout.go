@@ -60,6 +60,8 @@ func (r *run) tryLeg(ctx context.Context, index int) {
 	found := r.try(ctx, environment, calls)
 	provoked := found.Provocations()
 	environment.Provoked, r.plan.Legs[index].Provoked = provoked, provoked
+	answering := found.Answering()
+	environment.Answering, r.plan.Legs[index].Answering = answering, answering
 	state := r.state(index)
 	if len(provoked) > 0 {
 		state.report.Notices = append(state.report.Notices, triedNotice(provoked))

@@ -60,6 +60,17 @@ type Found struct {
 	Left  []string // tools for which there was no time
 }
 
+// Answering are the tools that did not leave a call without an answer.
+func (f Found) Answering() []string {
+	var names []string
+	for _, tool := range f.Tools {
+		if tool.Outcome != Silent {
+			names = append(names, tool.Tool)
+		}
+	}
+	return names
+}
+
 // Provocations are the first tools that showed each kind.
 func (f Found) Provocations() map[string]provoke.Provocation {
 	found := map[string]provoke.Provocation{}
