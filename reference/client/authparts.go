@@ -325,6 +325,8 @@ var authDefects = map[string]func(*client, *authParts){
 	"challenge-within-list": func(_ *client, p *authParts) { p.scopes = challengeWithinList },
 	"list-before-challenge": func(_ *client, p *authParts) { p.scopes = listBeforeChallenge },
 	"empty-scope":           func(_ *client, p *authParts) { p.asks = emptyScope },
+	"scopes-of-users":       func(_ *client, p *authParts) { p.scopes = scopesOr("openid", "email", "profile") },
+	"scope-of-its-own":      func(_ *client, p *authParts) { p.scopes = scopesOr("mcp:tools") },
 	"scope-never": func(_ *client, p *authParts) {
 		p.scopes = func(oauth.Challenge, *source, []string) []string { return nil }
 	},
@@ -712,6 +714,16 @@ func emptyScope(address string) string {
 		parsed.RawQuery = query.Encode()
 	}
 	return parsed.String()
+}
+
+// scopesOr asks for scopes of its own where nobody names any.
+func scopesOr(own ...string) func(oauth.Challenge, *source, []string) []string {
+	return func(challenge oauth.Challenge, from *source, granted []string) []string {
+		if found := scopesFor(challenge, from, granted); len(found) > 0 {
+			return found
+		}
+		return own
+	}
 }
 
 func forgetsScopes(challenge oauth.Challenge, from *source, _ []string) []string {

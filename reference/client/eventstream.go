@@ -87,11 +87,7 @@ func (e *events) next() (event, error) {
 			if taken || err != nil {
 				return found, err
 			}
-			name := found.name
-			found, data, id, hasID = event{}, nil, "", false
-			if e.as.keepsName {
-				found.name = name
-			}
+			found, data, id, hasID = e.as.begin(found), nil, "", false
 			continue
 		}
 		field, value, err := e.as.field(text)
@@ -148,6 +144,14 @@ func (e *events) line() ([]byte, error) {
 			return nil, errTooLong
 		}
 	}
+}
+
+// begin returns the event that begins after one without data.
+func (f framing) begin(before event) event {
+	if f.keepsName {
+		return event{name: before.name}
+	}
+	return event{}
 }
 
 // unmarked takes the byte order mark away with which a stream may begin.

@@ -508,11 +508,12 @@ func hasScopes(v *Visit, scopes ...string) bool {
 }
 
 // beyond are the scopes of a list beside some, and beside those that tell an authorization
-// server what to issue and not what for.
+// server which tokens to issue and not what for. profile and email are no such: they ask for
+// what it knows of its user.
 func beyond(list string, scopes ...string) []string {
 	return slices.DeleteFunc(oauth.Scopes(list), func(scope string) bool {
 		return slices.Contains(scopes, scope) ||
-			slices.Contains([]string{"openid", "offline_access", "profile", "email"}, scope)
+			slices.Contains([]string{"openid", "offline_access"}, scope)
 	})
 }
 

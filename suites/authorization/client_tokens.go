@@ -161,7 +161,8 @@ func reusesRefused(ctx context.Context) {
 			continue
 		}
 		for _, earlier := range Before(uses, first(later).Event) {
-			if earlier.Reply["error"] == "invalid_grant" && earlier.Form.Get("refresh_token") == use.Form.Get("refresh_token") {
+			if earlier.Reply["error"] == "invalid_grant" &&
+				earlier.Form.Get("refresh_token") == use.Form.Get("refresh_token") {
 				client.BlameVisit(use, "no refresh token that was refused with invalid_grant", ShowVisit(use))
 			}
 		}

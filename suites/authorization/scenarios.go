@@ -488,7 +488,10 @@ var expiring = guarded("token-expires", sinceResourceMetadata, officialDefault,
 		}
 	})
 
-var refusedRefresh = guarded("refresh-token-refused", sinceResourceMetadata, officialDefault,
+var refusedRefresh = guarded(
+	"refresh-token-refused",
+	sinceResourceMetadata,
+	officialDefault,
 	"The token expires before the list of tools, and the authorization server refuses the refresh token with invalid_grant.",
 	func(g *scripted.Guard) {
 		g.OnRequest = func(a *scripted.Admission) {
@@ -501,7 +504,8 @@ var refusedRefresh = guarded("refresh-token-refused", sinceResourceMetadata, off
 				r.Status, r.Answer = http.StatusBadRequest, Object{"error": "invalid_grant"}
 			}
 		}
-	})
+	},
+)
 
 var noRefreshToken = guarded("no-refresh-token", sinceIssuers, officialDefault,
 	"The authorization server issues no refresh token.",

@@ -105,7 +105,11 @@ var muttering = &Scenario{
 	Steps:   Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
-			refusal := jsonrpc.NewError(jsonrpc.StringID("server-error"), jsonrpc.InvalidRequest, "Bad Request: Missing session ID")
+			refusal := jsonrpc.NewError(
+				jsonrpc.StringID("server-error"),
+				jsonrpc.InvalidRequest,
+				"Bad Request: Missing session ID",
+			)
 			header := map[string]string{scripted.SessionHeader: refusedSession}
 			call.Exchange.Answer(http.StatusBadRequest, header, refusal, "the error has the id of no request")
 		})

@@ -354,7 +354,7 @@ func readingCursors() {
 			if !Observed(len(asked) > 1) {
 				client.NeedOver(ctx, client.StepOf(list.method), AnswerTo(asked[0]))
 				client.Missing(AnswerTo(asked[0]), Mismatch{
-					Wanted: list.method + " with the cursor " + Show(againCursor) + " once more, whose value tells nothing",
+					Wanted: list.method + " once more with " + Show(againCursor) + ", whose value tells nothing",
 					Found:  "no such request", Where: "/result/nextCursor",
 				})
 			}

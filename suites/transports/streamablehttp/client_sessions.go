@@ -286,7 +286,13 @@ var older = &Scenario{
 	Steps:  Steps{ToConnect(), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.OverHTTPSSE()
-		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(call.Text("protocolVersion"))) })
+		server.On("initialize", func(call *scripted.Call) {
+			if asked := call.Text("protocolVersion"); slices.Contains(protocol.Released(), asked) {
+				call.Answer(server.Welcome(asked))
+			} else {
+				call.Good()
+			}
+		})
 	},
 }
 
@@ -373,12 +379,18 @@ func olderServers() {
 				client.NeverBut("the client sent nothing to the endpoint of the stream", "initialize")
 			}
 			if !Observed(len(posts) > 1) {
-				if client.Unconnected() == "" {
-					client.NeverBut("the client does not tell that it could not connect", "initialize")
+				failed := client.FailedIn(ctx, older.Steps.First("connect"))
+				for _, asked := range client.Requests("initialize") {
+					version, _ := asked.ParamsObject()["protocolVersion"].(string)
+					if !slices.Contains(protocol.Released(), version) {
+						client.NeverBut("the client asks for a revision that nobody can grant", "initialize")
+					}
+				}
+				if failed == "" {
+					client.NeverBut("nobody tells that a client failed here that connects elsewhere", "initialize")
 				}
 				client.MissingAfter(posts[0], Mismatch{
-					Wanted: "another POST to the endpoint, when initialize is answered",
-					Found:  "none: " + client.Unconnected(),
+					Wanted: "another POST to the endpoint, when initialize is answered", Found: "none: " + failed,
 				})
 			}
 		},
