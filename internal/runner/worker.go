@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -141,12 +142,22 @@ func (s *stage) after(report types.SpecReport) {
 		return
 	}
 	s.claimed = false
+	defer dieOfPanic()
 	outcome, exchanges := conform.End(report)
 	if report.State.Is(types.SpecStateInterrupted | types.SpecStateAborted) {
 		return
 	}
 	index := s.legOf(report)
 	s.host.checked(conclude(s.environments[index], index, report, outcome, exchanges))
+}
+
+// dieOfPanic ends the process by a panic that Ginkgo would keep to itself: the check would
+// be lost, and nobody would know.
+func dieOfPanic() {
+	if cause := recover(); cause != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "%s\npanic: %v\n", debug.Stack(), cause) // what is cut is the beginning
+		os.Exit(2) //nolint:forbidigo // a worker is a process of its own
+	}
 }
 
 // perform runs the checks that match the filter, as far as the host lets this
