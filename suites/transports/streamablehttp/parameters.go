@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -257,16 +258,33 @@ func parameters() {
 			one := mustMirror(ctx, server, textParameter).with("Hello")
 			mustTakeEncoded(ctx, server, one, "Hello")
 
-			for _, broken := range []string{"=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?="} {
-				given := post(
-					ctx,
-					server,
-					one.call(server),
-					"has a header with broken Base64",
-					WithHeader(one.header, broken),
-				)
+			for _, broken := range brokenBase64 {
+				given := withBrokenBase64(ctx, server, one, broken)
 
 				DemandOf(given, given.refused(), "a refusal of "+broken)
+			}
+		},
+	)
+
+	It(
+		"returns HTTP 400 and -32020 if it rejects a Mcp-Param-{Name} header with broken Base64",
+		Verifies("transports.http.headers.error"),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			one := mustMirror(ctx, server, textParameter).with("Hello")
+			mustTakeEncoded(ctx, server, one, "Hello")
+
+			refused := false
+			for _, broken := range brokenBase64 {
+				given := withBrokenBase64(ctx, server, one, broken)
+				if !given.refused() {
+					continue // a decoder may be lenient; the check above tells of it
+				}
+				refused = true
+				Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+			}
+			if !refused {
+				NotApplicable("the server decodes broken Base64")
 			}
 		},
 	)
@@ -609,4 +627,12 @@ func needsNoHeader(ctx context.Context, server *Server, one mirrored) {
 	given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
 
 	DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
+}
+
+// brokenBase64 are headers that look encoded: one lacks its padding, the other has
+// characters that Base64 has not.
+var brokenBase64 = []string{"=?base64?SGVsbG8?=", "=?base64?SGVs!!!bG8=?="}
+
+func withBrokenBase64(ctx context.Context, server *Server, one mirrored, broken string) answer {
+	return post(ctx, server, one.call(server), "has a header with broken Base64", WithHeader(one.header, broken))
 }

@@ -115,7 +115,45 @@ func resuming() {
 			)
 		},
 	)
+
+	It(
+		"replays nothing of another session for a Last-Event-ID that it gave there",
+		Verifies("transports.http.resume.own-stream"), NeedsProvocation("progress"),
+		func(ctx SpecContext) {
+			first := FreshSession(ctx)
+			mustHaveSession(first)
+			call := Provoking("progress").Reporting(newToken(first))
+			request := first.StartRaw(ctx, ofAnotherSession, "tools/call", scripted.Outgoing{}, call)
+			received, err := request.Settle(ctx)
+			first.Needed(request, received, err)
+			if request.Delivery.ContentType != eventStream {
+				NotApplicable("the request was not answered with an event stream")
+			}
+			after := mustBeResumable(first, request)
+			server := FreshSession(ctx)
+			begun := server.StartRaw(ctx, besideAnotherSession, BarrierMethod(), scripted.Outgoing{}, nil)
+			received, err = begun.Settle(ctx)
+			server.Needed(begun, received, err)
+			mark := server.Mark()
+
+			resumed := server.Get(ctx, "", WithHeader("Last-Event-ID", after))
+			server.BarrierOnAllStreams(ctx) // a replay would be on its way by now
+
+			DemandNone(
+				"no response of another session",
+				server.Sent(mark, func(received scripted.Received) bool {
+					return received.Stream == resumed.Stream && answers(request.ID)(received)
+				}),
+			)
+		},
+	)
 }
+
+// Ids of requests in two sessions, of which neither makes one under the id of the other.
+var (
+	ofAnotherSession     = jsonrpc.StringID("mcpconform-of-another-session")
+	besideAnotherSession = jsonrpc.StringID("mcpconform-beside-another-session")
+)
 
 // replayed tells whether a response comes again.
 func replayed(ctx context.Context, server *Server, mark int, id jsonrpc.ID) bool {
