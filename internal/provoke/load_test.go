@@ -114,7 +114,7 @@ func TestPreference(t *testing.T) {
 		"slow":        "test_slow trigger-long-running-operation",
 		"task":        "slow_compute test_tool_with_progress simulate-research-query",
 		"task-slow":   "slow_compute test_slow simulate-research-query",
-		"task-input":  "multi_input confirm_delete test_elicitation simulate-research-query",
+		"task-input":  "confirm_delete test_elicitation simulate-research-query",
 	} {
 		if known := strings.Join(provoke.Known(kind), " "); known != want {
 			t.Errorf("%s: %s\nwanted %s", kind, known, want)

@@ -233,32 +233,6 @@ func giveEach(ctx context.Context, server *Server, id string, requests Object) O
 	return observe(ctx, server, id, isOver)
 }
 
-// giveFirst answers one of several requests for input of a task, and returns that answer when
-// the task no longer asks for it, but for the others. A server need not take one alone.
-func giveFirst(ctx context.Context, server *Server, id string, requests Object) Object {
-	key := slices.Min(slices.Collect(maps.Keys(requests)))
-	first := Object{key: server.Responses(requests)[key]}
-	state := Object{}
-	if len(requests) > 1 {
-		reply := server.Ask(ctx, "tasks/update", Object{"taskId": id, "inputResponses": first})
-		if reply.Object() != nil {
-			state = observe(ctx, server, id, func(state Object) bool { return !asksFor(state, key) })
-		}
-	}
-	if state["status"] != "input_required" {
-		leave(ctx, server, id)
-		NotApplicable("no task waits for more input once it has some")
-	}
-	return first
-}
-
-// asksFor tells whether a task waits for the response to one request for input.
-func asksFor(state Object, key string) bool {
-	requests, _ := state["inputRequests"].(map[string]any)
-	_, there := requests[key]
-	return there
-}
-
 // giveWrong answers them all by what is no content of any form. A server may refuse that, or
 // ask again: then the task has not ended.
 func giveWrong(ctx context.Context, server *Server, id string, requests Object) Object {

@@ -293,25 +293,6 @@ func input() {
 			leave(ctx, server, id)
 		},
 	)
-
-	It(
-		"ignores a key in inputResponses of tasks/update that was answered before",
-		Verifies("tasks-extension.update.stray-ignored"),
-		NeedsExtension("tasks"),
-		NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id := begin(ctx, server, "task-input")
-			first := giveFirst(ctx, server, id, awaitInput(ctx, server, id))
-
-			reply := server.Ask(ctx, "tasks/update", Object{"taskId": id, "inputResponses": first})
-
-			Expect(reply).To(BeResult())
-			state := server.Need(ctx, "tasks/get", of(id))
-			Expect(state).To(HaveMember("status", "input_required"))
-			leave(ctx, server, id)
-		},
-	)
 }
 
 func cancellation() {
