@@ -104,6 +104,12 @@ func TestTasksExtensionRules(t *testing.T) {
 			[]string{"tasks-extension.input.keys"}},
 		{"a key for requests of two tasks", tellsTask("1", someTask+`,"status":"input_required"`+timely+question) + tellsTask("2", otherTask+`,"status":"input_required"`+timely+otherQuestion), nil},
 		{"a task on its subscription", listensToTask + onIt("notifications/tasks", someTask+`,"status":"completed"`+timely+`,"result":{"content":[]}`), nil},
+		{"a task on a subscription that was acknowledged", listensToTask +
+			onIt("notifications/subscriptions/acknowledged", `"notifications":{"taskIds":["786512e2-9e0d-44bd-8f29-789f320fe840"]}`) +
+			onIt("notifications/tasks", someTask+`,"status":"working"`+timely), nil},
+		{"a task on a subscription that was acknowledged without it", listensToTask +
+			onIt("notifications/subscriptions/acknowledged", `"notifications":{}`) +
+			onIt("notifications/tasks", someTask+`,"status":"working"`+timely), []string{"tasks-extension.notifications.subscribed"}},
 		{"another task on a subscription", listensToTask + onIt("notifications/tasks", otherTask+`,"status":"working"`+timely), []string{"tasks-extension.notifications.subscribed"}},
 		{"a task without subscription", onIt("notifications/tasks", someTask+`,"status":"working"`+timely), []string{"tasks-extension.notifications.subscribed"}},
 		{"a part of a task on its subscription", listensToTask + onIt("notifications/tasks", someTask+`,"status":"completed"`+timely), []string{"tasks-extension.notifications.complete"}},

@@ -25,8 +25,9 @@ var defects = map[string]func(*Server){
 	"forgets-sessions":         forgetsSessions,
 	"lends-tools-without-end":  lendsToolsWithoutEnd,
 	"listens-on-all-addresses": listensOnAllAddresses,
+	"tells-all-of-demands":     tellsAllOfVisits("test_elicitation_url_required"),
 	"tells-all-of-updates":     tellsAllOfUpdates,
-	"tells-all-of-visits":      tellsAllOfVisits,
+	"tells-all-of-visits":      tellsAllOfVisits("test_elicitation_url"),
 	"trusts-its-own-name":      trustsItsOwnName,
 
 	"announces-to-one-only":     announcesToOneOnly,
@@ -139,22 +140,24 @@ func tellsAllOfUpdates(s *Server) {
 }
 
 // tellsAllOfVisits announces to every client over HTTP that a visit to a URL is
-// complete, whichever of them it had asked for it.
-func tellsAllOfVisits(s *Server) {
-	callTool := s.methods["tools/call"]
-	s.methods["tools/call"] = method{handle: func(c *call, params json.RawMessage) (any, error) {
-		result, err := callTool.handle(c, params)
-		var called struct{ Name string }
-		if json.Unmarshal(params, &called) != nil || called.Name != "test_elicitation_url" {
-			return result, err
-		}
-		s.http.mu.Lock()
-		defer s.http.mu.Unlock()
-		for _, other := range s.http.sessions {
-			if other.session != c.session {
-				other.notify(elicitationComplete("a-visit-of-another"))
+// complete, whichever of them a tool had asked for it.
+func tellsAllOfVisits(tool string) func(*Server) {
+	return func(s *Server) {
+		callTool := s.methods["tools/call"]
+		s.methods["tools/call"] = method{handle: func(c *call, params json.RawMessage) (any, error) {
+			result, err := callTool.handle(c, params)
+			var called struct{ Name string }
+			if json.Unmarshal(params, &called) != nil || called.Name != tool {
+				return result, err
 			}
-		}
-		return result, err
-	}}
+			s.http.mu.Lock()
+			defer s.http.mu.Unlock()
+			for _, other := range s.http.sessions {
+				if other.session != c.session {
+					other.notify(elicitationComplete("a-visit-of-another"))
+				}
+			}
+			return result, err
+		}}
+	}
 }

@@ -328,6 +328,9 @@ func visits() {
 
 			question := asking.Provoke(ctx, server, "elicitation-url", method)
 			question.Outcome(ctx)
+			if demanding, there := Provocable("url-required"); there {
+				server.TryTool(ctx, demanding.Call()) // its error, too, makes the client visit a URL
+			}
 
 			server.Barrier(ctx)
 			bystander.BarrierOnAllStreams(ctx)

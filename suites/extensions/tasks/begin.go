@@ -118,13 +118,14 @@ func isDone(reply Reply) bool {
 	return hasContent && reply.Object()["isError"] != true
 }
 
-// knownTask asks for a task that is there, where one can be made: beside it shows what
-// the refusal of another is about.
+// knownTask asks for a task that is there, where one can be made, and returns how: beside
+// it shows what the refusal of another is about.
 func knownTask(ctx context.Context, server *Server) []Request {
 	_, id := firstTask(ctx, server, triedTools)
 	if id == "" {
 		return nil
 	}
+	server.Try(ctx, "tasks/get", of(id)) // which another must not be taken for
 	return []Request{{Method: "tasks/get", Params: of(id), Name: id}}
 }
 

@@ -17,7 +17,7 @@ import (
 func extensionMessageRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends notifications/tasks only on subscriptions whose taskIds contain the task",
+			Text:         "sends notifications/tasks only on subscriptions whose acknowledged taskIds contain the task",
 			Requirements: []string{"tasks-extension.notifications.subscribed"},
 			Judge:        unsubscribedTasks,
 		},
@@ -66,21 +66,35 @@ func subscriptionsTo(conversation *rules.Conversation) map[jsonrpc.ID]*rules.Mes
 	return all
 }
 
-// subscribedTasks are the ids of the tasks that a subscription asks for.
+// subscribedTasks are the ids of the tasks that a subscription, or its acknowledgement, names.
 func subscribedTasks(subscription *rules.Message) []any {
 	filter, _ := places.ParamsOf(subscription).Member("notifications")
 	ids, _ := filter.Object()["taskIds"].([]any)
 	return ids
 }
 
+// agreedOn tells whether the server agreed to tell of a task on the subscription that a
+// notification belongs to. An acknowledgement that did not come is judged elsewhere.
+func agreedOn(conversation *rules.Conversation, told *rules.Message, task any) bool {
+	agreed := true
+	subscription, _ := facts.SubscriptionID(told)
+	for _, said := range conversation.Notifications(facts.AcknowledgedMethod) {
+		if id, there := facts.SubscriptionID(said); there && id == subscription && said.Index < told.Index {
+			agreed = slices.Contains(subscribedTasks(said), task)
+		}
+	}
+	return agreed
+}
+
 func unsubscribedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	subscriptions := subscriptionsTo(conversation)
 	for _, task := range notifiedTasks(conversation) {
 		reporter.Observe()
-		subscription := subscriptionOf(task.Said, subscriptions)
-		if subscription == nil || !slices.Contains(subscribedTasks(subscription), any(tasks.ID(task.Object()))) {
+		subscription, id := subscriptionOf(task.Said, subscriptions), any(tasks.ID(task.Object()))
+		if subscription == nil || !slices.Contains(subscribedTasks(subscription), id) ||
+			!agreedOn(conversation, task.Said, id) {
 			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: "notifications of tasks only on a subscription that asks for them",
+				Wanted: "notifications of tasks only on a subscription that asks for them, and was acknowledged so",
 				Found:  "one of the task " + rules.Show(task.Object()["taskId"]),
 				Where:  "/params",
 			})

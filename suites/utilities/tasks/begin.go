@@ -178,8 +178,8 @@ func idOf(task any) string {
 	return id
 }
 
-// knownTask asks for a task that is there, where one can be made: beside it shows what
-// the refusal of another is about.
+// knownTask asks for a task that is there, where one can be made, and returns how: beside
+// it shows what the refusal of another is about.
 func knownTask(ctx context.Context, server *Server) []Request {
 	if !Declares(callable) {
 		return nil
@@ -193,6 +193,7 @@ func knownTask(ctx context.Context, server *Server) []Request {
 	if id == "" {
 		return nil
 	}
+	server.Try(ctx, "tasks/get", Object{"taskId": id}) // which another must not be taken for
 	return []Request{{Method: "tasks/get", Params: Object{"taskId": id}, Name: id}}
 }
 

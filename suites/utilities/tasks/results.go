@@ -33,11 +33,14 @@ func results() {
 			server := SessionWithTasks(ctx)
 			id := begin(ctx, server, aTool())
 
+			waiting := server.Start(ctx, "tasks/result", Object{"taskId": id})
 			first := result(ctx, server, id)
-			second := server.Ask(ctx, "tasks/result", Object{"taskId": id})
+			atOnce := server.Await(ctx, waiting)
+			later := server.Ask(ctx, "tasks/result", Object{"taskId": id})
 
 			demandResult(first)
-			Expect(second).To(haveContentOf(first.Object()))
+			Expect(atOnce).To(haveContentOf(first.Object()))
+			Expect(later).To(haveContentOf(first.Object()))
 		},
 	)
 
@@ -175,9 +178,13 @@ func failures() {
 				)
 			}
 
-			reply := result(ctx, server, begin(ctx, server, failing))
+			id := begin(ctx, server, failing)
+			reply := result(ctx, server, id)
+			again := server.Ask(ctx, "tasks/result", Object{"taskId": id})
 
 			Expect(reply).To(HaveMember("isError", true))
+			Expect(again).To(HaveMember("isError", true))
+			Expect(again).To(haveContentOf(reply.Object()))
 		})
 
 	It("returns the error code of the plain tools/call for tasks/result", Verifies("tasks.result.same-error"),
@@ -195,8 +202,10 @@ func failures() {
 
 			id := begin(ctx, server, refused)
 			reply := result(ctx, server, id)
+			again := server.Ask(ctx, "tasks/result", Object{"taskId": id})
 
 			Expect(reply).To(BeJSONRPCError(refusal.Code))
+			Expect(again).To(BeJSONRPCError(refusal.Code))
 		})
 
 	It(
