@@ -155,7 +155,8 @@ func (s *stage) after(report types.SpecReport) {
 // be lost, and nobody would know.
 func dieOfPanic() {
 	if cause := recover(); cause != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "%s\npanic: %v\n", debug.Stack(), cause) // what is cut is the beginning
+		// What is cut is the beginning.
+		_, _ = fmt.Fprintf(os.Stderr, "%s\npanic: %v\n", debug.Stack(), cause)
 		os.Exit(2) //nolint:forbidigo // a worker is a process of its own
 	}
 }

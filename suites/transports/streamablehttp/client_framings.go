@@ -332,7 +332,12 @@ func takingFramings() {
 	accepts("an event stream whose chunks cut a letter of several bytes", cutLetters, plainStream)
 	accepts("U+2028, U+2029 and U+0085 on an event stream", separatedStream, plainStream)
 	const answerForms = "transports.http.request.answer-forms"
-	verifies(answerForms, "an event stream whose Content-Type has other letters and a charset", typedStream, plainStream)
+	verifies(
+		answerForms,
+		"an event stream whose Content-Type has other letters and a charset",
+		typedStream,
+		plainStream,
+	)
 	verifies(answerForms, "a JSON body whose Content-Type has other letters and a charset", typedBody, plainBody)
 	accepts("a JSON body that is indented", indentedBody, plainBody)
 	accepts("an event of 80 KiB", bulkyStream, plainStream)
