@@ -58,6 +58,7 @@ var claims = []claim{
 var noClaims = []string{
 	`Licensed under the Apache License 2.0`,
 	`taken from it with a 202`,
+	`an integer beyond 2\^53-1`,
 }
 
 var allFaults = sync.OnceValues(func() ([]*fault.Fault, error) { return fault.Load(fixtures.Wire) })
