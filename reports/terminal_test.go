@@ -210,7 +210,7 @@ func TestTheSameOnAnotherLegIsShownOnce(t *testing.T) {
 		"other ids":     {&Run{Legs: []Leg{leg("2025-06-18", "ping with id 2", "x with id 3"), leg("2025-11-25", "ping with id 7", "x with id 9")}}, 1},
 		"other methods": {&Run{Legs: []Leg{leg("2025-06-18", "ping with id 2", "x with id 3"), leg("2025-11-25", "ping with id 2", "y with id 3")}}, 2},
 	} {
-		if got := strings.Count(terminalText(t, one.run, TerminalOptions{}), "wanted  an error")/2; got != one.want {
+		if got := strings.Count(terminalText(t, one.run, TerminalOptions{}), "wanted  an error") / 2; got != one.want {
 			t.Errorf("%s: shown %d times, not %d", text, got, one.want)
 		}
 	}
