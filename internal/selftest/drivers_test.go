@@ -330,7 +330,7 @@ func isAboutConnecting(requirement reports.Requirement) bool {
 		"transports.http.session.deleted",
 		"transports.http.session.optional", "transports.http.session.sent", "transports.http.statuses.accepted",
 		"transports.stdio.probe.", "transports.stdio.shutdown.", "transports.stdio.stderr.harmless",
-		"versioning.eras.probed", "versioning.unsupported.retried", "discover.probe",
+		"versioning.eras.others", "versioning.eras.probed", "versioning.unsupported.retried", "discover.probe",
 		"authorization.", "oauth-client-credentials.", "enterprise-managed-authorization.", "security-best-practices.clients.", // which is a part of connecting
 	}, func(prefix string) bool { return strings.HasPrefix(requirement.ID, prefix) })
 }
