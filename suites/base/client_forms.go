@@ -341,6 +341,7 @@ var answers = forms.NewTable(
 	annotated,
 	unpromised,
 	promised,
+	promisedList,
 	brokenPromise,
 	notBroken,
 	moreMembers,
@@ -372,7 +373,6 @@ var answers = forms.NewTable(
 	loggedAtAllLevels,
 	inOnePiece,
 	inWindowsLine,
-	promisedList,
 )
 
 // Positions of the steps that list.
@@ -705,13 +705,8 @@ func takingAnswers() {
 		func(ctx SpecContext) { answers.Accepts(ctx, inWindowsLine, plain) })
 
 	It("accepts structuredContent that is an array, as the outputSchema of its tool says",
-		Verifies("base.results.accepted"), In(manyForms),
-		func(ctx SpecContext) {
-			if !RevisionHas(protocol.StructuredValues) {
-				NotApplicable("at this revision structuredContent is an object")
-			}
-			answers.Accepts(ctx, promisedList, plain)
-		})
+		Verifies("base.results.accepted"), In(manyForms), AtRevisionsWith(protocol.StructuredValues),
+		func(ctx SpecContext) { answers.Accepts(ctx, promisedList, plain) })
 
 	accepts("continues after a log message without a logger", notifications, loggedText, plain)
 	accepts("continues after a log message whose data is an object", notifications, loggedObject, plain)

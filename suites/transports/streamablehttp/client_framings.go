@@ -31,9 +31,7 @@ var (
 	plainStream = &forms.Form{
 		Despite: "an event stream",
 		Shows:   sum,
-		Answer: inEvents(
-			func(message []byte) []byte { return block("\n", "event: message", "data: "+string(message)) },
-		),
+		Answer:  inEvents(named),
 	}
 	plainBody = &forms.Form{Despite: "a JSON body", Shows: sum, Answer: embodied(nil, nil)}
 	crlf      = &forms.Form{
@@ -119,7 +117,7 @@ var (
 		Despite: "the Content-Type Text/Event-Stream; charset=UTF-8", Shows: sum,
 		Answer: func(call *scripted.Call) {
 			call.Exchange.Head(http.StatusOK, map[string]string{"Content-Type": "Text/Event-Stream; charset=UTF-8"}, "")
-			call.Finally(text(call, sum), "")
+			inEvents(named)(call)
 		},
 	}
 	typedBody = &forms.Form{
@@ -230,6 +228,9 @@ func inEvents(write func(message []byte) []byte) func(*scripted.Call) {
 		call.Leave()
 	}
 }
+
+// named is a message in an event as most servers write it.
+func named(message []byte) []byte { return block("\n", "event: message", "data: "+string(message)) }
 
 // block is one event, whose lines end in a way.
 func block(end string, lines ...string) []byte {
