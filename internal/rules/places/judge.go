@@ -50,7 +50,8 @@ func UniqueNames(method, key, changed string) func(*rules.Conversation, *rules.R
 			}
 			delete(listings, cursor)
 			list.judge(said, method, key, reporter)
-			if next, more := said.ResultObject()["nextCursor"].(string); more {
+			// Many take an empty cursor for none, and begin anew: the pagination checks judge that.
+			if next, _ := said.ResultObject()["nextCursor"].(string); next != "" {
 				listings[next] = list
 			}
 		}

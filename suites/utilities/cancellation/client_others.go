@@ -35,7 +35,7 @@ var cancelsOthers = &Scenario{
 			server.On(method, func(call *scripted.Call) { call.Leave() })
 		}
 		server.On("tools/list", func(call *scripted.Call) {
-			if call.Nth == 2 { // what the client does next is to cancel both
+			if call.Nth >= 2 { // what the client does next is to cancel both
 				for _, method := range others {
 					call.Session.Within(leavingTime, 0, func(received scripted.Received) bool {
 						return received.Method == method
@@ -77,7 +77,7 @@ var cancelsRetry = &Scenario{
 			retry()
 		})
 		server.On("tools/list", func(call *scripted.Call) {
-			if call.Nth == 2 { // what the client does next is to cancel the call
+			if call.Nth >= 2 { // what the client does next is to cancel the call
 				call.Sees(retried, leavingTime)
 			}
 			call.Good()
@@ -106,7 +106,7 @@ var cancelsAsked = &Scenario{
 			call.Leave()
 		})
 		server.On("tools/list", func(call *scripted.Call) {
-			if call.Nth == 2 { // what the client does next is to cancel the call
+			if call.Nth >= 2 { // what the client does next is to cancel the call
 				call.Sees(asked, leavingTime)
 			}
 			call.Good()

@@ -172,6 +172,15 @@ func beginBy(ctx context.Context, server *Server, tool Provocation, call Object)
 	return id
 }
 
+// beginTwo begins two tasks, and needs two ids.
+func beginTwo(ctx context.Context, server *Server, tool Provocation) (one, other string) {
+	one, other = begin(ctx, server, tool), begin(ctx, server, tool)
+	if one == other {
+		Inconclusive("the server gave two tasks the taskId "+Show(one), "fix the failures under tasks first")
+	}
+	return one, other
+}
+
 func idOf(task any) string {
 	object, _ := task.(map[string]any)
 	id, _ := object["taskId"].(string)

@@ -217,8 +217,7 @@ func polling() {
 		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
-			tool := aTool()
-			named, other := begin(ctx, server, tool), begin(ctx, server, tool)
+			named, other := beginTwo(ctx, server, aTool())
 			server.Need(ctx, "tasks/get", Object{"taskId": named})
 
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/get",
@@ -237,8 +236,7 @@ func polling() {
 		NeedsCapability(callable),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
-			tool := aTool()
-			named, other := begin(ctx, server, tool), begin(ctx, server, tool)
+			named, other := beginTwo(ctx, server, aTool())
 			demandNamed(result(ctx, server, named), named)
 
 			reply := server.MustAwait(ctx, server.StartRaw(ctx, server.NextID(), "tasks/result",
@@ -256,8 +254,7 @@ func polling() {
 		NeedsProvocation("task-slow"),
 		func(ctx SpecContext) {
 			server := SessionWithTasks(ctx)
-			tool := tool("task-slow")
-			named, other := begin(ctx, server, tool), begin(ctx, server, tool)
+			named, other := beginTwo(ctx, server, tool("task-slow"))
 
 			reply := server.MustAwait(ctx, server.StartRaw(ctx, server.NextID(), "tasks/cancel",
 				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
