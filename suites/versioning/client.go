@@ -346,46 +346,22 @@ func probing() {
 		},
 	)
 
-	It(
-		"falls back to initialize after HTTP 400 with an error whose id is null",
-		Verifies("transports.http.older.inspected"),
-		In(forgetful),
-		func(ctx SpecContext) {
+	// fallsBack is a check of a refusal that is like another one, after which clients fall back.
+	fallsBack := func(after, requirement string, scenario *Scenario, like string) {
+		It("falls back to initialize after "+after, Verifies(requirement), In(scenario), func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			DemandFallback(ctx, client, Probe(client), Mismatch{
-				Wanted: "initialize, as after an error with the id of the request: neither is one of this revision",
-				Found:  "no such request",
+				Wanted: "initialize, as after " + like, Found: "no such request",
 			})
-		},
-	)
-
-	It(
-		"falls back to initialize after HTTP 400 with an error whose id is that of no request",
-		Verifies("transports.http.older.inspected"),
-		In(muttering),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
-
-			DemandFallback(ctx, client, Probe(client), Mismatch{
-				Wanted: "initialize, as after an error with the id of the request: neither is one of this revision",
-				Found:  "no such request",
-			})
-		},
-	)
-
-	It(
-		"falls back to initialize after HTTP 400 with an empty body",
-		Verifies("transports.http.older.inspected"),
-		In(wordless),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
-
-			DemandFallback(ctx, client, Probe(client), Mismatch{
-				Wanted: "initialize, as after an error in the body", Found: "no such request",
-			})
-		},
-	)
+		})
+	}
+	const inspected, noneOfOurs = "transports.http.older.inspected",
+		"an error with the id of the request: neither is one of this revision"
+	fallsBack("HTTP 400 with an error whose id is null", inspected, forgetful, noneOfOurs)
+	fallsBack("HTTP 400 with an error whose id is that of no request", inspected, muttering, noneOfOurs)
+	fallsBack("HTTP 400 with an empty body", inspected, wordless, "an error in the body")
+	fallsBack("the error -32601 with HTTP 200", "versioning.eras.others", polite, "the same error with HTTP 400")
 
 	It(
 		"falls back to initialize without the Mcp-Session-Id of an HTTP 400",
@@ -410,19 +386,6 @@ func probing() {
 				Wanted: "initialize without a session id: a session begins with the answer to it",
 				Found:  Show(refusedSession) + ", which came with the refusal of server/discover",
 				Where:  "header Mcp-Session-Id",
-			})
-		},
-	)
-
-	It(
-		"falls back to initialize after the error -32601 with HTTP 200",
-		Verifies("versioning.eras.others"),
-		In(polite),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
-
-			DemandFallback(ctx, client, Probe(client), Mismatch{
-				Wanted: "initialize, as after the same error with HTTP 400", Found: "no such request",
 			})
 		},
 	)

@@ -144,12 +144,7 @@ func settingLevels() {
 				mark := server.Mark()
 				server.NeedReply(ctx, "tools/call", Provoking("logging").Call())
 				server.BarrierOnAllStreams(ctx)
-				for _, said := range server.Sent(mark, Notification(logMessage)) {
-					params, _ := said.Params().(map[string]any)
-					found, _ := params["level"].(string)
-					logged++
-					Demand(!slices.Contains(levels[:least], found), "no log message below "+level, Show(params))
-				}
+				logged += demandNoneBelow(server, mark, least)
 			}
 			if logged == 0 {
 				NotApplicable("the tool logs nothing, at whatever level")
@@ -256,12 +251,7 @@ func askingForMessages() {
 				mark := server.Mark()
 				provoke(ctx, server, level)
 				server.BarrierOnAllStreams(ctx)
-				for _, said := range server.Sent(mark, Notification(logMessage)) {
-					params, _ := said.Params().(map[string]any)
-					found, _ := params["level"].(string)
-					logged++
-					Demand(!slices.Contains(levels[:least], found), "no log message below "+level, Show(params))
-				}
+				logged += demandNoneBelow(server, mark, least)
 			}
 			if logged == 0 {
 				NotApplicable("the tool logs nothing, at whatever level")
@@ -387,4 +377,16 @@ func provoke(ctx context.Context, server *Server, level string) {
 	if server.Need(ctx, "tools/call", call)["isError"] == true {
 		Inconclusive("the tool for logging ended in an error", "see that it logs a message at the level info or above")
 	}
+}
+
+// demandNoneBelow wants no log message since a mark that is below the level of a place in
+// the list, and returns how many there are.
+func demandNoneBelow(server *Server, mark int, least int) int {
+	sent := server.Sent(mark, Notification(logMessage))
+	for _, said := range sent {
+		params, _ := said.Params().(map[string]any)
+		found, _ := params["level"].(string)
+		Demand(!slices.Contains(levels[:least], found), "no log message below "+levels[least], Show(params))
+	}
+	return len(sent)
 }
