@@ -29,6 +29,9 @@ type Fault struct {
 	// AlsoBreaks are requirements that cannot be kept beside it, by id, each with
 	// the reason: what else is bound to fail.
 	AlsoBreaks map[string]string `yaml:"also-breaks"`
+	// MayBreak are requirements that it breaks or not, by id, each with what that hangs on:
+	// what else happens to be under way.
+	MayBreak map[string]string `yaml:"may-break"`
 	// Passes are requirements, by id, whose checks may pass on a target of which all
 	// else is silenced, each with the reason: what such a target shows nevertheless.
 	Passes map[string]string `yaml:"passes"`

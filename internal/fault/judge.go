@@ -31,6 +31,18 @@ func (j *judge) fail(format string, args ...any) {
 
 var idPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
+// beside judges what is broken beside what a fault breaks, as one of its keys has it.
+func (j *judge) beside(key string, broken map[string]string, expected string) {
+	for id, reason := range broken {
+		if strings.TrimSpace(reason) == "" {
+			j.fail("%s %s: expected %s", key, id, expected)
+		}
+		if slices.Contains(j.fault.Breaks, id) {
+			j.fail("%s: %s is among what it breaks", key, id)
+		}
+	}
+}
+
 func (j *judge) judge() {
 	fault := j.fault
 	if !idPattern.MatchString(fault.ID) {
@@ -39,14 +51,8 @@ func (j *judge) judge() {
 	if strings.TrimSpace(fault.Says) == "" {
 		j.fail("key \"says\" is missing: what does such a target do?")
 	}
-	for id, reason := range fault.AlsoBreaks {
-		if strings.TrimSpace(reason) == "" {
-			j.fail("also-breaks %s: expected the reason that it cannot be kept", id)
-		}
-		if slices.Contains(fault.Breaks, id) {
-			j.fail("also-breaks: %s is among what it breaks", id)
-		}
-	}
+	j.beside("also-breaks", fault.AlsoBreaks, "the reason that it cannot be kept")
+	j.beside("may-break", fault.MayBreak, "what it hangs on")
 	j.oneOf("role", fault.Role, append([]string{""}, protocol.Roles()...)...)
 	j.oneOf("transport", fault.Transport, append([]string{""}, protocol.CheckedTransports()...)...)
 	changes := fault.AllChanges()

@@ -36,6 +36,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"a counted id":       {beginning + "  do: [{send: {jsonrpc: '2.0', id: 4711, result: {}}}]\n", "may have the id 4711 of this response by chance"},
 		"not UTF-8":          {"\xff", "not UTF-8"},
 		"also-breaks":        {beginning + "  also-breaks: {a.b: why}\n  do: [{drop: true}]\n", "also-breaks: a.b is among what it breaks"},
+		"may-break":          {beginning + "  may-break: {a.c: ''}\n  do: [{drop: true}]\n", "may-break a.c: expected what it hangs on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

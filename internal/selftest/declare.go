@@ -185,13 +185,13 @@ func (d declarations) consistent(one *layer, wrong complaint) {
 		)
 	case one.kind != reports.KindSilence && len(one.Passes) > 0:
 		wrong("passes is for what stands in fixtures/%s", fixtures.Silences)
-	case one.kind == reports.KindSilence && len(one.Breaks)+len(one.AlsoBreaks) > 0:
+	case one.kind == reports.KindSilence && len(one.Breaks)+len(beside(one.Fault)) > 0:
 		wrong("a silence breaks nothing: name with passes what may pass under it")
 	case one.kind == reports.KindFault && one.Silences:
 		wrong("silences is for variations: what a fault silences is counted")
 	case one.kind == reports.KindFault && one.Alone:
 		wrong("alone is for variations: every fault is injected alone")
-	case one.kind == reports.KindVariation && len(one.Breaks)+len(one.AlsoBreaks) > 0:
+	case one.kind == reports.KindVariation && len(one.Breaks)+len(beside(one.Fault)) > 0:
 		wrong("a variation breaks nothing; what does belongs into fixtures/%s", fixtures.Faults)
 	}
 }
@@ -219,7 +219,7 @@ func (d declarations) known(one *layer, wrong complaint) {
 		}
 	}
 	for _, id := range alsoBrokenBy(one.Fault) {
-		d.knownOne(one, "has under also-breaks", id, wrong)
+		d.knownOne(one, "has beside what it breaks", id, wrong)
 	}
 	for id := range one.Passes {
 		d.knownOne(one, "lets pass", id, wrong)
@@ -375,9 +375,19 @@ func (d declarations) isVerified(id string, here side) bool {
 	)
 }
 
-// alsoBrokenBy returns what cannot be kept beside a fault, sorted.
+// alsoBrokenBy returns what a fault breaks beside, or may break, sorted.
 func alsoBrokenBy(one *fault.Fault) []string {
-	return slices.Sorted(maps.Keys(one.AlsoBreaks))
+	return slices.Sorted(maps.Keys(beside(one)))
+}
+
+// beside are the reasons for that, by id.
+func beside(one *fault.Fault) map[string]string {
+	reasons := maps.Clone(one.MayBreak)
+	if reasons == nil {
+		return one.AlsoBreaks
+	}
+	maps.Copy(reasons, one.AlsoBreaks)
+	return reasons
 }
 
 // labels are those that a filter sees: its id, what it breaks with levels and

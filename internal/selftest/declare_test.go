@@ -30,7 +30,8 @@ func TestDeclarations(t *testing.T) {
 	const change = "  when: {response-to: ping}\n  do: [{drop: true}]\n"
 	for name, one := range map[string]struct{ folder, text, says string }{
 		"unknown requirement":  {fixtures.Faults, "  breaks: [ping.answred]\n" + change, `fixtures/faults/f.yaml:1: a: breaks "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`},
-		"unknown, also broken": {fixtures.Faults, "  breaks: [ping.answered]\n  also-breaks: {ping.flod: x}\n" + change, `has under also-breaks "ping.flod"`},
+		"unknown, also broken": {fixtures.Faults, "  breaks: [ping.answered]\n  also-breaks: {ping.flod: x}\n" + change, `has beside what it breaks "ping.flod"`},
+		"unknown, by chance":   {fixtures.Faults, "  breaks: [ping.answered]\n  may-break: {ping.flod: x}\n" + change, `has beside what it breaks "ping.flod"`},
 		"twice":                {fixtures.Faults, "  breaks: [ping.answered, ping.answered]\n" + change, "breaks ping.answered twice"},
 		"nothing broken":       {fixtures.Faults, change, "a fault breaks something"},
 		"a variation breaks":   {fixtures.Variations, "  breaks: [ping.answered]\n" + change, "a variation breaks nothing"},

@@ -61,8 +61,9 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 			said.Ran++
 		}
 	}
+	reasons := beside(t.Fault)
 	for _, id := range t.also {
-		said.AlsoBreaks = append(said.AlsoBreaks, reports.AlsoBroken{ID: id, Reason: t.AlsoBreaks[id]})
+		said.AlsoBreaks = append(said.AlsoBreaks, reports.AlsoBroken{ID: id, Reason: reasons[id]})
 	}
 	for _, text := range found.errors {
 		said.Problems = append(said.Problems, reports.Problem{Kind: reports.Crashed, Says: text})
@@ -207,7 +208,7 @@ func (j judgement) exactly(t trial, found map[string]finding, said *reports.Tria
 		needed := slices.ContainsFunc(said.Effects, func(effect reports.Effect) bool {
 			return effect.Allowed == reports.ByAlsoBreaks && slices.Contains(effect.Requirements, id)
 		})
-		if !needed && !j.peer {
+		if _, always := t.AlsoBreaks[id]; always && !needed && !j.peer {
 			complain(reports.Stale, "%s did not fail: take it out of also-breaks", id)
 		}
 	}

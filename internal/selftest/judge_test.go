@@ -61,6 +61,7 @@ func TestJudgeFaults(t *testing.T) {
 	also := map[string]string{"base.schema.results": "it is no object"}
 	for name, one := range map[string]struct {
 		also   map[string]string
+		may    map[string]string
 		found  map[string]finding
 		missed bool // it matched nothing
 		wrong  string
@@ -75,6 +76,9 @@ func TestJudgeFaults(t *testing.T) {
 		"another fails instead":          {found: verdicts(passed, passed, failed), wrong: reports.NotCaught + ", " + reports.Accused},
 		"also broken":                    {also: also, found: verdicts(failed, passed, failed)},
 		"also broken, and never is":      {also: also, found: verdicts(failed, passed, passed), wrong: reports.Stale},
+		"broken by chance":               {may: also, found: verdicts(failed, passed, failed)},
+		"kept by chance":                 {may: also, found: verdicts(failed, passed, passed)},
+		"something else beside chance":   {may: also, found: verdicts(failed, warned, failed), wrong: reports.Accused},
 		"something else":                 {also: also, found: verdicts(failed, warned, failed), wrong: reports.Accused},
 		"only what is also broken fails": {also: also, found: verdicts(passed, passed, failed), wrong: reports.NotCaught},
 		"nothing matched":                {found: verdicts(failed, passed, passed), missed: true, wrong: reports.Unmatched},
@@ -82,7 +86,7 @@ func TestJudgeFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, AlsoBreaks: one.also}, well)
+			trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, AlsoBreaks: one.also, MayBreak: one.may}, well)
 			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: map[string]bool{"a": !one.missed}})
 			if found := kindsOf(said); found != one.wrong {
 				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, said.Problems)

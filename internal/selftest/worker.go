@@ -219,7 +219,7 @@ func (w *worker) allows(ids []string, requirements []reports.Requirement) bool {
 	return slices.ContainsFunc(ids, func(id string) bool {
 		one := w.layers[id]
 		return slices.ContainsFunc(requirements, func(requirement reports.Requirement) bool {
-			return slices.Contains(one.Breaks, requirement.ID) || one.AlsoBreaks[requirement.ID] != ""
+			return slices.Contains(one.Breaks, requirement.ID) || beside(one)[requirement.ID] != ""
 		})
 	})
 }
