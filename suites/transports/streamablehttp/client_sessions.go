@@ -380,7 +380,8 @@ func olderServers() {
 			}
 			goesOn := slices.ContainsFunc(client.Sent(), func(said *Message) bool {
 				post, there := client.HeadOf(said)
-				return there && scripted.IsOlderEndpoint(post.HTTP.URL) && said.Method != "initialize" // which some repeat
+				isRepeated := said.Method == "initialize"
+				return there && scripted.IsOlderEndpoint(post.HTTP.URL) && !isRepeated
 			})
 			if !Observed(goesOn) {
 				failed := client.FailedIn(ctx, older.Steps.First("connect"))
