@@ -210,42 +210,39 @@ func prompt(despite, name string, contents ...any) *forms.Form {
 	}
 }
 
-// Notifications before the answer.
-var (
-	// Over stdio alone a server writes messages itself, and not what carries them.
-	inOnePiece = &forms.Form{
-		Despite: "a notification that is written in one piece with it",
+// written is an answer of which the server writes all bytes at once, as it does over stdio
+// alone: elsewhere it is what carries them that writes.
+func written(despite string, lines func(*scripted.Call) [][]byte) *forms.Form {
+	return &forms.Form{
+		Despite: despite,
 		Answer: func(call *scripted.Call) {
 			if call.Exchange != nil {
 				call.Good()
 				return
 			}
-			_ = call.Session.Spawned().WriteTogether( // the client may have gone
-				jsonrpc.NewNotification("notifications/mcpconform/unknown", nil),
-				call.Result(scripted.Text("together")),
-			)
+			_ = call.Session.Spawned().WriteTogether(lines(call)...) // the client may have gone
 			call.Leave()
 		},
 	}
+}
+
+// Notifications before the answer.
+var (
+	inOnePiece = written("a notification that is written in one piece with it", func(call *scripted.Call) [][]byte {
+		return [][]byte{
+			jsonrpc.NewNotification("notifications/mcpconform/unknown", nil),
+			call.Result(scripted.Text("together")),
+		}
+	})
 	unknownNotification = notified(
 		"a notification of an unknown method",
 		"notifications/mcpconform/unknown",
 		Object{"x": 1},
 	)
 	// On Windows many a server ends its lines so.
-	inWindowsLine = &forms.Form{
-		Despite: "a CR before the newline behind the answer",
-		Answer: func(call *scripted.Call) {
-			if call.Exchange != nil {
-				call.Good()
-				return
-			}
-			_ = call.Session.Spawned().WriteTogether( // the client may have gone
-				append(call.Result(scripted.Text("on Windows")), '\r'),
-			)
-			call.Leave()
-		},
-	}
+	inWindowsLine = written("a CR before the newline behind the answer", func(call *scripted.Call) [][]byte {
+		return [][]byte{append(call.Result(scripted.Text("on Windows")), '\r')}
+	})
 	bareNotification = notified(
 		"a notification of an unknown method without params",
 		"notifications/mcpconform/bare",
