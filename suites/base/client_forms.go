@@ -106,8 +106,8 @@ var (
 				"x-unknown": Object{"y": 1},
 				"_meta":     Object{},
 			}
-			if !call.Has(protocol.ResultTypes) { // at that revision these are members like any other
-				result["resultType"], result["ttlMs"] = "x-unknown", "x-unknown"
+			if !call.Has(protocol.ResultTypes) { // where it is a member like any other
+				result["resultType"] = "x-unknown"
 			}
 			call.Answer(result)
 		},
