@@ -52,7 +52,7 @@ const (
 	oneCheckOf   = 2
 	// With -all whole programs meet one of so many faults of the opening; first contact alone
 	// meets every one, in internal/runner.
-	oneOpeningOfAll = 3
+	oneOpeningOfAll = 9
 )
 
 // readRun reads the JSON report of a run.

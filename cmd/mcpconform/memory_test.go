@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,6 +19,9 @@ const memoryBound = 256 << 10
 // read and judged.
 const sampling = 20 * time.Millisecond
 
+// kernel is the process that starts those of the kernel.
+const kernel = 2
+
 // canMeasure tells whether memory can be measured here: the race detector takes
 // memory of its own.
 func canMeasure() bool {
@@ -27,10 +31,10 @@ func canMeasure() bool {
 
 // gauge follows what the processes of the harness take together.
 type gauge struct {
-	mark    string
-	foreign map[int]bool // processes that run another program
-	most    int          // KiB
-	each    []int        // MiB, when it was most
+	mark string
+	ours map[int]bool // by process, once that is known
+	most int          // KiB; the whole program counts while that is within the bound
+	each []int        // MiB, when it was most and out of the bound
 }
 
 // follow looks until it is stopped; pages that processes share count once.
@@ -56,15 +60,16 @@ func (g *gauge) look() {
 	names, _ := directory.Readdirnames(-1)
 	_ = directory.Close()
 	var ours []int
-	resident := 0 // common pages counted again and again: never less than what is taken
+	atMost := programSize() // is all that the processes share
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err == nil && g.harness(pid) {
 			ours = append(ours, pid)
-			resident += residentOf(pid)
+			atMost += ownOf(pid)
 		}
 	}
-	if resident <= g.most {
+	if atMost <= memoryBound {
+		g.most = max(g.most, atMost)
 		return
 	}
 	together := 0
@@ -81,22 +86,29 @@ func (g *gauge) look() {
 
 // harness tells whether a process is one of the run's, and no target.
 func (g *gauge) harness(pid int) bool {
-	if g.foreign[pid] {
-		return false
+	if ours, known := g.ours[pid]; known {
+		return ours
 	}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(line) == 0 {
-		return false // gone, or not begun
+	if err != nil || len(line) == 0 { // gone, not begun, or the kernel's
+		if parent := parentOf(pid); err == nil && parent == kernel {
+			g.ours[pid] = false
+		}
+		return false
 	}
 	if program, _, _ := strings.Cut(string(line), "\x00"); program != os.Args[0] {
-		g.foreign[pid] = true
+		g.ours[pid] = false
 		return false
 	}
 	if parent, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parentOf(pid))); bytes.Equal(parent, line) {
 		return false // on its way to another program, until when it has the memory of its parent
 	}
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	return err == nil && bytes.Contains(environment, []byte(g.mark))
+	if err != nil || len(environment) == 0 {
+		return false
+	}
+	g.ours[pid] = bytes.Contains(environment, []byte(g.mark))
+	return g.ours[pid]
 }
 
 // parentOf is the process that started another; 0 when that is gone.
@@ -110,16 +122,25 @@ func parentOf(pid int) (parent int) {
 	return parent
 }
 
-// residentOf is the memory of a process, in KiB, common pages included. It is
-// known at once.
-func residentOf(pid int) int {
+// programSize is the size of the program, in KiB.
+var programSize = sync.OnceValue(func() int {
+	file, err := os.Stat(os.Args[0])
+	if err != nil {
+		panic(err)
+	}
+	return int(file.Size() >> 10)
+})
+
+// ownOf is the memory of a process that is no part of a file, in KiB. It is known at once,
+// where its share of common pages takes the system a walk through all of them.
+func ownOf(pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
 		return 0
 	}
-	var size, resident int
-	_, _ = fmt.Sscan(string(text), &size, &resident)
-	return resident * (os.Getpagesize() >> 10)
+	var size, resident, shared int
+	_, _ = fmt.Sscan(string(text), &size, &resident, &shared)
+	return (resident - shared) * (os.Getpagesize() >> 10)
 }
 
 // proportional is the memory of a process, in KiB, its share of common pages
