@@ -32,7 +32,7 @@ bench:
 # Check the servers that others wrote, and compare with what is recorded.
 peers:
 	fixtures/peers/install bin/peers
-	MCP_PEERS_DIR=$(CURDIR)/bin/peers go test -count=1 -parallel 6 -timeout 25m -v ./fixtures/peers
+	MCP_PEERS_DIR=$(CURDIR)/bin/peers go test -count=1 -parallel 4 -timeout 25m -v ./fixtures/peers
 
 # The peers that are started by a command, and more that others wrote, as a site:
 # bin/matrix/index.html. Most break something, which is not for this to judge.
