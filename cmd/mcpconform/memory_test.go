@@ -19,9 +19,6 @@ const memoryBound = 256 << 10
 // read and judged.
 const sampling = 20 * time.Millisecond
 
-// kernel is the process that starts those of the kernel.
-const kernel = 2
-
 // canMeasure tells whether memory can be measured here: the race detector takes
 // memory of its own.
 func canMeasure() bool {
@@ -90,8 +87,8 @@ func (g *gauge) harness(pid int) bool {
 		return ours
 	}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(line) == 0 { // gone, not begun, or the kernel's
-		if parent := parentOf(pid); err == nil && parent == kernel {
+	if err != nil || len(line) == 0 { // gone, not begun, or the kernel's, which has no program
+		if _, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
 			g.ours[pid] = false
 		}
 		return false
