@@ -331,6 +331,13 @@ func TestRulesOverHTTP(t *testing.T) {
 			c @post-2 {"jsonrpc":"2.0","id":2,"method":"ping"}
 			s @post-2 {"jsonrpc":"2.0","id":2,"result":{}}
 			s @get-1 {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`, []string{}},
+		{"the cancellation of what no stream was open for", `
+			resume @get-1
+			s @get-1 {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`, []string{}},
+		{"the cancellation of nothing", `
+			c @post-1 {"jsonrpc":"2.0","id":2,"method":"ping"}
+			s @post-1 {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}
+			s @post-1 {"jsonrpc":"2.0","id":2,"result":{}}`, []string{"cancellation.own-requests"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

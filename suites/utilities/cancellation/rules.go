@@ -1,11 +1,13 @@
 package cancellation
 
 import (
+	"net/http"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
 )
@@ -42,12 +44,9 @@ func Rules() []rules.Rule {
 	}
 }
 
-// foreignCancellations does not accuse a client over HTTP: the POST of a request that
-// it gives up at once may arrive after the notification, or never.
 func foreignCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
-	lost := conversation.Role == protocol.ClientRole && conversation.Transport != protocol.Stdio
 	for _, cancelled := range facts.Withdrawals(conversation) {
-		if cancelled.Request == nil && lost {
+		if cancelled.Request == nil && mayBeLost(conversation, cancelled.Message) {
 			continue
 		}
 		reporter.Observe()
@@ -59,6 +58,20 @@ func foreignCancellations(conversation *rules.Conversation, reporter *rules.Repo
 			})
 		}
 	}
+}
+
+// mayBeLost tells whether what a cancellation names may have been sent over HTTP and not
+// have come: the POST of a client that gives it up at once may arrive after the
+// notification, or never, and what a server sends while no GET is open reaches nobody,
+// whereas a GET that is opened later brings the notification.
+func mayBeLost(conversation *rules.Conversation, cancellation *rules.Message) bool {
+	if conversation.Transport == protocol.Stdio {
+		return false
+	}
+	return conversation.Role == protocol.ClientRole ||
+		slices.ContainsFunc(exchanges.Of(conversation), func(one *exchanges.Exchange) bool {
+			return one.Method == http.MethodGet && slices.Contains(one.Said, cancellation)
+		})
 }
 
 func cancelledInitializations(conversation *rules.Conversation, reporter *rules.Reporter) {
