@@ -18,7 +18,7 @@ const (
 	memoryOfCode   = 6 << 20   // of a process, which no collector of garbage frees
 	leastOfMemory  = 16 << 20  // below it, collecting garbage takes all the time
 	memoryAlone    = 150 << 20 // of a process that works alone, before it collects its garbage eagerly
-	budgetAlone    = 128 << 20 // of a process that works alone, beside what reading takes
+	budgetAlone    = 112 << 20 // of a process that works alone, beside what reading takes
 	leastBudget    = 2 << 20   // of one of many: what an ordinary target needs
 	heavyRecord    = 4 << 20   // what no ordinary target makes the first contact leave
 	messagesInRoom = 4         // of the longest: each is read, recorded, and decoded
