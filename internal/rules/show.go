@@ -16,21 +16,44 @@ func Show(value any) string {
 	if described, ok := value.(interface{ Describe() string }); ok {
 		return described.Describe()
 	}
-	weight := jsonrpc.Weight(value)
-	if weight <= large {
+	length := lengthOf(value)
+	if length <= large {
 		return excerpt.Short([]byte(jsonrpc.Text(value)))
 	}
 	budget := large
 	return fmt.Sprintf(
 		"%s… (some %d KiB)",
 		excerpt.Beginning([]byte(jsonrpc.Text(beginning(value, &budget)))),
-		weight>>10,
+		length>>10,
 	)
 }
 
-// large is the memory in bytes from which on no JSON text is made of the whole
-// of a value.
+// large is the length in bytes from which on no JSON text is made of the whole of a value.
 const large = 64 << 10
+
+// lengthOf is how long the JSON text of a decoded value is in bytes, about: what is escaped
+// takes more.
+func lengthOf(value any) int {
+	switch value := value.(type) {
+	case string:
+		return len(`""`) + len(value)
+	case json.Number:
+		return len(value)
+	case []any:
+		length := len(`[]`)
+		for _, element := range value {
+			length += lengthOf(element) + len(`,`)
+		}
+		return length
+	case map[string]any:
+		length := len(`{}`)
+		for name, member := range value {
+			length += len(`"":,`) + len(name) + lengthOf(member)
+		}
+		return length
+	}
+	return len("true")
+}
 
 // beginning copies what there is room for of a decoded value.
 func beginning(value any, budget *int) any {

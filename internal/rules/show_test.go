@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ func TestShow(t *testing.T) {
 		"a text":           {"a<b>\n", `"a<b>\n"`, `"`},
 		"an object":        {map[string]any{"b": json.Number("1.50"), "a": []any{nil, true}}, `{"a":[null,true],"b":1.50}`, "}"},
 		"a long text":      {strings.Repeat("a", 400), `"aaa`, "a… (402 bytes)"},
+		"many numbers":     {slices.Repeat([]any{json.Number("7")}, 5000), `[7,7`, "(10001 bytes)"},
 		"a huge text":      {long, `"aaa`, "a… (some 1024 KiB)"},
 		"a huge number":    {json.Number(strings.Repeat("9", 1<<20)), `"999`, "9… (some 1024 KiB)"},
 		"a huge name":      {map[string]any{long: true}, `{"aaa`, "a… (some 1024 KiB)"},
