@@ -237,6 +237,12 @@ var authDefects = map[string]func(*client, *authParts){
 	},
 	"any-resource": func(_ *client, p *authParts) { p.fitsResource = func(string, string) bool { return true } },
 	"any-issuer":   func(_ *client, p *authParts) { p.fitsIssuer = func(string, string) bool { return true } },
+	"no-issuer": func(_ *client, p *authParts) {
+		p.fitsIssuer = func(said, issuer string) bool { return said == "" || said == issuer }
+	},
+	"drops-resource-at-login":   func(_ *client, p *authParts) { p.asks = dropsResource() },
+	"drops-resource-at-token":   func(_ *client, p *authParts) { p.writes = retriesWithout("authorization_code") },
+	"drops-resource-at-refresh": func(_ *client, p *authParts) { p.writes = retriesWithout("refresh_token") },
 	"issuer-is-the-server": func(c *client, p *authParts) {
 		p.fitsIssuer = func(said, _ string) bool { return said == c.options.URL }
 	},
@@ -438,26 +444,70 @@ func (t rawBasic) RoundTrip(r *http.Request) (*http.Response, error) {
 type anonymous struct{ http.RoundTripper }
 
 func (t anonymous) RoundTrip(r *http.Request) (*http.Response, error) {
+	if form := formOf(r); form != nil {
+		form.Del("client_id")
+		r = withForm(r, form)
+	}
+	return t.RoundTripper.RoundTrip(r)
+}
+
+// formOf is the form that a request carries; nil for none.
+func formOf(r *http.Request) url.Values {
 	if r.GetBody == nil || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
-		return t.RoundTripper.RoundTrip(r)
+		return nil
 	}
 	body, err := r.GetBody()
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	text, err := io.ReadAll(body)
-	if err != nil {
-		return nil, err
-	}
-	form, err := url.ParseQuery(string(text))
-	if err != nil {
-		return nil, err
-	}
-	form.Del("client_id")
+	text, _ := io.ReadAll(body) // which is in memory
+	form, _ := url.ParseQuery(string(text))
+	return form
+}
+
+// withForm is the request with another form.
+func withForm(r *http.Request, form url.Values) *http.Request {
 	written := form.Encode()
 	r = r.Clone(r.Context())
 	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(written)), int64(len(written))
-	return t.RoundTripper.RoundTrip(r)
+	return r
+}
+
+// A forgiving client sends token requests of a grant again without the resource where they
+// are refused: the authorization server might not know it.
+type forgiving struct {
+	http.RoundTripper
+	grant string
+}
+
+func retriesWithout(grant string) func(http.RoundTripper) http.RoundTripper {
+	return func(base http.RoundTripper) http.RoundTripper { return forgiving{base, grant} }
+}
+
+func (t forgiving) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.RoundTripper.RoundTrip(r)
+	form := formOf(r)
+	if err != nil || response.StatusCode != http.StatusBadRequest || form.Get("grant_type") != t.grant {
+		return response, err
+	}
+	_ = response.Body.Close()
+	form.Del("resource")
+	return t.RoundTripper.RoundTrip(withForm(r, form))
+}
+
+// dropsResource asks for a resource once.
+func dropsResource() func(address string) string {
+	var once atomic.Bool
+	return func(address string) string {
+		parsed, err := url.Parse(address)
+		if err != nil || !once.Swap(true) {
+			return address
+		}
+		query := parsed.Query()
+		query.Del("resource")
+		parsed.RawQuery = query.Encode()
+		return parsed.String()
+	}
 }
 
 func leavesOut(parameter string) func(url.Values) {

@@ -280,14 +280,10 @@ func asks(client *Client, issuer int, paths ...string) {
 }
 
 func validatingMetadata() {
-	It(
-		"rejects metadata of an authorization server that names another issuer",
-		Verifies(
-			"authorization.discovery.issuer.foreign",
-		),
-		In(foreignIssuer),
-		func(ctx SpecContext) { rejectsPoison(refusing(ctx)) },
-	)
+	for _, one := range otherIssuers {
+		It("rejects "+one.wrong, Verifies("authorization.discovery.issuer.foreign"), In(one.scenario),
+			func(ctx SpecContext) { rejectsPoison(refusing(ctx)) })
+	}
 
 	It(
 		"rejects metadata of an authorization server whose issuer has a slash more",

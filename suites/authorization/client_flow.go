@@ -154,6 +154,40 @@ func naming() {
 			}
 		})
 
+	for _, one := range []struct {
+		text     string
+		scenario Labels
+		asks     func(*Client) []*Visit
+		did      string
+	}{
+		{"still sends resource when it has been refused an authorization", In(loginOfResourceRefused),
+			func(c *Client) []*Visit { return c.At(scripted.AtAuthorize) }, "asked for an authorization that was refused"},
+		{"still sends resource when its code has been refused", In(tokenOfResourceRefused),
+			func(c *Client) []*Visit { return c.Tokens(grantCode) }, "redeemed a code that was refused"},
+		{"still sends resource when it has been refused a new token", In(refreshOfResourceRefused),
+			func(c *Client) []*Visit { return c.Tokens(grantRefresh) }, "used a refresh token that was refused"},
+		{"still sends resource when its refresh token has been refused", In(refusedRefresh),
+			func(c *Client) []*Visit { return c.Tokens(grantRefresh) }, "used a refresh token that was refused"},
+	} {
+		It(one.text, Verifies("authorization.resource.sent"), one.scenario, func(ctx SpecContext) {
+			client := play(ctx)
+			asked := client.Need(one.asks(client), one.did)
+			again := slices.DeleteFunc(
+				slices.Concat(client.At(scripted.AtAuthorize), client.At(scripted.AtToken)),
+				func(v *Visit) bool { return !v.Event.At.After(first(asked).Event.At) },
+			)
+
+			if len(again) == 0 {
+				NotApplicable("the client does not ask again when it is refused")
+			}
+			for v := range ObserveEach(again) {
+				if len(resourcesOf(v)) == 0 {
+					client.BlameVisit(v, "a resource, as before", ShowVisit(v))
+				}
+			}
+		})
+	}
+
 	resources := func(id, text string, wanted string, holds func(resource, server string) bool) {
 		It(text, Verifies(id), In(protected), func(ctx SpecContext) {
 			client := play(ctx)

@@ -196,6 +196,35 @@ var foreignIssuer = guarded("metadata-of-another-issuer", sinceIssuers, official
 		g.Issuer().Poison()
 	})
 
+// ofAnIssuer makes a scenario whose authorization server has metadata with something else for
+// its issuer, where OAuth has it or OpenID Connect.
+func ofAnIssuer(name, says, openID string, issuer any) *Scenario {
+	return guarded(name, sinceIssuers, officialIssuer, says, func(g *scripted.Guard) {
+		if openID != "" {
+			g.Issuer().OpenID(openID)
+		}
+		g.Issuer().Metadata["issuer"] = issuer
+		g.Issuer().Poison()
+	})
+}
+
+// otherIssuers are scenarios whose metadata does not name the issuer, with what is wrong with it.
+var otherIssuers = []struct {
+	wrong    string
+	scenario *Scenario
+}{
+	{"metadata of an authorization server that names another issuer", foreignIssuer},
+	{"metadata of an authorization server without an issuer", ofAnIssuer("metadata-without-issuer",
+		"The metadata of the authorization server has no issuer.", "", nil)},
+	{"metadata of an authorization server with an empty issuer", ofAnIssuer("metadata-of-an-empty-issuer",
+		"The metadata of the authorization server has an empty text for its issuer.", "", "")},
+	{"an OpenID configuration that names another issuer", ofAnIssuer("openid-of-another-issuer",
+		"The authorization server has an OpenID configuration, which names another issuer.",
+		oauth.OpenIDPath, "https://honest.example")},
+	{"an OpenID configuration without an issuer", ofAnIssuer("openid-without-issuer",
+		"The authorization server has an OpenID configuration, which has no issuer.", oauth.OpenIDPath, nil)},
+}
+
 var nearlyTheIssuer = guarded("metadata-of-nearly-the-issuer", sinceIssuers, officialIssuer,
 	"The metadata of the authorization server names its issuer with a slash more.",
 	func(g *scripted.Guard) {
@@ -480,13 +509,14 @@ var neverEnough = guarded("scope-never-enough", sinceOpenID, officialRetryLimit,
 
 var expiring = guarded("token-expires", sinceResourceMetadata, officialDefault,
 	"The token expires before the list of tools, and the next one before the call.",
-	func(g *scripted.Guard) {
-		g.OnRequest = func(a *scripted.Admission) {
-			if (a.Method == "tools/list" || a.Method == "tools/call") && a.Nth == 1 && a.Token != nil {
-				a.Token.Expire()
-			}
-		}
-	})
+	func(g *scripted.Guard) { g.OnRequest = expiresTwice })
+
+// expiresTwice ends the life of a token at the first list of tools and at the first call.
+func expiresTwice(a *scripted.Admission) {
+	if (a.Method == "tools/list" || a.Method == "tools/call") && a.Nth == 1 && a.Token != nil {
+		a.Token.Expire()
+	}
+}
 
 var refusedRefresh = guarded(
 	"refresh-token-refused",
@@ -506,6 +536,50 @@ var refusedRefresh = guarded(
 		}
 	},
 )
+
+// refusals are what an authorization server may answer who asks for a resource, one after the
+// other (RFC 8707, section 2; RFC 6749, sections 4.1.2.1 and 5.2).
+var refusals = []string{"invalid_target", "invalid_request"}
+
+// lateAsking lets the client connect without a token, so that it comes back with the next
+// step when it has been refused one.
+func lateAsking(a *scripted.Admission) { a.Open = a.Method != "tools/list" && a.Method != "tools/call" }
+
+// refusesGrant makes a scenario in which the first token requests of a grant type are refused.
+func refusesGrant(name, grant, says string, onRequest func(*scripted.Admission)) *Scenario {
+	return guarded(name, sinceResourceMetadata, officialDefault, says, func(g *scripted.Guard) {
+		g.OnRequest = onRequest
+		g.Issuer().OnToken = func(r *scripted.TokenRequest) {
+			if r.Grant == grant && r.Nth <= len(refusals) {
+				r.Status, r.Answer = http.StatusBadRequest, Object{"error": refusals[r.Nth-1]}
+			}
+		}
+	})
+}
+
+var refreshOfResourceRefused = refusesGrant("resource-refused-at-refresh", grantRefresh,
+	"The token expires before the list of tools, and the next one before the call; the authorization server refuses to refresh them with invalid_target, then with invalid_request.",
+	expiresTwice)
+
+var tokenOfResourceRefused = refusesGrant("resource-refused-at-token", grantCode,
+	"The server wants a token for the list of tools and the call; the authorization server refuses the first code with invalid_target, and the second with invalid_request.",
+	lateAsking)
+
+var loginOfResourceRefused = guarded("resource-refused-at-login", sinceResourceMetadata, officialDefault,
+	"The server wants a token for the list of tools and the call; the authorization server refuses the first authorization request with invalid_target, and the second with invalid_request.",
+	func(g *scripted.Guard) {
+		g.OnRequest = lateAsking
+		logins := 0
+		var mu sync.Mutex
+		g.Issuer().OnAuthorize = func(l *scripted.Login) {
+			mu.Lock()
+			defer mu.Unlock()
+			if logins++; logins <= len(refusals) {
+				l.Answer.Del("code")
+				l.Answer.Set("error", refusals[logins-1])
+			}
+		}
+	})
 
 var noRefreshToken = guarded("no-refresh-token", sinceIssuers, officialDefault,
 	"The authorization server issues no refresh token.",
