@@ -190,6 +190,8 @@ var defects = map[string]func(*client){
 	"expands-as-text":              func(c *client) { c.part.expand = expandsAsText },
 	"falls-back-always":            func(c *client) { c.part.fallsBack = func(error, bool) bool { return true } },
 	"falls-back-for-one-code":      func(c *client) { c.part.fallsBack = fallsBackForOneCode },
+	"falls-back-for-one-status":    func(c *client) { c.part.fallsBack = fallsBackForOneStatus },
+	"falls-back-for-words":         func(c *client) { c.part.fallsBack = fallsBackForWords },
 	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
 	"forgets-eras":                 func(c *client) { c.part.remembersEras, c.part.reopens = never, probesAgain },
 	"forgets-subscriptions":        func(c *client) { c.part.subscribesAgain = never },
@@ -685,11 +687,27 @@ func fallsBackForOneCode(err error, _ bool) bool {
 	return isRefused && refused.Code == jsonrpc.MethodNotFound
 }
 
+// fallsBackForOneStatus knows servers of the handshake era by the status 400.
+func fallsBackForOneStatus(err error, modern bool) bool {
+	status, isStatus := errors.AsType[*statusError](err)
+	return fallsBack(err, modern) && (!isStatus || status.code == http.StatusBadRequest)
+}
+
+// fallsBackForWords knows servers of the handshake era by what they say of it.
+func fallsBackForWords(err error, modern bool) bool {
+	refused, isRefused := asRPCError(err)
+	if !isRefused || refused.Code == jsonrpc.MethodNotFound {
+		return fallsBack(err, modern)
+	}
+	said := strings.ToLower(refused.Message)
+	return fallsBack(err, modern) && (strings.Contains(said, "session") || strings.Contains(said, "initializ"))
+}
+
 // fallsBackForOwnIDs knows servers of the handshake era by errors that are about its request, or
 // about none, and takes one with another id for no answer at all.
 func fallsBackForOwnIDs(err error, modern bool) bool {
 	status, isStatus := errors.AsType[*statusError](err)
-	return fallsBack(err, modern) && (!isStatus || status.reason == "")
+	return fallsBack(err, modern) && (!isStatus || jsonrpc.Parse([]byte(status.reason)).Kind != jsonrpc.Response)
 }
 
 // fallsBackForBodies knows servers of the handshake era by what they say.

@@ -222,11 +222,12 @@ func Probe(client *Client) *Message {
 }
 
 // DemandFallback wants a client to make a handshake, as it does with a server that says
-// plainly that it knows nothing else; otherwise tells what is missing after a message.
+// plainly that it knows nothing else, or wants a handshake first; otherwise tells what is
+// missing after a message.
 func DemandFallback(ctx context.Context, client *Client, after *Message, otherwise Mismatch) {
 	switch {
 	case Observed(FallsBack(client)):
-	case FallsBack(Beside(ctx, Handshaking)):
+	case FallsBack(Beside(ctx, Handshaking)), FallsBack(Beside(ctx, Balking)):
 		client.Missing(after, otherwise)
 	default:
 		NotApplicable("the client speaks no revision with a handshake")
@@ -358,6 +359,35 @@ func probing() {
 	}
 	const inspected, noneOfOurs = "transports.http.older.inspected",
 		"an error with the id of the request: neither is one of this revision"
+	for _, one := range refusals {
+		It("falls back to initialize after "+one.words, Verifies("transports.stdio.probe.any-error"), In(one.scenario),
+			NeedsTransport(protocol.Stdio), func(ctx SpecContext) {
+				client := RunScenario(ctx)
+
+				DemandFallback(ctx, client, refused(client), Mismatch{
+					Wanted: "initialize, as after any other error", Found: "no such request", Where: "/error",
+				})
+			})
+		It("falls back to initialize after HTTP 400 with "+one.words, Verifies(inspected), In(one.scenario),
+			NeedsTransport(protocol.HTTP), func(ctx SpecContext) {
+				client := RunScenario(ctx)
+
+				DemandFallback(ctx, client, Probe(client), Mismatch{
+					Wanted: "initialize: this is no error of this revision", Found: "no such request",
+				})
+			})
+	}
+	It("falls back to initialize after HTTP 400 with the error -32601", Verifies(inspected), In(Handshaking),
+		NeedsTransport(protocol.HTTP), func(ctx SpecContext) {
+			client := RunScenario(ctx)
+
+			DemandFallback(ctx, client, Probe(client), Mismatch{
+				Wanted: "initialize, as after other errors", Found: "no such request",
+			})
+		})
+	for _, one := range otherStatuses {
+		fallsBack(one.words, "versioning.eras.others", one.scenario, "HTTP 400")
+	}
 	fallsBack("HTTP 400 with an error whose id is null", inspected, forgetful, noneOfOurs)
 	fallsBack("HTTP 400 with an error whose id is that of no request", inspected, muttering, noneOfOurs)
 	fallsBack("HTTP 400 with an empty body", inspected, wordless, "an error in the body")
