@@ -4,11 +4,70 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/html"
 )
+
+// siteSource is a folder or file of the repository that the site is built of.
+type siteSource struct {
+	Source, Target string
+	Files          []string // patterns of those that are taken; all if there are none
+}
+
+// The site is built of files that there are, and has the pictures of its pages; also where
+// nobody builds it.
+func TestSiteIsBuiltOfAll(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../.ci/site/hugo.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var site struct {
+		Params struct{ Order []string }
+		Module struct{ Mounts []siteSource }
+	}
+	if err := yaml.Unmarshal(text, &site); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range site.Params.Order {
+		if _, err := os.Stat(page + ".md"); err != nil {
+			t.Errorf("the order of pages: %v", err)
+		}
+	}
+	for _, one := range site.Module.Mounts {
+		if _, err := os.Stat(filepath.Join("..", one.Source)); err != nil {
+			t.Errorf("a source of the site: %v", err)
+		}
+	}
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures := 0
+	for _, page := range pages {
+		source, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`!\[[^]]*\]\(([^)]+)\)`).FindAllSubmatch(source, -1) {
+			pictures++
+			folder := filepath.Join("docs", filepath.Dir(string(found[1])))
+			if !slices.ContainsFunc(site.Module.Mounts, func(one siteSource) bool {
+				return one.Source == folder && one.Target == filepath.Join("static", folder) && one.Files == nil
+			}) {
+				t.Errorf("%s shows %s, and the site has no %s", page, found[1], folder)
+			}
+		}
+	}
+	if pictures == 0 {
+		t.Error("no page shows a picture: nothing was compared")
+	}
+}
 
 // sitePage is a file of the built site.
 type sitePage struct {
