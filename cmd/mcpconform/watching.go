@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/filewatch"
@@ -21,10 +22,10 @@ func (s *settings) completeWatch() error {
 }
 
 // watchRuns runs, and again whenever files of the target change: what failed first, and
-// when that passes everything, until the user ends it. What changed during the first run
-// is the target's own doing and starts none.
+// when that passes everything, until the user ends it.
 func (s *settings) watchRuns(ctx context.Context) error {
-	watcher, err := s.watcher()
+	files := s.watchedFiles()
+	watcher, err := filewatch.New(files.root, files.named, files.written)
 	if err != nil {
 		return err
 	}
@@ -33,21 +34,22 @@ func (s *settings) watchRuns(ctx context.Context) error {
 	if statusOf(last) == exitUsage {
 		return last
 	}
-	own, err := watcher.Since(ctx)
-	if err != nil {
-		return err
-	}
-	watcher.LeaveOut(own...)
-	if len(own) > 0 {
-		s.say("not watching what the target itself has changed: %s", relative(own))
-	}
 	for {
-		if ctx.Err() == nil {
-			s.say("watching files; Ctrl-C ends it")
-		}
-		changed, err := watcher.Changed(ctx)
+		during, err := watcher.Since(ctx)
 		if err != nil {
 			return err
+		}
+		changed, own := files.changedDuring(during)
+		if len(own) > 0 {
+			s.say("changed during the run: %s; taken for the target's own doing: if it was you, save it again now", relative(own))
+		}
+		if len(changed) == 0 {
+			if ctx.Err() == nil {
+				s.say("watching files; Ctrl-C ends it")
+			}
+			if changed, err = watcher.Changed(ctx); err != nil {
+				return err
+			}
 		}
 		if len(changed) == 0 { // the user ended it
 			return exitAs(last)
@@ -66,31 +68,66 @@ func (s *settings) watchRuns(ctx context.Context) error {
 	}
 }
 
-// watcher watches the working directory, and the files that the command names, but not
-// what the run itself writes.
-func (s *settings) watcher() (*filewatch.Watcher, error) {
-	root, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
+// watchedFiles are the working directory and the files that the command names, but not
+// what the run itself writes. Between runs every change is the user's, as no target runs;
+// a change during a run may be the target's.
+type watchedFiles struct {
+	root           string
+	named, written []string
+	own            map[string]bool // what the target changes while it runs
+	before         []string        // what changed during the run before
+	runs           int
+}
+
+func (s *settings) watchedFiles() *watchedFiles {
+	root, _ := os.Getwd() // without one there is nothing to watch, which filewatch says
+	files := &watchedFiles{root: root, own: map[string]bool{}}
 	absolute := func(path string) string {
 		if filepath.IsAbs(path) {
 			return filepath.Clean(path)
 		}
 		return filepath.Join(root, path)
 	}
-	var named, written []string
-	for _, word := range append(append([]string{}, s.Command...), s.Start...) {
+	for _, word := range slices.Concat(s.Command, s.Start) {
 		if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
-			named = append(named, absolute(word))
+			files.named = append(files.named, absolute(word))
 		}
 	}
 	for _, one := range append(s.outputs(), output{path: s.Transcripts}) {
 		if one.path != "" {
-			written = append(written, absolute(one.path))
+			files.written = append(files.written, absolute(one.path))
 		}
 	}
-	return filewatch.New(root, named, written)
+	return files
+}
+
+// changedDuring tells what changed during a run that starts another one, and what is from
+// now on taken for the target's own doing: what changed during the first run, unless the
+// command names it, and what changed during two runs, one after the other.
+func (w *watchedFiles) changedDuring(during []string) (changed, own []string) {
+	w.runs++
+	for _, path := range during {
+		switch {
+		case w.isOwn(path):
+		case w.runs == 1 && !slices.Contains(w.named, path), slices.Contains(w.before, path):
+			w.own[path] = true
+			own = append(own, path)
+		default:
+			changed = append(changed, path)
+		}
+	}
+	w.before = during
+	return changed, own
+}
+
+// isOwn tells whether the target changes a path, or a directory that it is in.
+func (w *watchedFiles) isOwn(path string) bool {
+	for ; path != w.root && path != filepath.Dir(path); path = filepath.Dir(path) {
+		if w.own[path] {
+			return true
+		}
+	}
+	return false
 }
 
 // runAndTell runs and reports, which no failure of the target ends.

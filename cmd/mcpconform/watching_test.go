@@ -38,7 +38,7 @@ func TestWatch(t *testing.T) {
 	writeFile(t, directory, "server.sh", target("--fault ping-unknown"))
 	one := watch(t, directory, "server", "--watch", "--revision", "2025-11-25", "--filter", "ping || server/prompts",
 		"--json", "run.json", "--", "sh", "server.sh")
-	one.hears("not watching what the target itself has changed: own.log")
+	one.hears("changed during the run: own.log; taken for the target's own doing")
 	one.hears("watching files; Ctrl-C ends it")
 
 	writeFile(t, directory, "server.sh", "# still broken\n"+target("--fault ping-unknown"))
@@ -55,6 +55,37 @@ func TestWatch(t *testing.T) {
 	all := readRun(t, filepath.Join(directory, "run.json"))
 	if len(partly.Legs[0].Results) == 0 || len(all.Legs[0].Results) <= len(partly.Legs[0].Results) {
 		t.Errorf("of %d results %d had failed", len(all.Legs[0].Results), len(partly.Legs[0].Results))
+	}
+	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	one.finish().demand(t, exitConforms)
+}
+
+// What is saved during the first run starts the next one, if the command names it; what the
+// target writes does not, even if the command names that, and is looked at again between runs.
+func TestWatchSavedDuringARun(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	target := func(flags string) string {
+		return fmt.Sprintf("echo started >> $1\nmkdir -p logs\ndate > logs/$$\n[ -e mended.sh ] && mv mended.sh server.sh\nexec %s reference server --stdio %s\n", os.Args[0], flags)
+	}
+	writeFile(t, directory, "server.sh", target("--fault ping-unknown"))
+	writeFile(t, directory, "mended.sh", target(""))
+	writeFile(t, directory, "own.log", "")
+	one := watch(t, directory, "server", "--watch", "--revision", "2025-11-25", "--filter", "ping", "--", "sh", "server.sh", "own.log")
+	one.hears("changed: own.log, server.sh")
+	if said := one.hears("watching files"); !strings.Contains(said, "checking what failed") ||
+		!strings.Contains(said, "changed during the run: own.log; taken for the target's own doing") {
+		t.Errorf("of what was saved during the first run: %s", said)
+	}
+	writeFile(t, directory, "own.log", "")
+	if said := one.hears("watching files"); !strings.Contains(said, "changed: own.log") {
+		t.Errorf("of a change between runs: %s", said)
+	}
+	writeFile(t, directory, "server.sh", target(""))
+	if said := one.hears("watching files"); !strings.Contains(said, "changed: server.sh") {
+		t.Errorf("of the file that was saved during the first run: %s", said)
 	}
 	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)

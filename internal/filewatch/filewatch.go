@@ -36,9 +36,10 @@ type Watcher struct {
 	paths  chan string
 	failed chan error
 
+	left map[string]bool // what is not looked at, with all below it
+
 	mu    sync.Mutex
-	left  map[string]bool // what is not looked at, with all below it
-	count int             // of directories
+	count int // of directories
 }
 
 // New watches the root and the files, except what is left out. All are absolute paths.
@@ -51,7 +52,9 @@ func New(root string, files, leftOut []string) (*Watcher, error) {
 		notify: notify, root: root, files: files, left: map[string]bool{},
 		paths: make(chan string, pending), failed: make(chan error, 1),
 	}
-	w.LeaveOut(leftOut...)
+	for _, path := range leftOut {
+		w.left[path] = true
+	}
 	err = w.add(root)
 	for _, file := range files {
 		if err == nil && !w.below(file) {
@@ -67,15 +70,6 @@ func New(root string, files, leftOut []string) (*Watcher, error) {
 
 // Close ends the watching.
 func (w *Watcher) Close() error { return w.notify.Close() }
-
-// LeaveOut looks at some paths no longer.
-func (w *Watcher) LeaveOut(paths ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, path := range paths {
-		w.left[path] = true
-	}
-}
 
 // pump takes what the kernel tells, which forgets when nobody does, until the watching
 // ends.
