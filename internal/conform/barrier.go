@@ -19,7 +19,7 @@ func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 		c.inconclusive("the client left before "+despite+" came", c.hint(""))
 		return
 	}
-	if Observed(len(c.AskedAfter(after)) > 0) {
+	if Observed(c.GoneOn(after)) {
 		return
 	}
 	wanted := "that the client goes on, on the same connection, after " + despite
@@ -38,8 +38,11 @@ func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 
 // StaysUsable demands that the client goes on after a message of the server, not only
 // with what it may have been about to ask when that came: it asks for more than that,
-// or ends in good order.
+// answers what the server asks later, or ends in good order.
 func (c *Client) StaysUsable(ctx context.Context, after *Message, despite string) {
+	if after != nil && Observed(c.answersAfter(after)) {
+		return
+	}
 	if next := c.AskedAfter(after); len(next) > 0 {
 		after = next[0]
 		if answer := AnswerTo(next[0]); answer != nil {
@@ -61,6 +64,22 @@ func (c *Client) AskedAfter(after *Message) []*Message {
 	return c.where(func(said *Message) bool {
 		return fromClient(said) && isAsking(said) && said.Event.Connection == after.Event.Connection &&
 			said.Event.Sequence > after.Event.Sequence
+	})
+}
+
+// GoneOn tells whether the client goes on after a message, on the same connection: it asks
+// for more, or answers what the server asks later. Where the message is a response, whoever
+// waits for that must take it, and only what is asked next shows that.
+func (c *Client) GoneOn(after *Message) bool {
+	return len(c.AskedAfter(after)) > 0 || after.Kind != jsonrpc.Response && c.answersAfter(after)
+}
+
+// answersAfter tells whether the client answers a request of the server that comes after a
+// message on the same connection.
+func (c *Client) answersAfter(after *Message) bool {
+	return slices.ContainsFunc(c.messages, func(said *Message) bool {
+		return fromClient(said) && said.Kind == jsonrpc.Response && said.Request != nil &&
+			said.Event.Connection == after.Event.Connection && said.Request.Event.Sequence > after.Event.Sequence
 	})
 }
 

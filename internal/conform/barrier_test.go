@@ -86,6 +86,56 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 	}
 }
 
+// What a client answers after a notification shows as well as what it asks that it goes on;
+// after a response, which somebody waits for, and before the notification it does not.
+func TestGoingOnByAnswers(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+	const (
+		asked    = `<{"jsonrpc":"2.0","id":"p","method":"ping"}`
+		answered = `>{"jsonrpc":"2.0","id":"p","result":{}}`
+		changed  = `<{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	)
+	crashed := scenario.Exit{Failed: true, Status: "exited with status 1"}
+	for name, test := range map[string]struct {
+		said   []string
+		usable bool // or else it is to go on after the list
+		ending Ending
+	}{
+		"answers after a notification":     {[]string{listed, changed, asked, answered, list}, true, Passed},
+		"answers what came before it":      {[]string{listed, asked, changed, answered, list}, true, Failed},
+		"does not answer":                  {[]string{listed, changed, asked, list}, true, Failed},
+		"answers after a response":         {[]string{listed, list, asked, answered}, false, Failed},
+		"asks after a response":            {[]string{listed, list, asked, answered, called}, false, Passed},
+		"answers and asks after a message": {[]string{listed, changed, asked, answered, list, called}, true, Passed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment := environment(t, protocol.Stdio)
+			environment.Role = protocol.ClientRole
+			environment.Recordings = map[string]*scenario.Recording{
+				"scenario":            recordOf("scenario", crashed, test.said...),
+				scenario.Meeting.Name: recordOf(scenario.Meeting.Name, scenario.Exit{}, listed, list, called),
+			}
+			planned := &scenario.Scenario{
+				Name: "scenario", Steps: scenario.Steps{scenario.ToConnect(), scenario.ToList("tools"), scenario.ToList("tools")},
+			}
+
+			outcomes := perform(environment, func() {
+				ginkgo.It("goes on", Verifies("ping.answered"), In(planned), func(ctx ginkgo.SpecContext) {
+					client := RunScenario(ctx)
+					if test.usable {
+						client.StaysUsable(ctx, client.FromServer("notifications/tools/list_changed")[0], "a notification")
+						return
+					}
+					client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
+				})
+			})
+
+			if outcome := outcomes["goes on"]; outcome.Ending != test.ending {
+				t.Errorf("ended as %q: %s %v", outcome.Ending, outcome.Reason, outcome.Mismatches)
+			}
+		})
+	}
+}
+
 // A client that goes on with another connection does not go on.
 func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
 	environment := environment(t, protocol.Stdio)

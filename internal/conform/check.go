@@ -15,15 +15,18 @@ var current = &check{}
 type check struct {
 	environment *Environment
 	servers     []*Server
-	scenario    string  // in which the check looks
-	client      *Client // when it has looked
+	verifies    []string // labels: the requirements, and what else
+	scenario    string   // in which the check looks
+	client      *Client  // when it has looked
 	outcome     Outcome
+
+	readsStreams func() bool // whether the client does; nil where that makes no difference
 }
 
 // Begin prepares for a check and evaluates its gates; it is called in a
 // BeforeEach around the checks of an environment.
 func Begin(environment *Environment, report ginkgo.SpecReport) {
-	current = &check{environment: environment, scenario: ScenarioOf(report.Labels())}
+	current = &check{environment: environment, verifies: report.Labels(), scenario: ScenarioOf(report.Labels())}
 	outcome := environment.gate(report.Labels())
 	switch outcome.Ending {
 	case Skipped:

@@ -45,6 +45,7 @@ func RunScenario(ctx context.Context) *Client {
 		)
 	}
 	current.client = client
+	current.seesStreams(ctx)
 	switch {
 	case !client.Came() && environment.recorded():
 		Inconclusive(
@@ -356,12 +357,14 @@ func (c *Client) BlameEvent(event transcript.Event, mismatch Mismatch) {
 // has waited for it, and does so again with more patience before that counts: but not
 // where the client cannot be started again.
 func (c *Client) Missing(after *Message, mismatch Mismatch) {
+	c.needStreams()
 	current.outcome.Doubtful = !c.byHand
 	c.Blame(after, mismatch)
 }
 
 // MissingAfter does so for what it did not send after an event that is no message.
 func (c *Client) MissingAfter(event transcript.Event, mismatch Mismatch) {
+	c.needStreams()
 	current.outcome.Doubtful = !c.byHand
 	c.BlameEvent(event, mismatch)
 }

@@ -97,6 +97,7 @@ func (c *Client) GoesOnInEachForm(ctx context.Context, all []forms.ServerForm) {
 	if Observed(undone(wanted, c.Deeds()) == "") {
 		return
 	}
+	c.needStreams()
 	var mismatches []Mismatch
 	for _, form := range all {
 		alone := Beside(ctx, Errands("errands with a server "+form.Name, []forms.ServerForm{form}))

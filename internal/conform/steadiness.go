@@ -30,6 +30,7 @@ func (c *Client) Does(position, like int, despite string) (told bool) {
 			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[like]),
 		)
 	}
+	c.needStreams()
 	Judge(Mismatch{
 		Wanted: "the step " + jsonrpc.Text(
 			c.scenario.Steps[position],

@@ -411,7 +411,7 @@ func wrongRequests() {
 							Where:  request.Where,
 						})
 					}
-					if !Observed(request.Refused || len(client.AskedAfter(request.Message)) > 0) {
+					if !Observed(request.Refused || client.GoneOn(request.Message)) {
 						client.NeverBut(
 							"the client neither refused nor went on when it was asked for sampling of "+wrong,
 							method,

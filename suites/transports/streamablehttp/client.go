@@ -35,9 +35,9 @@ func ClientChecks() {
 
 // Positions in the steps of bothForms.
 const (
-	streamedCall = iota + 1
-	plainCall
-	oddPlainCall
+	streamedCall = StreamedCall
+	plainCall    = PlainCall
+	oddPlainCall = iota + 1
 	oddStreamedCall
 )
 
@@ -47,7 +47,7 @@ func pageIn(nth int) string { return "page-" + strconv.Itoa(nth+1) }
 
 // bothForms is a server that answers by event streams and by JSON in turn.
 var bothForms = &Scenario{
-	Name: "answers-in-both-forms",
+	Name: StreamedAndPlain,
 	Over: protocol.HTTP,
 	Says: "The server answers calls by an event stream, by JSON, and by both with the letters of Content-Type mixed; and so it does with the pages of its tools.",
 	Steps: Steps{

@@ -427,7 +427,7 @@ func cancelled() {
 			}
 			cancellation := cancellations[0]
 			read := answerAfter(cancellation, client.FromServer("ping"))
-			if !Observed(read != nil || len(client.AskedAfter(cancellation)) > 0) {
+			if !Observed(client.GoneOn(cancellation)) {
 				client.NeverBut("the client said nothing more after the cancellation", "tools/list")
 			}
 			for _, response := range append(client.Responses("sampling/createMessage"), client.Responses("elicitation/create")...) {
@@ -598,7 +598,7 @@ func ignores(ctx SpecContext, client *Client, reason string) {
 				)
 			}
 		}
-		if len(client.AskedAfter(said)) == 0 && stopsAtAny(ctx) {
+		if !client.GoneOn(said) && stopsAtAny(ctx) {
 			client.NeverBut("the client stops at any notification that comes right before an answer", "tools/call")
 		}
 		client.StaysUsable(ctx, said, "a notification that "+reason)
@@ -615,5 +615,5 @@ func stopsAtAny(ctx SpecContext) bool {
 		return false
 	}
 	came := plain.FromServer(unrelatedMethod)
-	return len(came) > 0 && len(plain.AskedAfter(came[0])) == 0
+	return len(came) > 0 && !plain.GoneOn(came[0])
 }
