@@ -44,29 +44,53 @@ func (s *stage) handler() http.Handler {
 // known tells whether a host, perhaps with a port, is an address, localhost, or the
 // name that the user gave: a site whose name leads here is none of these.
 func (s *stage) known(host string) bool {
+	name := hostName(host)
+	_, err := netip.ParseAddr(name)
+	return err == nil || s.local(name)
+}
+
+// hostName is the name in a host, which may have a port.
+func hostName(host string) string {
 	name := host
 	if bare, _, err := net.SplitHostPort(host); err == nil {
 		name = bare
 	}
-	name = strings.ToLower(strings.Trim(name, "[]"))
-	_, err := netip.ParseAddr(name)
-	return err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") ||
-		s.options.Host != "" && name == strings.ToLower(s.options.Host)
+	return strings.ToLower(strings.Trim(name, "[]"))
+}
+
+// local tells whether a name leads to this machine, whoever asks: a loopback address, localhost, or
+// what the user named.
+func (s *stage) local(name string) bool {
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.Unmap().IsLoopback() || name == "localhost" ||
+		strings.HasSuffix(name, ".localhost") || s.options.Host != "" && name == strings.ToLower(s.options.Host)
 }
 
 // endpoint passes a request on to a scripted server, unless it comes from a web site
 // elsewhere (basic/transports: servers validate the Origin header).
 func (s *stage) endpoint(w http.ResponseWriter, r *http.Request, one *scene) {
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	web := err == nil && (origin.Scheme == "http" || origin.Scheme == "https")
-	if err != nil || web && !s.known(origin.Host) {
-		http.Error(w, "this Origin is not allowed here", http.StatusForbidden)
-		return
+	for _, origin := range r.Header.Values("Origin") {
+		if !s.allows(origin, r.Host) {
+			http.Error(w, "this Origin is not allowed here", http.StatusForbidden)
+			return
+		}
 	}
 	body := s.bodies.of(r)
 	defer body.release()
 	r.Body = body
 	one.ServeHTTP(w, r)
+}
+
+// allows tells whether an Origin may talk to the scripted servers: a page that this machine or the
+// host itself serves, or an application with a scheme of its own, which no web site has. "null",
+// which a page in a sandbox has, is nobody's.
+func (s *stage) allows(origin, host string) bool {
+	parsed, err := url.Parse(origin)
+	if err != nil || !strings.Contains(origin, "://") {
+		return false
+	}
+	web := parsed.Scheme == "http" || parsed.Scheme == "https"
+	return !web || strings.EqualFold(parsed.Host, host) || s.local(hostName(parsed.Host))
 }
 
 func (s *stage) scene(name string) *scene {
