@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,15 +14,9 @@ import (
 // annotationsShown is how many errors, and how many warnings, GitHub shows of a step.
 const annotationsShown = 10
 
-// AnnotationGuard returns the lines to write before and after a text that a target has a
-// part in: between them the runner of GitHub takes no line for a command.
-func AnnotationGuard() (before, after string) {
-	token := rand.Text()
-	return "::stop-commands::" + token + "\n", "::" + token + "::\n"
-}
-
 // Annotations writes what is broken as annotations of GitHub: errors and warnings, as
-// many as it shows.
+// many as it shows. Each line is a command, of which no text that a target has a part in makes
+// another.
 func (r *Run) Annotations(w io.Writer) error {
 	run := presentable(r)
 	t := &terminal{run: run}

@@ -59,7 +59,7 @@ func writeDirectly(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
 	}
-	buffered := bufio.NewWriter(file)
+	buffered := bufio.NewWriter(NoCommands(file)) // it may be a log
 	err = write(buffered)
 	if err == nil {
 		err = buffered.Flush()

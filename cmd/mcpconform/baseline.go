@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -41,7 +40,7 @@ matches nothing. Reasons, comments and what the run does not show are kept. A ne
 has no reason: give it one before the next run, which asks for it.`,
 		Example: `  mcpconform server --json run.json -- ./my-server
   mcpconform baseline update --baseline baseline.yaml run.json`,
-		RunE: func(_ *cobra.Command, paths []string) error { return updateBaseline(os.Stdout, file, paths) },
+		RunE: func(_ *cobra.Command, paths []string) error { return updateBaseline(stdout(), file, paths) },
 	}
 	command.Flags().StringVar(&file, "baseline", "", "the baseline, a `FILE` that may be new")
 	return command

@@ -65,10 +65,8 @@ func (s *settings) diff(paths []string, markdown, page string) error {
 	if err := writeFiles(outputs, after); err != nil {
 		return err
 	}
-	if err := printGuarded(os.Stdout, func(w io.Writer) error {
-		return found.Terminal(w, reports.TerminalOptions{
-			Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
-		})
+	if err := found.Terminal(stdout(), reports.TerminalOptions{
+		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 	}); err != nil {
 		return err
 	}

@@ -129,6 +129,7 @@ var odd = []encounter{
 	{"stdio forks initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio forks-stay initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio forks-away initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
+	{"stdio commands", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio escapes initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio forks-often initialize", "--filter ping --workers 2", ample, exitConforms, nil, nil},
 	{"stdio notifications ping", "--filter ping --workers 2", ample, exitConforms, nil, nil},

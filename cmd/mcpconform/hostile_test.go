@@ -185,12 +185,13 @@ func contains(parts []string, text string) bool {
 	return false
 }
 
-// shows fails the test when something came through that a terminal obeys.
+// shows fails the test when something came through that a terminal or a CI system obeys.
 func (o outcome) shows(t *testing.T) {
 	t.Helper()
 	if text := o.stdout + o.stderr; reports.Visible(text) != text {
 		t.Errorf("what the target sent reaches the terminal as it is\n%q", o)
 	}
+	o.commandsNothing(t)
 }
 
 // judgesNothing fails the test unless a run said in one line why there is

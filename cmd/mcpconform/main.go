@@ -57,7 +57,7 @@ func run(arguments []string) int {
 		return exitConforms
 	}
 	if text := err.Error(); text != "" && !errors.Is(err, syscall.EPIPE) {
-		fmt.Fprintln(os.Stderr, "mcpconform: "+reports.Visible(text))
+		_, _ = fmt.Fprintln(stderr(), "mcpconform: "+reports.Visible(text))
 	}
 	return statusOf(err)
 }

@@ -95,7 +95,7 @@ func (m *many) run(ctx context.Context, paths []string) error {
 	}
 	switch {
 	case m.print != "":
-		return matrix.Print(os.Stdout, m.print, m.job())
+		return matrix.Print(stdout(), m.print, m.job())
 	case m.siteOnly:
 		return m.site(ctx)
 	}
@@ -163,7 +163,7 @@ func (m *many) check(ctx context.Context) error {
 		return err
 	}
 	defer guard()()
-	ended := 0
+	ended, out := 0, stdout()
 	return matrix.Run(ctx, m.entries, matrix.Options{
 		Out: m.out, Program: []string{program}, Version: version(),
 		Jobs: cmp.Or(m.jobs, max(1, runtime.NumCPU()/2)), Deadline: m.deadline, Force: m.force, MaxAge: m.maxAge,
@@ -171,10 +171,8 @@ func (m *many) check(ctx context.Context) error {
 			ended++
 			if !m.quiet {
 				number := fmt.Sprintf("%*d/%d", len(strconv.Itoa(len(m.entries))), ended, len(m.entries))
-				_ = printGuarded(os.Stdout, func(w io.Writer) error {
-					_, err := io.WriteString(w, attemptText(number, attempt, before, terminalWidth(os.Stdout)))
-					return err
-				}) // what cannot be written is written by nobody
+				// What cannot be written is written by nobody.
+				_, _ = io.WriteString(out, attemptText(number, attempt, before, terminalWidth(os.Stdout)))
 			}
 		},
 	})

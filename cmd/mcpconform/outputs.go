@@ -93,27 +93,11 @@ func writeFiles(outputs []output, found *reports.Run) (err error) {
 	return err
 }
 
-// onGitHub tells whether a runner of GitHub reads what is printed.
-func onGitHub() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
-
-// printGuarded prints what a target has a part in, so that no runner of GitHub takes a
-// line of it for a command.
-func printGuarded(w io.Writer, show func(io.Writer) error) error {
-	if !onGitHub() {
-		return show(w)
-	}
-	before, after := reports.AnnotationGuard()
-	_, err := io.WriteString(w, before)
-	err = errors.Join(err, show(w))
-	_, last := io.WriteString(w, after)
-	return errors.Join(err, last)
-}
-
 // tellGitHub annotates the build, and adds the run to the summary of its step.
-func tellGitHub(w io.Writer, found *reports.Run) error {
+func tellGitHub(found *reports.Run) error {
 	var err error
-	if onGitHub() {
-		err = found.Annotations(w)
+	if os.Getenv("GITHUB_ACTIONS") == "true" {
+		err = found.Annotations(os.Stdout)
 	}
 	path := os.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {

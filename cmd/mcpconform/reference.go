@@ -89,7 +89,7 @@ func (f *referenceFlags) run(command *cobra.Command) error {
 func (f *referenceFlags) reference(injection fault.Injection) (*server.Server, error) {
 	options := server.Options{}
 	if f.verbose {
-		options.Log = os.Stderr
+		options.Log = stderr()
 	}
 	if f.revisions != "" {
 		options.Revisions = strings.Split(f.revisions, ",")

@@ -101,7 +101,7 @@ func (f *referenceClientFlags) options(arguments []string, report io.Writer) (cl
 		options.Command = arguments
 	}
 	if f.verbose {
-		options.Log = os.Stderr
+		options.Log = stderr()
 	}
 	options.Revision = f.revision
 	if f.revision == "" {

@@ -43,8 +43,7 @@ func TestReportsOfARun(t *testing.T) {
 	}
 }
 
-// On GitHub the run is in the summary of its step and in annotations, and no line that a
-// target had a part in is taken for a command.
+// On GitHub the run is in the summary of its step and in annotations.
 func TestReportOnGitHub(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -54,12 +53,6 @@ func TestReportOnGitHub(t *testing.T) {
 	one.start()
 	found := one.wait()
 	found.demand(t, exitDoesNot, "\n::error title=resources.uri.validated MUST::rejects resources/read")
-	before, rest, guarded := strings.Cut(found.stdout, "\n")
-	token, stops := strings.CutPrefix(before, "::stop-commands::")
-	inside, outside, ends := strings.Cut(rest, "\n::"+token+"::\n")
-	if !guarded || !stops || !ends || !strings.Contains(inside, "Does not conform") || strings.Contains(outside, "Does not conform") {
-		t.Errorf("the report is not guarded: %s", found)
-	}
 	summary, err := os.ReadFile(filepath.Join(directory, "summary.md"))
 	if err != nil || !strings.HasPrefix(string(summary), "# Before\n## ❌ Does not conform to 2025-11-25") {
 		t.Errorf("%v: %s", err, summary)

@@ -65,6 +65,8 @@ with its reports and status 1. A second signal ends it at once, without reports.
 func execute(ctx context.Context, arguments []string) error {
 	root := newRoot()
 	root.SetArgs(arguments)
+	root.SetOut(stdout())
+	root.SetErr(stderr())
 	return root.ExecuteContext(ctx)
 }
 

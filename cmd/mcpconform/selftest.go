@@ -133,7 +133,7 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string, 
 
 // tellSelftest prints what was found and writes its file.
 func (s *settings) tellSelftest(found *reports.Selftest) error {
-	err := found.Terminal(os.Stdout, reports.TerminalOptions{
+	err := found.Terminal(stdout(), reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 	})
 	if s.JSON != "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -125,7 +124,7 @@ func (s *settings) serveAt(ctx context.Context, listen string, judging *runner.J
 	if err != nil {
 		return nil, err
 	}
-	tell := s.teller(os.Stderr)
+	tell := s.teller(stderr())
 	scenarios := fmt.Sprintf("%d scenarios", len(judging.Scenes()))
 	if len(judging.Scenes()) == 1 {
 		scenarios = "1 scenario"

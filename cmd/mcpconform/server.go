@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -755,7 +754,7 @@ func (s *settings) color() bool {
 
 func (s *settings) progress(noun string, done func(leg, text string, v reports.Verdict)) *reports.Progress {
 	live := term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
-	return reports.NewProgress(os.Stderr, reports.ProgressOptions{
+	return reports.NewProgress(stderr(), reports.ProgressOptions{
 		Live: live, Quiet: s.quiet, Color: s.color(), Width: func() int { return terminalWidth(os.Stderr) },
 		Noun: noun, Done: done,
 	})
@@ -805,12 +804,10 @@ func (s *settings) report(found *reports.Run, failure error) error {
 // tell writes the files of a run and prints it.
 func (s *settings) tell(found *reports.Run) error {
 	err := writeFiles(s.outputs(), found)
-	err = errors.Join(err, printGuarded(os.Stdout, func(w io.Writer) error {
-		return found.Terminal(w, reports.TerminalOptions{
-			Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
-			Slowest: s.durations,
-		})
-	}), tellGitHub(os.Stdout, found))
+	err = errors.Join(err, found.Terminal(stdout(), reports.TerminalOptions{
+		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
+		Slowest: s.durations,
+	}), tellGitHub(found))
 	if err != nil {
 		return err
 	}

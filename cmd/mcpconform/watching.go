@@ -157,7 +157,7 @@ func (s *settings) onlyFailed(found *reports.Run) *settings {
 }
 
 func (s *settings) say(format string, values ...any) {
-	_, _ = fmt.Fprintln(os.Stderr, "mcpconform: "+reports.Visible(fmt.Sprintf(format, values...)))
+	_, _ = fmt.Fprintln(stderr(), "mcpconform: "+reports.Visible(fmt.Sprintf(format, values...)))
 }
 
 // relative names files as the user does, a few of them.
