@@ -23,6 +23,8 @@ func ServerChecks() {
 	Describe("Base protocol", func() {
 		requests()
 		malformed()
+		misread()
+		crashing()
 		notifications()
 		fields()
 		statelessness()
@@ -164,7 +166,7 @@ func requests() {
 				ctx,
 				id,
 				unknownMethod,
-				scripted.Outgoing{Raw: early, Deliberate: "no initialize came before"},
+				scripted.Outgoing{Raw: early, Deliberate: beforeInitialize},
 				nil,
 			)
 
@@ -539,11 +541,30 @@ func answeredID(ctx context.Context, server *Server, id jsonrpc.ID) jsonrpc.ID {
 
 // say sends something illegal; whether the transport takes it is all the same.
 func say(ctx context.Context, server *Server, raw, reason string) {
-	delivery := server.Say(ctx, raw, reason)
+	message := scripted.Outgoing{Raw: []byte(raw), Deliberate: reason}
+	switch kind := jsonrpc.Parse(message.Raw).Kind; {
+	case server.HTTP == nil:
+	case kind == jsonrpc.Invalid || kind == jsonrpc.Batch:
+		message.Header = completed(server)
+	}
+	delivery := server.Deliver(ctx, message)
 	select {
 	case <-delivery.Done():
 	case <-wait.After(ctx, server.ReplyTime()): // what follows will tell
 	case <-ctx.Done():
+	}
+}
+
+// completed gives a body that headers cannot repeat those of a request that every server
+// answers, so that nothing is wrong but the body.
+func completed(server *Server) func(http.Header) {
+	whole := server.HTTP.HeaderOf(http.MethodPost, []byte(barrierUnder(server, "mcpconform")))
+	return func(header http.Header) {
+		for name, values := range whole {
+			if header.Get(name) == "" {
+				header[name] = values
+			}
+		}
 	}
 }
 
