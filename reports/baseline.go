@@ -21,6 +21,7 @@ type Deviation struct {
 	Says        string     `json:"says,omitempty"`        // the sentence of the specification
 	Issue       string     `json:"issue,omitempty"`       // where it is reported
 	Role        string     `json:"role,omitempty"`        // of the target; "" for any
+	Only        []Found    `json:"only,omitempty"`        // each mismatch is like one of these; nil for any
 	Revisions   []string   `json:"revisions,omitempty"`   // nil for any
 	Transports  []string   `json:"transports,omitempty"`  // nil for any
 	Until       string     `json:"until,omitempty"`       // the last day on which it counts: "2026-12-31"
@@ -55,6 +56,52 @@ func (d *Deviation) Covers(leg *Leg) bool {
 func (d *Deviation) Names(result *Result) bool {
 	return (d.Check == "" || d.Check == result.Text) &&
 		(d.Requirement == "" || slices.ContainsFunc(result.Requirements, func(one Requirement) bool { return one.ID == d.Requirement }))
+}
+
+// Excuses tells whether a mismatch is what the deviation names.
+func (d *Deviation) Excuses(failure *Failure) bool {
+	return d.Only == nil || slices.ContainsFunc(d.Only, func(one Found) bool { return one.matches(failure) })
+}
+
+// ExcusesAny tells whether it names some mismatch of a result.
+func (d *Deviation) ExcusesAny(result *Result) bool {
+	return d.Only == nil || slices.ContainsFunc(result.Failures, func(one Failure) bool { return d.Excuses(&one) })
+}
+
+// Found is what a mismatch is like. In texts a * stands for any characters.
+type Found struct {
+	Code   int64  `json:"code,omitzero"`    // of the JSON-RPC error; 0 for any, and for none
+	Where  string `json:"where,omitempty"`  // "/result/tools/*/name"; a * is one step of a JSON pointer; "" for anywhere
+	Found  string `json:"found,omitempty"`  // what stands there; "" for anything
+	Method string `json:"method,omitempty"` // that it belongs to; "" for any
+}
+
+func (f Found) matches(failure *Failure) bool {
+	return (f.Code == 0 || f.Code == failure.Code) &&
+		(f.Where == "" || like(f.Where, failure.Where, "/")) &&
+		(f.Found == "" || like(f.Found, failure.Found, "")) &&
+		(f.Method == "" || f.Method == failure.Method)
+}
+
+// like tells whether a text is as a pattern says, in which a * stands for any characters
+// but those excluded.
+func like(pattern, text, excluded string) bool {
+	first, rest, more := strings.Cut(pattern, "*")
+	text, starts := strings.CutPrefix(text, first)
+	if !starts || !more {
+		return starts && text == ""
+	}
+	parts := strings.Split(rest, "*")
+	last := len(parts) - 1
+	for _, part := range parts[:last] {
+		before, after, there := strings.Cut(text, part)
+		if !there || excluded != "" && strings.Contains(before, excluded) {
+			return false
+		}
+		text = after
+	}
+	before, ends := strings.CutSuffix(text, parts[last])
+	return ends && (excluded == "" || !strings.Contains(before, excluded))
 }
 
 // Inclusion is the line of a baseline that includes another one.

@@ -235,6 +235,7 @@ type Failure struct {
 	Where  string `json:"where,omitempty"`  // a JSON pointer, "HTTP status", "header Mcp-Session-Id", ...
 	Method string `json:"method,omitempty"` // of the request or notification that it belongs to
 	About  string `json:"about,omitempty"`  // the request that it belongs to, where a result has several: "tools/call with id 5"
+	Code   int64  `json:"code,omitzero"`    // of the JSON-RPC error that was found; 0 for none
 	Hint   string `json:"hint,omitempty"`   // what to do about it
 	Form   string `json:"form,omitempty"`   // the legal form of a request that brought another answer than its plain one
 	// Of a rule in a shard: failures of the same cause are one, seen so often and in so

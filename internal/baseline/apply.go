@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,37 +42,60 @@ func Apply(run *reports.Run, entries []reports.Deviation, declared Declared) {
 	}
 }
 
-// excuse makes a result known that an entry names.
+// excuse makes a result known of which each mismatch is named by an entry. Where some are
+// and others are not, those say so.
 func excuse(run *reports.Run, leg *reports.Leg, result *reports.Result, entries []reports.Deviation) {
 	if result.Verdict != reports.Failed && result.Verdict != reports.Warned {
 		return
 	}
-	for i := range entries {
-		entry := &entries[i]
-		if !expired(entry, run) && entry.Covers(leg) && entry.Names(result) {
-			result.Known = &reports.Excuse{
-				Was:    result.Verdict,
-				Reason: entry.Reason,
-				Issue:  entry.Issue,
-				At:     entry.Place(),
-			}
-			result.Verdict = reports.Known
-			return
+	naming := slices.DeleteFunc(slices.Clone(entries), func(one reports.Deviation) bool {
+		return expired(&one, run) || !one.Covers(leg) || !one.Names(result)
+	})
+	if len(naming) == 0 {
+		return
+	}
+	known := true
+	for i := range result.Failures {
+		failure := &result.Failures[i]
+		if !slices.ContainsFunc(naming, func(one reports.Deviation) bool { return one.Excuses(failure) }) {
+			known = false
+			failure.Hint = cmp.Or(failure.Hint, unexcused(&naming[0]))
 		}
 	}
+	if !known {
+		return
+	}
+	by := naming[max(0, slices.IndexFunc(naming, func(one reports.Deviation) bool { return one.ExcusesAny(result) }))]
+	result.Known = &reports.Excuse{Was: result.Verdict, Reason: by.Reason, Issue: by.Issue, At: by.Place()}
+	result.Verdict = reports.Known
+}
+
+// unexcused is what a mismatch says that an entry for its requirement does not name.
+func unexcused(entry *reports.Deviation) string {
+	return entry.Place() + " names other mismatches of this requirement, not this one"
 }
 
 // Lift undoes Apply, except that the entries stay to be applied again.
 func Lift(run *reports.Run) {
+	said := map[string]bool{}
+	if run.Baseline != nil {
+		for i := range run.Baseline.Entries {
+			said[unexcused(&run.Baseline.Entries[i])] = true
+		}
+		run.Baseline = &reports.Baseline{Entries: run.Baseline.Entries}
+	}
 	for i := range run.Legs {
 		for j := range run.Legs[i].Results {
-			if result := &run.Legs[i].Results[j]; result.Known != nil {
+			result := &run.Legs[i].Results[j]
+			if result.Known != nil {
 				result.Verdict, result.Known = result.Known.Was, nil
 			}
+			for k := range result.Failures {
+				if failure := &result.Failures[k]; said[failure.Hint] {
+					failure.Hint = ""
+				}
+			}
 		}
-	}
-	if run.Baseline != nil {
-		run.Baseline = &reports.Baseline{Entries: run.Baseline.Entries}
 	}
 }
 
@@ -231,7 +255,7 @@ func look(run *reports.Run, entry *reports.Deviation, declared Declared) seen {
 		for j := range leg.Results {
 			if result := &leg.Results[j]; entry.Names(result) {
 				named++
-				found.add(leg, result, partial(run, result))
+				found.add(leg, result, entry, partial(run, result))
 			}
 		}
 		if (run.Selected() || run.Requirements != "") && named < declared.Count(entry, leg) {
@@ -252,10 +276,14 @@ func partial(run *reports.Run, result *reports.Result) bool {
 		!slices.ContainsFunc(result.Requirements, func(one reports.Requirement) bool { return chosen.Names(one.ID) })
 }
 
-func (s *seen) add(leg *reports.Leg, result *reports.Result, partial bool) {
+func (s *seen) add(leg *reports.Leg, result *reports.Result, entry *reports.Deviation, partial bool) {
 	switch result.Verdict {
 	case reports.Failed, reports.Warned, reports.Known:
-		s.broken++
+		if entry.ExcusesAny(result) {
+			s.broken++
+		} else {
+			s.open = true // by what was found instead, this one may not have shown
+		}
 	case reports.Passed:
 		s.passed++
 		s.open = s.open || partial

@@ -33,6 +33,24 @@ func result(id string, verdict reports.Verdict) reports.Result {
 	}
 }
 
+// found is what one check found of a requirement that is broken.
+func found(id string, failures ...reports.Failure) reports.Result {
+	broken := result(id, reports.Failed)
+	broken.Failures = failures
+	return broken
+}
+
+func schemaOf(tool int) reports.Failure {
+	return reports.Failure{
+		Found: `"http://json-schema.org/draft-07/schema#"`, Method: "tools/list",
+		Where: fmt.Sprintf("/result/tools/%d/inputSchema/$schema", tool),
+	}
+}
+
+func refusal(code int64) reports.Failure {
+	return reports.Failure{Found: fmt.Sprintf("error %d", code), Code: code}
+}
+
 func leg(revision, transport string, results ...reports.Result) reports.Leg {
 	return reports.Leg{Role: protocol.ServerRole, Revision: revision, Transport: transport, Spoken: true, Results: results}
 }
@@ -121,12 +139,22 @@ func TestApply(t *testing.T) {
 			run.Interrupted = "interrupt"
 			return run
 		}(), entry: reports.Deviation{Requirement: "a"}},
-		"ended":           {run: runOf(ended), entry: reports.Deviation{Requirement: "a"}},
-		"today":           {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Until: "2026-05-06"}, known: 1},
-		"yesterday":       {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Until: "2026-05-05"}, outdated: "expired another date"},
-		"included":        {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: included, known: 1},
-		"included, idle":  {run: runOf(leg(newer, "stdio", result("a", reports.Passed))), entry: included, outdated: "stale remove it from include"},
-		"included, other": {run: runOf(leg(newer, "stdio", result("a", reports.Skipped))), entry: included},
+		"ended":     {run: runOf(ended), entry: reports.Deviation{Requirement: "a"}},
+		"today":     {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Until: "2026-05-06"}, known: 1},
+		"yesterday": {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Until: "2026-05-05"}, outdated: "expired another date"},
+		"included":  {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: included, known: 1},
+		"what it names": {run: runOf(leg(newer, "stdio", found("a", schemaOf(0), schemaOf(7)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{
+			{Where: "/result/tools/*/*/$schema", Found: `"http*"`, Method: "tools/list"},
+		}}, known: 1},
+		"one of two that it names": {run: runOf(leg(newer, "stdio", found("a", schemaOf(0), refusal(-32603)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{
+			{Where: "/result/tools/*/*/$schema"}, {Code: -32602},
+		}}},
+		"another code":      {run: runOf(leg(newer, "stdio", found("a", refusal(-32603)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Code: -32602}}}},
+		"another step":      {run: runOf(leg(newer, "stdio", found("a", schemaOf(0)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Where: "/result/*/$schema"}}}},
+		"another place":     {run: runOf(leg(newer, "stdio", found("a", schemaOf(0)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Where: "/result/tools/*/inputSchema"}}}},
+		"named, and passes": {run: runOf(leg(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Code: -32602}}}, outdated: "stale"},
+		"included, idle":    {run: runOf(leg(newer, "stdio", result("a", reports.Passed))), entry: included, outdated: "stale remove it from include"},
+		"included, other":   {run: runOf(leg(newer, "stdio", result("a", reports.Skipped))), entry: included},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,10 +194,58 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// Entries share the mismatches of a result; the rest says which entry does not name it,
+// until the baseline is lifted.
+func TestEachMismatchIsNamed(t *testing.T) {
+	t.Parallel()
+	ofSDK := reports.Deviation{Requirement: "a", File: "sdk:x@1", Line: 3, Only: []reports.Found{{Code: -32602}}}
+	own := reports.Deviation{Requirement: "a", File: "own.yaml", Line: 7, Only: []reports.Found{{Code: -32603}}}
+	run := runOf(leg(newer, "stdio", found("a", refusal(-32602), refusal(-32603))))
+	failures := run.Legs[0].Results[0].Failures
+
+	Apply(run, []reports.Deviation{ofSDK}, abc)
+	if run.Counts().Failed != 1 || failures[0].Hint != "" || !strings.HasPrefix(failures[1].Hint, "sdk:x@1:3 names other") {
+		t.Errorf("one named: %+v", run.Legs[0].Results)
+	}
+	Apply(run, []reports.Deviation{ofSDK, own}, abc)
+	if known := run.Legs[0].Results[0].Known; known == nil || known.At != "sdk:x@1:3" || failures[1].Hint != "" {
+		t.Errorf("both named: %+v", run.Legs[0].Results)
+	}
+}
+
+// A new entry has the codes and places of what was found.
+func TestUpdatedHasWhatWasFound(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "baseline.yaml")
+	run := runOf(leg(newer, "stdio", found("a", schemaOf(0), schemaOf(7), refusal(-32603)), found("b", refusal(-32603), reports.Failure{Found: "no answer"})))
+	updated, err := Updated(file, run, abc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const only = `    only:
+      - {where: /result/tools/*/inputSchema/$schema}
+      - {code: -32603}
+    revisions:`
+	if text := string(updated.Text); !strings.Contains(text, only) || strings.Count(text, "only:") != 1 {
+		t.Errorf("%s", text)
+	}
+	write(t, filepath.Dir(file), "baseline.yaml", strings.ReplaceAll(string(updated.Text), `reason: ""`, "reason: known"))
+	entries, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if Apply(run, entries, abc); run.Counts().Known != 2 {
+		t.Errorf("%+v", run.Counts())
+	}
+}
+
 func TestLoadSaysWhere(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct{ text, says string }{
 		"no reason":          {"deviations:\n  - requirement: a\n    revisions: [2025-11-25]\n", ":2: a has no reason"},
+		"only, empty":        {"deviations:\n  - requirement: a\n    reason: x\n    only: []\n", ":4: only: expected a list of mismatches"},
+		"only, of nothing":   {"deviations:\n  - requirement: a\n    reason: x\n    only: [{}]\n", ":4: only: expected code, where, found or method"},
+		"only, unknown":      {"deviations:\n  - requirement: a\n    reason: x\n    only:\n      - wher: /x\n", `:5: unknown key "wher", did you mean "where"?`},
 		"an empty reason":    {"deviations:\n  - requirement: a\n    reason: \"\"\n", ":3: a has no reason"},
 		"a blank reason":     {"deviations:\n  - requirement: a\n    reason: ' '\n", ":3: a has no reason"},
 		"nothing named":      {"deviations:\n  - reason: x\n", ":2: this names neither a requirement nor a check"},
@@ -370,7 +446,8 @@ func TestSDKs(t *testing.T) {
 			t.Errorf("%s: %d entries, %v", name, len(entries), err)
 		}
 		for _, one := range entries {
-			if _, known := requirements.Get(one.Requirement); !known || one.Says == "" || one.Revisions == nil || one.Role == "" {
+			if _, known := requirements.Get(one.Requirement); !known || one.Says == "" || one.Revisions == nil || one.Role == "" ||
+				one.Role == protocol.ServerRole && one.Only == nil {
 				t.Errorf("%s: %+v", one.Place(), one)
 			}
 			proofs := 0
@@ -382,6 +459,34 @@ func TestSDKs(t *testing.T) {
 			if proofs == 0 || proofs < 2 && one.Role == protocol.ServerRole {
 				t.Errorf("%s: %s is in %d records of a %s", one.Place(), one.Requirement, proofs, one.Role)
 			}
+		}
+	}
+}
+
+// A server on an SDK that fails at the same requirement in a way of its own is told.
+func TestSDKHidesNoOtherDefect(t *testing.T) {
+	t.Parallel()
+	entries, err := Load("sdk:typescript@1.32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofSDK := reports.Failure{
+		Code: -32602, Where: "/error/code",
+		Found: `error -32602 (Invalid params) "MCP error -32602: Resource a://b not found"`,
+	}
+	for name, one := range map[string]struct {
+		failure reports.Failure
+		verdict reports.Verdict
+	}{
+		"of the SDK": {ofSDK, reports.Known},
+		"its own":    {reports.Failure{Code: -32603, Where: "/error/code", Found: `error -32603 (Internal error) "boom"`}, reports.Warned},
+		"its text":   {reports.Failure{Code: -32602, Where: "/error/code", Found: `error -32602 (Invalid params) "no"`}, reports.Warned},
+	} {
+		broken := found("resources.unknown.code", one.failure)
+		broken.Verdict = reports.Warned
+		run := runOf(leg(newer, "stdio", broken))
+		if Apply(run, entries, known{"resources.unknown.code": 1}); run.Legs[0].Results[0].Verdict != one.verdict {
+			t.Errorf("%s: %+v", name, run.Legs[0].Results[0])
 		}
 	}
 }

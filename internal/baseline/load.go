@@ -80,10 +80,19 @@ type entry struct {
 	Reason      string   `yaml:"reason"`
 	Says        string   `yaml:"says"`
 	Issue       string   `yaml:"issue"`
+	Only        []only   `yaml:"only"`
 	Role        string   `yaml:"role"`
 	Revisions   []string `yaml:"revisions"`
 	Transports  []string `yaml:"transports"`
 	Until       string   `yaml:"until"`
+}
+
+// only is what a mismatch is like, as it is written.
+type only struct {
+	Code   int64  `yaml:"code"`
+	Where  string `yaml:"where"`
+	Found  string `yaml:"found"`
+	Method string `yaml:"method"`
 }
 
 // Load reads a baseline and all that it includes, its own entries first. Each entry has
@@ -206,7 +215,7 @@ func parse(name string, root *yaml.Node) (document, error) {
 	plainDates(root)
 	if list := member(root, "deviations"); list != nil {
 		for _, one := range list.Content {
-			if err := knows(name, one, reflect.TypeFor[entry]()); err != nil {
+			if err := knowsEntry(name, one); err != nil {
 				return document{}, err
 			}
 		}
@@ -218,8 +227,36 @@ func parse(name string, root *yaml.Node) (document, error) {
 	return said, nil
 }
 
+// knowsEntry looks for keys of an entry that mean nothing, and for what says nothing.
+func knowsEntry(name string, node *yaml.Node) error {
+	if err := knows(name, node, reflect.TypeFor[entry]()); err != nil {
+		return err
+	}
+	list := member(node, "only")
+	if list == nil {
+		return nil
+	}
+	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
+		return fmt.Errorf("%s:%d: only: expected a list of mismatches; leave it out for all", name, list.Line)
+	}
+	for _, one := range list.Content {
+		if err := knows(name, one, reflect.TypeFor[only]()); err != nil {
+			return err
+		}
+		if len(one.Content) == 0 {
+			return fmt.Errorf("%s:%d: only: expected code, where, found or method", name, one.Line)
+		}
+	}
+	return nil
+}
+
 func (e entry) deviation() reports.Deviation {
+	var likes []reports.Found
+	for _, one := range e.Only {
+		likes = append(likes, reports.Found(one))
+	}
 	return reports.Deviation{
+		Only:        likes,
 		Requirement: e.Requirement, Check: e.Check, Reason: strings.TrimSpace(e.Reason), Says: e.Says, Issue: e.Issue,
 		Role: e.Role, Revisions: e.Revisions, Transports: e.Transports, Until: e.Until,
 	}

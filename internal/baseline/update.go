@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/yamlnode"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -112,6 +113,7 @@ func tree(name string) (*yaml.Node, error) {
 // and transports at which it does.
 func missing(run *reports.Run) []reports.Deviation {
 	at := map[string]map[string][]string{} // revisions, by requirement and transport
+	failures := map[string][]reports.Failure{}
 	var ids []string
 	for i := range run.Legs {
 		leg := &run.Legs[i]
@@ -126,6 +128,7 @@ func missing(run *reports.Run) []reports.Deviation {
 				at[id] = map[string][]string{}
 				ids = append(ids, id)
 			}
+			failures[id] = append(failures[id], result.Failures...)
 			if !slices.Contains(at[id][leg.Transport], leg.Revision) {
 				at[id][leg.Transport] = append(at[id][leg.Transport], leg.Revision)
 			}
@@ -134,10 +137,39 @@ func missing(run *reports.Run) []reports.Deviation {
 	slices.Sort(ids)
 	var all []reports.Deviation
 	for _, id := range ids {
-		all = append(all, grouped(id, at[id])...)
+		for _, one := range grouped(id, at[id]) {
+			one.Only = likes(failures[id])
+			all = append(all, one)
+		}
 	}
 	return all
 }
+
+// maxLikes bounds what a new entry has of different mismatches: of more of them the
+// requirement alone says as much.
+const maxLikes = 8
+
+// likes is what some mismatches are like: their codes and places, of which the positions
+// in arrays are left open. It is nil where a mismatch has neither.
+func likes(failures []reports.Failure) []reports.Found {
+	var all []reports.Found
+	for _, failure := range failures {
+		like := reports.Found{Code: failure.Code, Where: position.ReplaceAllString(failure.Where, "/*$1")}
+		if like == (reports.Found{}) {
+			return nil
+		}
+		if !slices.Contains(all, like) {
+			all = append(all, like)
+		}
+	}
+	if len(all) > maxLikes {
+		return nil
+	}
+	return all
+}
+
+// position is that of an element of an array, in a JSON pointer.
+var position = lazy.MustCompile(`/\d+(/|$)`)
 
 // grouped makes one entry of the transports over which a requirement is broken at the
 // same revisions.
@@ -170,12 +202,35 @@ func written(d reports.Deviation) *yaml.Node {
 		}
 		return list
 	}
-	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
+	node := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
 		scalar("requirement"), scalar(d.Requirement),
 		scalar("reason"), {Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle},
+	}}
+	if d.Only != nil {
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, one := range d.Only {
+			list.Content = append(list.Content, like(one))
+		}
+		node.Content = append(node.Content, scalar("only"), list)
+	}
+	node.Content = append(node.Content,
 		scalar("revisions"), flow(d.Revisions),
 		scalar("transports"), flow(d.Transports),
-	}}
+	)
+	return node
+}
+
+// like writes what a mismatch is like, in one line.
+func like(found reports.Found) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	if found.Code != 0 {
+		node.Content = append(node.Content, scalar("code"),
+			&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(found.Code, 10)})
+	}
+	if found.Where != "" {
+		node.Content = append(node.Content, scalar("where"), scalar(found.Where))
+	}
+	return node
 }
 
 func text(root *yaml.Node) ([]byte, error) {

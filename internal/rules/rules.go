@@ -180,6 +180,8 @@ type Mismatch struct {
 	Of transcript.Place `json:"-"`
 	// About is the request that what a check judged belongs to; zero when it belongs to none.
 	About Subject `json:",omitzero"`
+	// Code is that of the JSON-RPC error that was judged; zero when it was none.
+	Code int64 `json:",omitzero"`
 }
 
 func (m Mismatch) String() string {

@@ -35,9 +35,18 @@ func point(outcome *conform.Outcome, exchanges [][]transcript.Event) {
 			at = judgedIn(events, mismatch.Of)
 		}
 		if at >= 0 {
-			mismatch.About = aboutOf(events, at)
+			mismatch.About, mismatch.Code = aboutOf(events, at), codeOf(events[at])
 		}
 	}
+}
+
+// codeOf is the code of a JSON-RPC error; zero where the event is none.
+func codeOf(event transcript.Event) int64 {
+	if event.Kind != transcript.Message {
+		return 0
+	}
+	refusal, _ := jsonrpc.Parse(event.Raw).Error()
+	return refusal.Code
 }
 
 // answering returns the position of the answer to a request, where that has the place of

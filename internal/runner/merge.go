@@ -109,18 +109,23 @@ func (c *collector) ruleResult(state *legState, rule rules.Rule) reports.Result 
 
 func (c *collector) describeBreaches(state *legState, result *reports.Result, seen *found) {
 	for i, breach := range seen.breaches {
+		if at := judgedOf(breach); at >= 0 {
+			breach.Mismatch.Code = codeOf(breach.Exchange[at])
+		}
 		failure := c.failure(breach.Mismatch, breach.About)
 		failure.Cause, failure.Occurrences, failure.Connections = breach.Cause, breach.Count, seen.connections[i]
 		result.Failures = append(result.Failures, failure)
 	}
 	first := seen.breaches[0]
-	judged := slices.IndexFunc(
-		first.Exchange,
-		func(event transcript.Event) bool { return event.Sequence == first.Judged },
-	)
+	judged := judgedOf(first)
 	result.Exchange = c.steps(first.Exchange, judged, first.Mismatch.Where)
 	result.Transcript = c.transcript(state, first.Exchange, judged)
 	result.Rerun = c.rerun(state, result.ID)
+}
+
+// judgedOf is the position of what was judged in the exchange of a breach; -1 for none.
+func judgedOf(breach rules.Breach) int {
+	return slices.IndexFunc(breach.Exchange, func(event transcript.Event) bool { return event.Sequence == breach.Judged })
 }
 
 // result makes a report of what a check found.
@@ -223,6 +228,7 @@ func (c *collector) failure(mismatch rules.Mismatch, about rules.Subject) report
 	return reports.Failure{
 		Wanted: c.redact(mismatch.Wanted), Found: c.redact(mismatch.Found), Where: c.redact(mismatch.Where),
 		Method: c.redact(about.Method), About: c.redact(about.Name), Form: mismatch.Form,
+		Code: mismatch.Code,
 	}
 }
 
