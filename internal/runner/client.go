@@ -35,6 +35,7 @@ type meeting struct {
 	note         string // why it is not spoken
 	broken       string // in a line: how the opening differs from what the revision wants, which the client means to speak
 	granted      bool   // the client asked for the revision, and left when it was granted
+	another      bool   // the client asked for another revision, and left when it was not granted
 	odd          string // what it sent that shows nothing of any revision
 	started      time.Duration
 	exit         scenario.Exit
@@ -160,7 +161,8 @@ func (m *meeting) read(conversations []*rules.Conversation) (most *rules.Convers
 			most = conversation
 			m.opening = cut(asFarAsAnswered(conversation.Events))
 			m.spoken, m.note, m.broken, m.odd = one.spoken, one.note, one.broken, one.odd
-			m.info, m.capabilities, m.flaw, m.granted = one.info, one.capabilities, one.flaw, one.granted
+			m.info, m.capabilities, m.flaw = one.info, one.capabilities, one.flaw
+			m.granted, m.another = one.granted, one.another
 		}
 	}
 	return most
@@ -226,6 +228,7 @@ func (m *meeting) readHandshake(conversation *rules.Conversation) {
 	)
 	m.note = notSpoken + said
 	m.granted = asked == m.revision && len(first.Answers) > 0
+	m.another = known && asked != m.revision && len(first.Answers) > 0
 	if !known || asked == m.revision {
 		m.broken = said
 	}

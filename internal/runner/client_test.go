@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
 )
 
 // metWith is a meeting at a revision with a client: what it sends begins with >, what it
@@ -66,6 +69,35 @@ func TestAbsentSaysWhatTheDriverTells(t *testing.T) {
 		err := absent(scenario.Exit{Status: "exited with status 1", Failed: true, Output: []byte(output)})
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not hold %q", err, want)
+		}
+	}
+}
+
+// A client that asks for an older revision and leaves when it gets another one breaks
+// nothing: it does not speak what the user has named, and is told so of no requirement.
+func TestRevisionsThatAreNotSpoken(t *testing.T) {
+	t.Parallel()
+	const (
+		welcome = `<{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
+		asking  = `>{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%s,"capabilities":{}}}`
+	)
+	catalogue, err := suites.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for asked, broken := range map[string]string{
+		`"2025-06-18"`: "", `"2024-11-05"`: "", `"2025-11-25"`: "lifecycle.initialized.sent", `"soon"`: "lifecycle.initialize.version", `7`: "lifecycle.initialize.version",
+	} {
+		met := metWith("2025-11-25", fmt.Sprintf(asking, asked), welcome)
+		state := &legState{denied: met.denied(met.note)}
+		state.report.Role, state.report.Revision, state.report.Transport = protocol.ClientRole, "2025-11-25", protocol.Stdio
+		result := (&collector{catalogue: catalogue}).denied(state)
+		var told string
+		if len(result.Requirements) > 0 {
+			told = result.Requirements[0].ID
+		}
+		if met.spoken || told != broken || result.Verdict != reports.Failed || result.Requirements == nil {
+			t.Errorf("asked for %s: %s is broken, not %q: %+v", asked, told, broken, result)
 		}
 	}
 }

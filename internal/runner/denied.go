@@ -13,6 +13,7 @@ import (
 // that it means to speak.
 type denial struct {
 	id            string // of the requirement that is broken
+	keeps         bool   // or is not: another revision was asked for, or answered with, as it may be
 	wanted, found string
 	events        []transcript.Event // of the opening
 }
@@ -24,6 +25,10 @@ var supporting = map[string]map[bool]string{
 	protocol.ClientRole: {true: "lifecycle.initialize.version", false: "base.fields.sent"},
 }
 
+// revisionAsked is the id of a result by which no requirement is broken: it is the user who
+// named a revision that the target does not speak.
+const revisionAsked = "revision"
+
 // notSpoken is what the note of a revision begins with that a target does not speak.
 const notSpoken = "not spoken: "
 
@@ -32,6 +37,8 @@ func (v *visit) denied(reason string) *denial {
 	found := &denial{
 		id:     supporting[protocol.ServerRole][protocol.Has(v.asked, protocol.Handshake)],
 		wanted: opening(v.asked) + " answered with " + v.asked, found: reason,
+		keeps: v.err == nil && protocol.Has(v.asked, protocol.Handshake) && v.broken == "" &&
+			slices.Contains(protocol.Released(), v.handshake.Revision),
 	}
 	if v.connection != nil {
 		found.events = cut(asFarAsAnswered(v.connection.Log().Events()))
@@ -45,6 +52,7 @@ func (m *meeting) denied(reason string) *denial {
 		id:     supporting[protocol.ClientRole][protocol.Has(m.revision, protocol.Handshake)],
 		found:  reason,
 		events: m.opening,
+		keeps:  m.another,
 	}
 	switch {
 	case m.granted:
@@ -84,19 +92,22 @@ func (c *collector) deny(state *legState) {
 func (c *collector) denied(state *legState) reports.Result {
 	revision, role := state.report.Revision, state.report.Role
 	ids := []string{state.denied.id}
-	events, hint := state.denied.events, ""
+	name, events, hint := ids[0], state.denied.events, ""
+	if state.denied.keeps {
+		name, ids = revisionAsked, nil
+	}
 	if c.options.Revisions.named() {
 		hint = "a " + role + " that does not support " + revision + " is checked without it in --revision"
 	}
 	return reports.Result{
-		ID: ids[0], Kind: reports.KindCheck, Group: []string{"First contact"}, Text: "speaks " + revision,
-		Requirements: c.requirements(state, ids), Page: c.page(state, ids[0]), Verdict: reports.Failed,
+		ID: name, Kind: reports.KindCheck, Group: []string{"First contact"}, Text: "speaks " + revision,
+		Requirements: c.requirements(state, ids), Page: c.page(state, state.denied.id), Verdict: reports.Failed,
 		Failures: []reports.Failure{{
 			Wanted: c.redact(state.denied.wanted), Found: c.redact(state.denied.found),
 			Hint: hint,
 		}},
 		Exchange: c.steps(events, lastOf(events, role)),
-		Rerun:    c.rerun(state, ids[0]),
+		Rerun:    c.rerun(state, state.denied.id),
 	}
 }
 
