@@ -61,6 +61,7 @@ func (s *Server) Subscribe(ctx context.Context, filter Object) *Subscription {
 	subscription, err := s.subscribe(ctx, filter)
 	if err != nil {
 		current.outcome.Doubtful = isLost(err)
+		s.tooLate("", jsonrpc.NoID, err)
 		Inconclusive("no subscription: "+err.Error(), "fix the failures of subscriptions/listen first")
 	}
 	return subscription

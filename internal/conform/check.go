@@ -81,7 +81,7 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	if done.environment.Fresh {
 		done.environment.leave()
 	} else if done.outcome.Doubtful && len(done.servers) > 0 {
-		done.outcome.Gone = done.environment.Unreachable()
+		done.outcome.Gone, done.outcome.GoneLate = done.environment.Unreachable()
 	}
 	return done.outcome, exchanges
 }

@@ -358,15 +358,24 @@ func (c *Client) BlameEvent(event transcript.Event, mismatch Mismatch) {
 // where the client cannot be started again.
 func (c *Client) Missing(after *Message, mismatch Mismatch) {
 	c.needStreams()
-	current.outcome.Doubtful = !c.byHand
+	c.tooLate()
 	c.Blame(after, mismatch)
 }
 
 // MissingAfter does so for what it did not send after an event that is no message.
 func (c *Client) MissingAfter(event transcript.Event, mismatch Mismatch) {
 	c.needStreams()
-	current.outcome.Doubtful = !c.byHand
+	c.tooLate()
 	c.BlameEvent(event, mismatch)
+}
+
+// tooLate puts in doubt what rests on what the client did not do until the harness ended it,
+// or until it left.
+func (c *Client) tooLate() {
+	current.outcome.Doubtful = !c.byHand
+	if c.Exit.Ended && !c.byHand {
+		current.outcome.Late = &Late{For: goingOn, Waited: current.environment.Target.Reply}
+	}
 }
 
 // Same tells whether two JSON values are the same, however they are written.

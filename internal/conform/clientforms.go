@@ -116,7 +116,7 @@ func (c *Client) GoesOnInEachForm(ctx context.Context, all []forms.ServerForm) {
 			Found:  c.Instead(),
 		}}
 	}
-	current.outcome.Doubtful = !c.byHand
+	c.tooLate()
 	Observe()
 	Judge(mismatches...)
 }

@@ -94,6 +94,7 @@ type Connection struct {
 	Facts    rules.Facts
 	Findings []rules.Finding
 	Unjudged bool // no rule applies: the target did not agree to the revision
+	Pace     Pace
 }
 
 // Timeout of the parts of a check that are not one reply: a check that talks

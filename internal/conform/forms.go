@@ -284,7 +284,8 @@ func inForms(
 		switch {
 		case err != nil && errors.Is(err, context.DeadlineExceeded):
 			one.found, one.late = "no answer", true
-			one.err = fmt.Errorf("%s was not answered beside others within %s", asked.Method, servers[i].Patience())
+			patience := current.environment.Target.Reply
+			one.err = scripted.Late(ctx, patience, fmt.Sprintf("%s was not answered beside others within %s", asked.Method, patience))
 		case err != nil:
 			one.found, one.at = err.Error(), placeOf(err)
 		case received.ID != request.ID:

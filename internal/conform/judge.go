@@ -51,7 +51,7 @@ func (e *Environment) Judged(log *transcript.Log) Connection {
 	}
 	return Connection{
 		Leg: conversation.Leg, Name: log.Connection(), Events: events, Facts: conversation.Facts(),
-		Findings: rules.Apply(e.rulesAt(conversation.Leg), conversation),
+		Findings: rules.Apply(e.rulesAt(conversation.Leg), conversation), Pace: paceOf(conversation),
 	}
 }
 

@@ -49,6 +49,7 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 		Reason: oneLine(fmt.Sprintf("%s brought no reply: %s", to, err)),
 		Hint:   "fix the failures of " + to + ", or of what came in its place, first",
 	}
+	s.tooLate(to, id, err)
 	switch {
 	case reply != nil:
 		current.outcome.Hint = "fix the failure of " + AnsweredRequirement + " first"
@@ -255,6 +256,7 @@ func (s *Server) NeedMessage(
 	received, err := s.Connection.Await(ctx, mark, match)
 	if err != nil {
 		current.outcome.Doubtful = true
+		s.tooLate("", jsonrpc.NoID, err)
 		Inconclusive(missing+": "+err.Error(), hint)
 	}
 	return taken(received).Received
@@ -351,6 +353,7 @@ func (s *Server) mustAwait(
 			request.ID,
 			err,
 		) // for when it answers nobody else either
+		s.tooLate(request.Method, request.ID, err)
 		missing("a response to "+request.Method, err, !hasStray(s.Log().Events()))
 	}
 	Observe()
@@ -358,7 +361,12 @@ func (s *Server) mustAwait(
 }
 
 // Missing judges that something did not come that the server had to send by itself.
-func Missing(wanted string, err error) { missing(wanted, err, true) }
+func Missing(wanted string, err error) {
+	if len(current.servers) > 0 && current.outcome.Late == nil {
+		current.servers[len(current.servers)-1].tooLate("", jsonrpc.NoID, err)
+	}
+	missing(wanted, err, true)
+}
 
 // missing does so. What came in its place shows that time had no part in it: that is no
 // doubt.
@@ -382,9 +390,9 @@ const (
 	contactPause = 250 * time.Millisecond
 )
 
-// Unreachable says why a fresh connection to the target server brings nothing; "" when
-// the server answers.
-func (e *Environment) Unreachable() string {
+// Unreachable says why a fresh connection to the target server brings nothing, with the wait
+// that was over, if one was; "" when the server answers.
+func (e *Environment) Unreachable() (why string, waited *Late) {
 	patience := max(contactReplies*e.Target.Reply, e.Target.Start)
 	ctx, cancel := wait.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -392,16 +400,30 @@ func (e *Environment) Unreachable() string {
 	for {
 		err := e.contact(ctx, patience)
 		if err == nil {
-			return ""
+			return "", nil
 		}
 		select {
 		case <-time.After(contactPause):
+			continue
 		case <-comeback:
-			return oneLine(err.Error())
 		case <-ctx.Done():
-			return oneLine(err.Error())
 		}
+		if late, is := errors.AsType[*scripted.LateError](err); is {
+			waited = &Late{For: e.opening(), Waited: late.Waited, Behind: late.Behind}
+		}
+		return oneLine(err.Error()), waited
 	}
+}
+
+// opening is the kind of the first answer on a connection.
+func (e *Environment) opening() string {
+	switch {
+	case e.Transport == protocol.Stdio:
+		return Starting
+	case e.Has(protocol.Discovery):
+		return "server/discover"
+	}
+	return "initialize"
 }
 
 // contact opens a connection as first contact did, and asks for what was answered then.

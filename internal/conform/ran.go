@@ -129,6 +129,7 @@ func (e *Environment) judgeClient(client *Client, logs []*transcript.Log) {
 				Facts:    conversation.Facts(),
 				Unjudged: !agreed,
 				Findings: rules.Apply(judging, conversation),
+				Pace:     paceOf(conversation),
 			})
 		}
 	}

@@ -247,6 +247,7 @@ func (s *Server) StaysUsable(ctx context.Context) Reply {
 			err,
 		) // for when it answers nobody else either
 		current.outcome.Awaited = s.barrierAwaited()
+		s.tooLate(request.Method, request.ID, err)
 		Missing(wanted, err)
 	}
 	reply := Reply{received}
@@ -261,6 +262,7 @@ func (s *Server) NeedUsable(ctx context.Context, hint string) Reply {
 	received, err := s.Connection.Once(ctx, s.env.barrier(), nil)
 	if err != nil {
 		current.outcome.Doubtful, current.outcome.Awaited = true, s.barrierAwaited()
+		s.tooLate(s.env.barrier(), jsonrpc.NoID, err)
 		Inconclusive("the server did not go on: "+err.Error(), hint)
 	}
 	return Reply{received}
@@ -395,7 +397,7 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 			s.noReply(
 				delivery.Carried(),
 				jsonrpc.NoID,
-				errors.New(delivery.Telling(fmt.Sprintf("no HTTP response within %s", patience))),
+				scripted.Late(ctx, patience, delivery.Telling(fmt.Sprintf("no HTTP response within %s", patience))),
 			)
 		}
 		if delivery.ContentType == "text/event-stream" || waitFor == delivery.Done() {

@@ -28,12 +28,16 @@ type Outcome struct {
 	// Awaited is what a doubtful outcome has waited for: others that have waited for the
 	// same need not be repeated, too. "" where nothing else does.
 	Awaited string
+	// Late is the wait on which a doubtful outcome rests; nil where none was over.
+	Late *Late
 	// Disturbed tells that what earlier checks left on a session may be the reason why the
 	// check did not pass: it counts when it was repeated on one of its own.
 	Disturbed bool
 	// Gone says why nothing came on a fresh connection either, after a doubtful outcome;
 	// "" when the target answers.
 	Gone string
+	// GoneLate is the wait after which nothing had come there; nil where none was over.
+	GoneLate *Late
 	// Provocation is the kind of which no tool is known, where that is the reason.
 	Provocation string
 	// Idle tells of a target client that it did nothing in the scenario but connect, and
@@ -119,6 +123,7 @@ func Inconclusive(reason, hint string) {
 		Hint:     oneLine(hint),
 		Doubtful: current.outcome.Doubtful,
 		Awaited:  current.outcome.Awaited,
+		Late:     current.outcome.Late,
 	}
 	ginkgo.Skip(reason, 1)
 }

@@ -238,7 +238,8 @@ func (s *server) gone(found *Finding) string {
 	if s.env.Transport == protocol.Stdio || !found.lost {
 		return ""
 	}
-	return s.env.Unreachable()
+	why, _ := s.env.Unreachable()
+	return why
 }
 
 func (s *server) draw(t *rapid.T) (parts []string, try trial) {

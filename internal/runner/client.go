@@ -435,7 +435,8 @@ func (r *run) addClientLeg(met *meeting, alsoSpeaks []string, planned leg) {
 	r.legs = append(r.legs, state)
 	if !met.checkable() {
 		state.report.Note = met.note
-		if r.options.Revisions.named() && planned.Recordings == nil {
+		late := !met.came && met.exit.Ended // it may have come later
+		if r.options.Revisions.named() && planned.Recordings == nil && !late {
 			state.denied = met.denied(strings.TrimPrefix(met.note, notSpoken))
 		}
 		return

@@ -43,6 +43,7 @@ type legState struct {
 	denied       *denial           // that it speaks the revision; nil for none
 	explored     explored
 	exits        exits
+	pace         conform.Pace // of the target, as far as it is known
 }
 
 func (c *collector) state(planned int) *legState {
@@ -71,6 +72,10 @@ func (c *collector) closed(planned int, connection conform.Connection) {
 		return
 	}
 	state := c.state(planned)
+	if state.pace == nil {
+		state.pace = conform.Pace{}
+	}
+	state.pace.Add(connection.Pace)
 	if counted := c.stateOf(connection.Leg); counted != nil {
 		for _, finding := range connection.Findings {
 			one := counted.findings[finding.Rule]

@@ -1,10 +1,12 @@
 package runner
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -32,8 +34,12 @@ const revisionAsked = "revision"
 // notSpoken is what the note of a revision begins with that a target does not speak.
 const notSpoken = "not spoken: "
 
-// denied is the denial of a visit, with what was found.
-func (v *visit) denied(reason string) *denial {
+// denied is the denial of a visit, with what was found; nil where the answer may only be late.
+func (v *visit) denied(reason string, pace conform.Pace) *denial {
+	if late, is := errors.AsType[*scripted.LateError](v.err); is &&
+		!pace.Shows(conform.Late{For: conform.Starting, Waited: late.Waited, Behind: late.Behind}) {
+		return nil
+	}
 	found := &denial{
 		id:     supporting[protocol.ServerRole][protocol.Has(v.asked, protocol.Handshake)],
 		wanted: opening(v.asked) + " answered with " + v.asked, found: reason,

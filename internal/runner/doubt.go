@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,15 +50,33 @@ func (d *coordinator) take(key string, found checked, repeated bool) {
 		return
 	case outcome.Gone != "":
 		d.run.end(found)
+		d.settle(found)
+		return
 	case (outcome.Doubtful || outcome.Disturbed) && !repeated:
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.doubts = append(d.doubts, doubt{key, found})
+		d.slowStart(found)
 		return
-	case repeated && outcome.Awaited != "":
+	case repeated:
 		d.mu.Lock()
-		d.confirmed[doubt{key, found}.awaited()] = true
+		delete(d.repeating, key)
+		shown := d.run.certain(found)
+		if outcome.Awaited != "" {
+			d.confirmed[doubt{key, found}.awaited()] = shown
+		}
+		if !shown {
+			d.unshown++
+		}
 		d.mu.Unlock()
+	}
+	d.settle(found)
+}
+
+// settle records what a check found, if what is late shows anything.
+func (d *coordinator) settle(found checked) {
+	if !d.run.certain(found) {
+		found.Outcome = d.run.tooLate(found)
 	}
 	d.run.checked(found)
 }
@@ -65,7 +84,7 @@ func (d *coordinator) take(key string, found checked, repeated bool) {
 // confirm repeats, alone, the checks whose outcome is in doubt, and records them. What
 // there is no time for stays open.
 func (d *coordinator) confirm(ctx context.Context) error {
-	for !over(ctx) {
+	for !over(ctx) && !d.hopeless() {
 		keys := d.toRepeat()
 		if len(keys) == 0 {
 			break
@@ -82,45 +101,52 @@ func (d *coordinator) confirm(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, one := range d.doubts {
-		one.found.Outcome = conform.Outcome{
-			Ending: conform.Inconclusion,
-			Reason: why(one.found.Outcome) + ", and the check was not repeated alone before the run ended",
-			Hint:   "give the run longer with --deadline",
-		}
+	for _, one := range slices.Concat(d.doubts, slices.Collect(maps.Values(d.repeating))) {
+		one.found.Outcome = d.unrepeated(one.found.Outcome)
 		d.run.checked(one.found)
 	}
-	d.doubts = nil
+	d.doubts, d.repeating = nil, nil
+	if d.hopeless() {
+		d.run.tellOverload()
+	}
 	return nil
 }
 
 // toRepeat records the doubts that are settled, and takes out those to be repeated
 // next: one of each kind that wait for the same reply; all of those, when that one got
 // it.
-func (d *coordinator) toRepeat() []string {
+func (d *coordinator) toRepeat() (keys []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var keys []string
+	var repeated []doubt
 	var settled []checked
 	asking := map[string]bool{}
 	d.doubts = slices.DeleteFunc(d.doubts, func(one doubt) bool {
 		same := one.awaited()
+		shown, confirmed := d.confirmed[same]
 		switch {
-		case d.confirmed[same]:
+		case confirmed && shown:
+			settled = append(settled, one.found)
+		case confirmed:
+			one.found.Outcome = d.run.tooLate(one.found)
 			settled = append(settled, one.found)
 		case d.run.ended(one.found.Leg):
-			one.found.Outcome = unconfirmed(one.found.Outcome)
+			one.found.Outcome = unconfirmed(one.found.Outcome, d.run.unresponsive(one.found.Leg))
 			settled = append(settled, one.found)
 		case same == "" || d.asked[same]:
-			keys = append(keys, one.key)
+			repeated = append(repeated, one)
 		case !asking[same]:
 			asking[same] = true
-			keys = append(keys, one.key)
+			repeated = append(repeated, one)
 		default:
 			return false
 		}
 		return true
 	})
+	for _, one := range repeated {
+		d.repeating[one.key] = one
+		keys = append(keys, one.key)
+	}
 	for same := range asking {
 		d.asked[same] = true
 	}
@@ -130,14 +156,14 @@ func (d *coordinator) toRepeat() []string {
 	return keys
 }
 
-// unconfirmed is what is left of an outcome in doubt when the target went away before the
-// check could be repeated alone.
-func unconfirmed(outcome conform.Outcome) conform.Outcome {
+// unconfirmed is what is left of an outcome in doubt when the leg ended before the check could
+// be repeated alone.
+func unconfirmed(outcome conform.Outcome, ended string) conform.Outcome {
 	return conform.Outcome{
 		Ending: conform.Inconclusion,
-		Reason: cmp.Or(outcome.Reason, why(outcome)) +
-			"; then the target went away, before the check was repeated alone",
-		Hint: "see why the target went away first",
+		Reason: cmp.Or(outcome.Reason, why(outcome)) + "; the check was not repeated alone: " +
+			strings.TrimPrefix(ended, notTried),
+		Hint: "see the beginning of the report, then run again",
 	}
 }
 
@@ -156,6 +182,13 @@ func (c *collector) ended(leg int) bool {
 	return c.state(leg).report.Ended != nil
 }
 
+// unresponsive says why it is no use to ask the target of a leg anything.
+func (c *collector) unresponsive(leg int) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state(leg).unresponsive
+}
+
 // end ends a leg whose target went away, or stopped answering. Several checks may
 // notice it: each had a request under way that may have been the reason.
 func (c *collector) end(found checked) {
@@ -167,7 +200,7 @@ func (c *collector) end(found checked) {
 		events = reply.Exchange
 	}
 	if state.report.Ended == nil {
-		state.gone(c.redact(found.Outcome.Gone))
+		state.gone(c.redact(found.Outcome.Gone), found.Outcome.GoneLate)
 	}
 	ended := state.report.Ended
 	ended.Exit = cmp.Or(ended.Exit, exitOf(events))
@@ -183,14 +216,22 @@ func (c *collector) end(found checked) {
 	}
 }
 
-// gone ends a leg, as a new connection brings nothing.
-func (s *legState) gone(why string) {
+// gone ends a leg, as a new connection brings nothing. Where that is only late, the machine
+// may be the reason.
+func (s *legState) gone(why string, late *conform.Late) {
+	if late != nil && !s.pace.Shows(*late) {
+		s.overload(why)
+		return
+	}
 	s.report.Ended = &reports.Ended{
 		Reason: "a new connection brings nothing: " + why,
 		Hint:   "see what the target logs about the request, then run again",
 	}
-	s.unresponsive = "not tried: the target went away, or stopped answering"
+	s.unresponsive = notTried + "the target went away, or stopped answering"
 }
+
+// notTried begins to say why a check was not run.
+const notTried = "not tried: "
 
 // maxUnderWay bounds the requests that are named as the last ones before a target went
 // away.

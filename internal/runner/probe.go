@@ -311,6 +311,17 @@ func (v *visit) open(ctx context.Context, budget *transcript.MemoryBudget, to sc
 	}
 }
 
+// paceOf is how long the slowest of some openings took that were answered.
+func paceOf(visits []*visit) conform.Pace {
+	pace := conform.Pace{}
+	for _, one := range visits {
+		if one.err == nil && one.started > 0 {
+			pace.Add(conform.Pace{conform.Starting: one.started})
+		}
+	}
+	return pace
+}
+
 // firstAnswer is how long the server took to say something, from when the harness last
 // did, or now, when it has said nothing: what was never answered says nothing of how long
 // a start takes.

@@ -405,7 +405,7 @@ func (r *run) limits() transport.Limits { return transport.Limits{Message: r.opt
 // returns the connections that belong to them; others are closed.
 func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) []contact {
 	var contacts []contact
-	speaks := spoken(visits)
+	speaks, pace := spoken(visits), paceOf(visits)
 	for _, revision := range r.options.Revisions.choose(speaks, broken(visits)) {
 		at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == revision })
 		visit := visits[at]
@@ -418,7 +418,7 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) 
 		if visit.survey == nil {
 			state.report.Note = unspoken(visit)
 			if r.options.Revisions.named() {
-				state.denied = visit.denied(strings.TrimPrefix(unspoken(visit), notSpoken))
+				state.denied = visit.denied(strings.TrimPrefix(unspoken(visit), notSpoken), pace)
 			}
 			continue
 		}
@@ -429,7 +429,7 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) 
 		if visit.broken != "" {
 			state.report.Notices = append(state.report.Notices, notice(revision, visit.broken))
 			if !visit.spoken() {
-				state.denied = visit.denied(visit.broken)
+				state.denied = visit.denied(visit.broken, pace)
 			}
 		}
 		state.report.Notices = append(state.report.Notices, visit.survey.Notices()...)

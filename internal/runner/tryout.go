@@ -67,8 +67,8 @@ func (r *run) tryLeg(ctx context.Context, index int) {
 		state.report.Notices = append(state.report.Notices, triedNotice(provoked))
 	}
 	if fatal := neverAnswered(found); fatal != "" && environment.Transport == protocol.HTTP {
-		if why := environment.Unreachable(); why != "" {
-			state.gone(r.redact(why))
+		if why, late := environment.Unreachable(); why != "" {
+			state.gone(r.redact(why), late)
 			state.report.Ended.After = "tools/call " + fatal
 		}
 	}

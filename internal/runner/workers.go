@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,7 +68,7 @@ func (r *run) coordinator() *coordinator {
 	maps.Copy(claimed, r.others)
 	return &coordinator{
 		run: r, parting: partingTime, claimed: claimed, deferred: map[string]bool{}, scenarios: map[string]string{},
-		asked: map[string]bool{}, confirmed: map[string]bool{},
+		asked: map[string]bool{}, confirmed: map[string]bool{}, repeating: map[string]doubt{},
 	}
 }
 
@@ -181,9 +182,15 @@ type coordinator struct {
 	restarts  int
 	workers   int // begun so far
 
-	doubts    []doubt
-	asked     map[string]bool // of what brings no reply: one check was repeated
-	confirmed map[string]bool // and got none again
+	doubts     []doubt
+	asked      map[string]bool  // of what brings no reply: one check was repeated
+	confirmed  map[string]bool  // and got none again; whether that shows anything
+	repeating  map[string]doubt // under way, by key
+	unshown    int              // that were late again, which shows nothing
+	slow       bool             // some process was not there in time: one worker goes on
+	only       string           // that worker
+	beside     int              // others that were at work when it became slow
+	slowStarts int              // processes that were not there in time since
 }
 
 // pass is what a worker is for.
@@ -225,8 +232,7 @@ func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error
 	work.Apart = pass.alone
 	if pass.alone {
 		for i := range work.Legs {
-			work.Legs[i].Work = workAlone * work.Legs[i].Reply
-			work.Legs[i].Reply *= repliesAlone
+			d.giveTime(&work.Legs[i], i)
 		}
 	}
 	d.mu.Lock()
@@ -254,6 +260,7 @@ func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error
 	})
 
 	served := d.serve(ctx, told, work.Name, worker, pass)
+	defer d.resign(work.Name)
 	if !stop() {
 		<-ended
 	}
@@ -325,6 +332,14 @@ func (d *coordinator) grant(asked note, worker string, again bool) bool {
 	key := asked.Claim
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	switch {
+	case again && d.unshown >= mostUnshown:
+		return false
+	case d.slow && !again:
+		if d.only = cmp.Or(d.only, worker); d.only != worker {
+			return false // it is ahead of nobody: all workers ask in the same order
+		}
+	}
 	if d.claimed[key] && (!again || !d.deferred[key]) {
 		return false
 	}
@@ -338,6 +353,15 @@ func (d *coordinator) grant(asked note, worker string, again bool) bool {
 	delete(d.deferred, key)
 	d.run.begin(key)
 	return true
+}
+
+// resign has another worker go on where the one that did so alone has ended.
+func (d *coordinator) resign(worker string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.only == worker {
+		d.only = ""
+	}
 }
 
 // bequeath leaves the scenarios of a worker that died to others.

@@ -154,10 +154,27 @@ func (e *InsteadError) Error() string { return ErrNoAnswer.Error() + ": " + e.Wh
 // Unwrap is ErrNoAnswer.
 func (e *InsteadError) Unwrap() error { return ErrNoAnswer }
 
-// late says that something did not come in time, and what did.
-func (d *Delivery) late(format string, arguments ...any) error {
-	return fmt.Errorf("%w: %s", ErrTimeout, d.Telling(fmt.Sprintf(format, arguments...)))
+// late says that something did not come in a wait that is over, and what did.
+func (d *Delivery) late(over context.Context, patience time.Duration, format string, arguments ...any) error {
+	return Late(over, patience, fmt.Sprintf("%s: %s", ErrTimeout, d.Telling(fmt.Sprintf(format, arguments...))))
 }
+
+// Late says in words what did not come in a wait that is over, of package wait.
+func Late(over context.Context, patience time.Duration, text string) error {
+	return &LateError{Waited: patience, Behind: wait.Behind(over), text: text}
+}
+
+// LateError is an ErrTimeout that knows of its wait.
+type LateError struct {
+	Waited time.Duration // as the wait counts
+	Behind time.Duration // by which it took longer by the clock: the machine was busy
+	text   string
+}
+
+func (e *LateError) Error() string { return e.text }
+
+// Unwrap is ErrTimeout.
+func (e *LateError) Unwrap() error { return ErrTimeout }
 
 // Telling adds to a sentence what has come so far, when something has.
 func (d *Delivery) Telling(sentence string) string {
@@ -323,7 +340,7 @@ func (p *Pending) within(ctx context.Context, patience time.Duration, match func
 	case errors.Is(err, errOtherwise):
 		return Received{}, p.Delivery.unanswered()
 	case errors.Is(err, context.DeadlineExceeded):
-		return Received{}, p.Delivery.late("%s was not answered within %s", p.Method, patience)
+		return Received{}, p.Delivery.late(ctx, patience, "%s was not answered within %s", p.Method, patience)
 	}
 	return Received{}, err
 }
@@ -367,7 +384,7 @@ func (c *Client) Send(ctx context.Context, message Outgoing) error {
 	case <-delivery.done:
 		return delivery.Refused()
 	case <-ctx.Done():
-		return delivery.late("the message was not accepted within %s", patience)
+		return delivery.late(ctx, patience, "the message was not accepted within %s", patience)
 	}
 }
 
@@ -386,14 +403,14 @@ func (c *Client) Listen(ctx context.Context) (*Delivery, error) {
 	defer cancel()
 	select {
 	case <-delivery.head:
-		return delivery, delivery.headRefused(ctx)
+		return delivery, delivery.headRefused(ctx, patience)
 	case <-ctx.Done():
-		return delivery, delivery.late("GET was not answered within %s", patience)
+		return delivery, delivery.late(ctx, patience, "GET was not answered within %s", patience)
 	}
 }
 
 // headRefused tells whether the head refuses; the body may still be coming.
-func (d *Delivery) headRefused(ctx context.Context) error {
+func (d *Delivery) headRefused(ctx context.Context, patience time.Duration) error {
 	if d.Status != 0 && d.Status <= 299 {
 		return nil
 	}
@@ -401,7 +418,7 @@ func (d *Delivery) headRefused(ctx context.Context) error {
 	case <-d.done:
 		return d.Refused()
 	case <-ctx.Done():
-		return d.late("HTTP %d has no end", d.Status)
+		return d.late(ctx, patience, "HTTP %d has no end", d.Status)
 	}
 }
 
@@ -418,7 +435,7 @@ func (c *Client) Await(ctx context.Context, mark int, match func(Received) bool)
 		received, err := c.inbox.await(ctx, mark, match, c.wire.quiet())
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
-			return received, fmt.Errorf("%w: nothing of the kind came within %s", ErrTimeout, patience)
+			return received, Late(ctx, patience, fmt.Sprintf("%s: nothing of the kind came within %s", ErrTimeout, patience))
 		case !errors.Is(err, errOtherwise):
 			return received, err
 		case closed(c.wire.quiet()): // nor was anything opened meanwhile

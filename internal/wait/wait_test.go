@@ -20,6 +20,9 @@ func TestAnIdleMachineWaitsByTheClock(t *testing.T) {
 			if took := time.Since(began); took != timeout || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				t.Errorf("a wait of %s took %s and ended with %v", timeout, took, ctx.Err())
 			}
+			if behind := Behind(ctx); behind != 0 {
+				t.Errorf("a wait of %s was %s behind", timeout, behind)
+			}
 			began = time.Now()
 			if <-After(t.Context(), timeout); time.Since(began) != timeout {
 				t.Errorf("a wait of %s took %s", timeout, time.Since(began))
@@ -42,9 +45,9 @@ func TestABusyMachineWaitsLonger(t *testing.T) {
 			over <- clock
 			return over
 		}
-		if !outlasts(context.Background(), time.Second, func() time.Time { return clock }, after) ||
-			clock.Sub(time.Unix(0, 0)) != test.took {
-			t.Errorf("%s late: the wait of a second took %s, wanted %s", name, clock.Sub(time.Unix(0, 0)), test.took)
+		over, behind := outlasts(context.Background(), time.Second, func() time.Time { return clock }, after)
+		if took := clock.Sub(time.Unix(0, 0)); !over || took != test.took || behind != took-time.Second {
+			t.Errorf("%s late: the wait of a second took %s, %s behind, wanted %s", name, took, behind, test.took)
 		}
 	}
 }

@@ -206,8 +206,7 @@ func demandExitFrom(ctx context.Context, server *Server, amid string) {
 
 func demandExit(server *Server, exited bool) {
 	JudgingNothing()
-	Demand(exited, "the end of the process after its standard input was closed",
-		fmt.Sprintf("a process that still runs %s later", server.ReplyTime()))
+	server.DemandInTime(exited, "the end of the process after its standard input was closed", "a process that still runs")
 }
 
 // line is a request that every server answers, on a line of its own.

@@ -3,7 +3,6 @@ package streamablehttp
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
@@ -146,8 +145,7 @@ func demandEnd(ctx context.Context, server *Server, request *scripted.Pending) {
 	case <-wait.After(ctx, server.ReplyTime()):
 		ended = false
 	}
-	Demand(ended, "the end of the stream after the response to "+request.Method,
-		fmt.Sprintf("a stream that is still open %s later", server.ReplyTime()))
+	server.DemandInTime(ended, "the end of the stream after the response to "+request.Method, "a stream that is still open")
 }
 
 // harmless is a notification that changes nothing. From 2026-07-28 on clients have none

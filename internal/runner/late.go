@@ -1,0 +1,150 @@
+package runner
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+const (
+	// overloaded says why a run ends that a machine cannot carry, and relief what to do.
+	overloaded = "this machine is too busy for the run"
+	relief     = "run again where less else is done, with --workers 1 or a longer --timeout"
+	// mostUnshown is how many checks are repeated alone, and late again, before it is of no
+	// use to repeat others.
+	mostUnshown = 5
+	// mostSlowStarts is how many processes may not be there in time while one worker goes on
+	// alone.
+	mostSlowStarts = 2
+)
+
+// certain tells whether an outcome rests on nothing that was late, or on what shows by the
+// pace of the target that it does not come. What came on no other connection either was
+// waited for longest there.
+func (c *collector) certain(found checked) bool {
+	late := found.Outcome.Late
+	if found.Outcome.Gone != "" {
+		late = found.Outcome.GoneLate
+	}
+	if late == nil || found.Outcome.Ending == conform.Skipped {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state(found.Leg).pace.Shows(*late)
+}
+
+// tooLate is what is left of an outcome that rests on what was late, and shows nothing.
+func (c *collector) tooLate(found checked) conform.Outcome {
+	outcome := found.Outcome
+	left := conform.Outcome{
+		Ending: conform.Inconclusion, Gone: outcome.Gone, GoneLate: outcome.GoneLate, Hint: relief, Reason: outcome.Reason,
+	}
+	if left.Reason == "" {
+		left.Reason = why(outcome)
+	}
+	left.Reason += "; it may only be late"
+	if outcome.Late == nil {
+		return left
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slowest := c.state(found.Leg).pace.Slowest(outcome.Late.For); slowest > 0 {
+		left.Reason += fmt.Sprintf(": another answer took %s", slowest.Round(time.Millisecond))
+	}
+	return left
+}
+
+// slowStart takes a process that was not there in time, which shows nothing of the target:
+// the machine has too much to do. One worker goes on; when others are late then, too, the
+// leg ends. The caller holds the lock.
+func (d *coordinator) slowStart(found checked) {
+	late := found.Outcome.Late
+	if late == nil || late.For != conform.Starting || d.run.certain(found) {
+		return
+	}
+	switch {
+	case !d.slow:
+		d.slow, d.beside = true, d.run.workers()-1
+	case d.beside > 0:
+		d.beside-- // it had begun before
+	default:
+		d.slowStarts++
+	}
+	if d.slowStarts == mostSlowStarts {
+		d.run.overload(found)
+	}
+}
+
+// overload ends the leg of a check that the machine cannot carry.
+func (c *collector) overload(found checked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if state := c.state(found.Leg); state.report.Ended == nil {
+		state.overload(c.redact(found.Outcome.Reason))
+	}
+}
+
+// overload ends a leg that the machine cannot carry.
+func (s *legState) overload(why string) {
+	s.report.Ended = &reports.Ended{Reason: overloaded + ": " + why, Hint: "what failed has failed; " + relief}
+	s.unresponsive = notTried + overloaded
+}
+
+// tellOverload says at the top of the report why some checks were not repeated.
+func (c *collector) tellOverload() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, state := range c.legs {
+		state.report.Notices = append(state.report.Notices, fmt.Sprintf(
+			"%s: %d checks were repeated alone, and late again; %s", overloaded, mostUnshown, relief))
+	}
+}
+
+// giveTime gives the target of a leg the time that a check has which is repeated alone: so
+// much that nothing coming shows something, also of a target that is slow.
+func (d *coordinator) giveTime(leg *leg, planned int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.run.mu.Lock()
+	defer d.run.mu.Unlock()
+	most, pace := workAlone*leg.Reply, d.run.state(planned).pace
+	reply := repliesAlone * leg.Reply
+	for _, one := range d.repeating {
+		late := one.found.Outcome.Late
+		if one.found.Leg != planned || late == nil {
+			continue
+		}
+		needed := min(conform.FarFaster*pace.Slowest(late.For), most)
+		if late.For == conform.Starting {
+			leg.Start = max(leg.Start, needed)
+		} else {
+			reply = max(reply, needed)
+		}
+	}
+	leg.Reply, leg.Work = reply, most
+}
+
+// hopeless tells whether what is repeated alone is late time and again.
+func (d *coordinator) hopeless() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.unshown >= mostUnshown
+}
+
+// unrepeated is what is left of an outcome in doubt where the check was not repeated.
+func (d *coordinator) unrepeated(outcome conform.Outcome) conform.Outcome {
+	if d.hopeless() {
+		return conform.Outcome{
+			Ending: conform.Inconclusion, Hint: relief,
+			Reason: why(outcome) + ", and the check was not repeated alone: " + overloaded,
+		}
+	}
+	return conform.Outcome{
+		Ending: conform.Inconclusion,
+		Reason: why(outcome) + ", and the check was not repeated alone before the run ended",
+		Hint:   "give the run longer with --deadline",
+	}
+}

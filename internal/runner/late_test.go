@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// unhurried is a run of a leg on which nothing was checked yet, and what hands out its checks.
+func unhurried(t *testing.T, pace conform.Pace) *coordinator {
+	t.Helper()
+	known, err := suites.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const workers = 3
+	r := &run{collector: collector{
+		catalogue: known, options: Options{Workers: workers},
+		legs: []*legState{{
+			findings: map[string]*found{}, pace: pace, total: workers,
+			rules:  []rules.Rule{{Requirements: []string{conform.AnsweredRequirement}}},
+			report: reports.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio},
+		}},
+		report: &reports.Run{},
+	}}
+	return r.coordinator()
+}
+
+// late are outcomes that rest on a wait that was over.
+func late(of conform.Late) map[string]checked {
+	about := checked{Text: "answers", Requirements: []string{"ping.answered"}, Evidence: true}
+	noReply, failed := about, about
+	noReply.Outcome = conform.Outcome{
+		Ending: conform.Inconclusion, Doubtful: true, Awaited: of.For, Reason: "no reply", Late: &of,
+		NoReply: &conform.NoReply{To: of.For},
+	}
+	failed.Outcome = conform.Outcome{
+		Ending: conform.Failed, Doubtful: true, Late: &of, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}},
+	}
+	return map[string]checked{"no reply": noReply, "failed": failed}
+}
+
+// broken counts what a leg has found broken.
+func (s *legState) broken() int {
+	count := 0
+	for _, one := range s.findings {
+		count += len(one.breaches)
+	}
+	for _, result := range s.report.Results {
+		if isBroken(&result) {
+			count++
+		}
+	}
+	return count
+}
+
+// What is late when it is repeated alone breaks something where the target is known to be far
+// faster, and the timers of the harness were in time.
+func TestLatenessThatShowsNothingIsNoFailure(t *testing.T) {
+	t.Parallel()
+	const waited = 15 * time.Second
+	for name, test := range map[string]struct {
+		slowest, behind time.Duration
+		breaks          bool
+	}{
+		"a fast target":                      {10 * time.Millisecond, 0, true},
+		"a target that took seconds":         {3 * time.Second, 0, false},
+		"a target of which nothing is known": {0, 0, false},
+		"a busy machine":                     {10 * time.Millisecond, waited, false},
+	} {
+		for kind, found := range late(conform.Late{For: "ping", Waited: waited, Behind: test.behind}) {
+			d := unhurried(t, conform.Pace{"ping": test.slowest})
+			d.take("a", found, true)
+			state := d.run.legs[0]
+			if broken := state.broken(); (broken == 1) != test.breaks || broken > 1 {
+				t.Errorf("%s, %s: %d broken: %+v", name, kind, broken, state.report.Results)
+			}
+			if result := state.report.Results[0]; !test.breaks && (result.Verdict != reports.Inconclusive || result.Hint != relief) {
+				t.Errorf("%s, %s: %+v", name, kind, result)
+			}
+		}
+	}
+}
+
+// What waited for the same as a check that was late again is as little shown as that.
+func TestLatenessIsSharedByWhatWaitsForTheSame(t *testing.T) {
+	t.Parallel()
+	found := late(conform.Late{For: "ping", Waited: 5 * time.Second})["no reply"]
+	d := unhurried(t, conform.Pace{"ping": time.Second})
+	for _, key := range []string{"a", "b", "c"} {
+		d.take(key, found, false)
+	}
+	if keys := d.toRepeat(); !slices.Equal(keys, []string{"a"}) {
+		t.Fatalf("%q are repeated", keys)
+	}
+	d.take("a", found, true)
+	if keys := d.toRepeat(); len(keys) > 0 {
+		t.Errorf("%q are repeated, too", keys)
+	}
+	if state := d.run.legs[0]; state.broken() > 0 || len(state.report.Results) != 3 {
+		t.Errorf("%+v", state.report.Results)
+	}
+}
+
+// A slow target is given so much time alone that silence shows something.
+func TestASlowTargetIsGivenTimeAlone(t *testing.T) {
+	t.Parallel()
+	for slowest, wanted := range map[time.Duration]time.Duration{
+		time.Millisecond: 15 * time.Second, 3 * time.Second: 30 * time.Second, time.Minute: time.Minute,
+	} {
+		d := unhurried(t, conform.Pace{"ping": slowest})
+		d.take("a", late(conform.Late{For: "ping", Waited: time.Second})["failed"], false)
+		d.toRepeat()
+		alone := leg{Reply: 5 * time.Second, Start: 20 * time.Second}
+		if d.giveTime(&alone, 0); alone.Reply != wanted || alone.Start != 20*time.Second {
+			t.Errorf("of a target whose slowest took %s a reply may take %s, and a start %s", slowest, alone.Reply, alone.Start)
+		}
+	}
+}
+
+// Where what is repeated alone is late time and again, the rest is not repeated.
+func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
+	t.Parallel()
+	d := unhurried(t, conform.Pace{"ping": time.Second})
+	found := late(conform.Late{For: "ping", Waited: 5 * time.Second})["failed"]
+	for i := range mostUnshown + 1 {
+		d.take(fmt.Sprint(i), found, false)
+	}
+	keys := d.toRepeat()
+	for i, key := range keys {
+		d.deferred[key] = true
+		if granted := d.grant(note{Claim: key}, "worker9-", true); granted != (i < mostUnshown) {
+			t.Fatalf("check %d is run: %v", i, granted)
+		} else if granted {
+			d.take(key, found, true)
+		}
+	}
+	if err := d.confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	state := d.run.legs[0]
+	if len(state.report.Results) != len(keys) || state.broken() > 0 {
+		t.Errorf("%+v", state.report.Results)
+	}
+	if last := state.report.Results[len(keys)-1]; !strings.Contains(last.Reason, overloaded) {
+		t.Errorf("%+v", last)
+	}
+	if !slices.ContainsFunc(state.report.Notices, func(one string) bool { return strings.Contains(one, overloaded) }) {
+		t.Errorf("the notices are %q", state.report.Notices)
+	}
+}
+
+// Processes that are not there in time have one worker go on, and end the leg when that helps
+// nothing. What has failed before stays.
+func TestAMachineThatStartsNothingInTimeEndsTheLeg(t *testing.T) {
+	t.Parallel()
+	d := unhurried(t, conform.Pace{conform.Starting: 20 * time.Second})
+	bad := checked{Text: "bad", Requirements: []string{"ping.answered"}, Outcome: conform.Outcome{Ending: conform.Failed}}
+	d.take("bad", bad, false)
+	slow := late(conform.Late{For: conform.Starting, Waited: time.Minute})["no reply"]
+	d.take("a", slow, false)
+	state := d.run.legs[0]
+	if !d.grant(note{Claim: "d"}, "worker2-", false) || d.grant(note{Claim: "e"}, "worker1-", false) {
+		t.Error("not one worker alone goes on")
+	}
+	d.resign("worker2-")
+	if !d.grant(note{Claim: "e"}, "worker1-", false) {
+		t.Error("nobody goes on")
+	}
+	for i := range d.beside + mostSlowStarts {
+		if state.report.Ended != nil {
+			t.Fatalf("the leg ended after %d", i)
+		}
+		d.take(fmt.Sprint(i), slow, false)
+	}
+	if err := d.confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ended := state.report.Ended; ended == nil || !strings.HasPrefix(ended.Reason, overloaded) || ended.Hint == "" {
+		t.Errorf("the leg ended: %+v", ended)
+	}
+	if state.broken() != 1 || !d.run.permit(0).Ended {
+		t.Errorf("%+v", state.report.Results)
+	}
+}
+
+// A target that is silent on a new connection, too, may only be late there as well.
+func TestATargetThatIsLateEverywhereIsNotGone(t *testing.T) {
+	t.Parallel()
+	for slowest, breaks := range map[time.Duration]int{time.Millisecond: 1, 20 * time.Second: 0} {
+		d := unhurried(t, conform.Pace{conform.Starting: slowest})
+		found := late(conform.Late{For: "ping", Waited: time.Second})["no reply"]
+		found.Outcome.Gone, found.Outcome.GoneLate = "initialize was not answered", &conform.Late{For: conform.Starting, Waited: time.Minute}
+		d.take("a", found, false)
+		state := d.run.legs[0]
+		if state.broken() != breaks || strings.HasPrefix(state.report.Ended.Reason, overloaded) != (breaks == 0) {
+			t.Errorf("slowest %s: %d broken, %+v", slowest, state.broken(), state.report.Ended)
+		}
+	}
+}
