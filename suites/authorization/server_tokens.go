@@ -27,6 +27,21 @@ func tokens() {
 			}
 		})
 
+	It("sends error invalid_token in the challenge to an access token that nobody issued",
+		Verifies("authorization.challenge.error-for-token"), Guarded(),
+		func(ctx SpecContext) {
+			demandReason(ctx, "mcpconform-nobody-issued-this", "has a token that nobody issued")
+		})
+
+	It("sends error invalid_token in the challenge to an expired access token, and to one of another audience",
+		Verifies("authorization.challenge.error-for-token"), NeedsToken(oauth.Expired, oauth.OtherAudience),
+		func(ctx SpecContext) {
+			needAccepted(ctx)
+			for _, kind := range []oauth.Kind{oauth.Expired, oauth.OtherAudience} {
+				demandReason(ctx, Token(kind), "has "+kind.Says())
+			}
+		})
+
 	It("answers an expired access token with 401", Verifies("authorization.token.invalid"), NeedsToken(oauth.Expired),
 		func(ctx SpecContext) {
 			needAccepted(ctx)
@@ -159,6 +174,18 @@ func demandUnauthorized(ctx context.Context, token, deliberate string) {
 			},
 		)
 	}
+}
+
+// demandReason makes a request with a token that the server refuses by a challenge, and
+// wants that to say that the token is why.
+func demandReason(ctx context.Context, token, deliberate string) {
+	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	challenge, found, _ := response.Challenge()
+	if response.Status != http.StatusUnauthorized || !found {
+		NotApplicable("the token is not refused with HTTP 401 and a Bearer challenge")
+	}
+	reason, _ := challenge.Get("error")
+	Demand(reason == "invalid_token", `error="invalid_token" for a request that `+deliberate, response.DescribeChallenge())
 }
 
 // demandRefused makes a request with a token that the server must not take, by whatever

@@ -62,6 +62,11 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
+			Text:         "returns the contents of pictures, sound and other files that are not text as blob, not as text",
+			Requirements: []string{"resources.text.textual"},
+			Judge:        binaryAsText,
+		},
+		{
 			Text:         "uses only user and assistant as audience in annotations",
 			Requirements: []string{"resources.annotations.audience"},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
