@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -60,9 +61,6 @@ func TestInputsOfTheAction(t *testing.T) {
 			t.Errorf("%s is not described", input)
 		}
 		name := variableOf(input)
-		if input == "version" {
-			name = "VERSION"
-		}
 		if want := "${{ inputs." + input + " }}"; env[name] != want {
 			t.Errorf("%s is %q, wanted %q", name, env[name], want)
 		}
@@ -73,6 +71,55 @@ func TestInputsOfTheAction(t *testing.T) {
 	}
 	if len(env) > 0 {
 		t.Errorf("no input fills %v", env)
+	}
+}
+
+// Every flag that an input gives reaches the command line.
+func TestEachInputIsAFlag(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("../../.ci/action")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(script), "for name in ")
+	list, _, _ = strings.Cut(list, ";")
+	for input := range readAction(t).Inputs {
+		if is := strings.HasPrefix(variableOf(input), "FLAG_"); is != slices.Contains(strings.Fields(list), input) {
+			t.Errorf("%s: a flag %v, in .ci/action %q", input, is, list)
+		}
+	}
+}
+
+// What others have written runs at a commit that was looked at, in our own workflows, in those that
+// init and matrix write, and in the action: a tag can be moved.
+func TestActionsArePinned(t *testing.T) {
+	t.Parallel()
+	uses := regexp.MustCompile(`uses: *(\S+)(.*)`)
+	pinned := regexp.MustCompile(`^[\w./-]+@[0-9a-f]{40}$`)
+	files, err := filepath.Glob("../../.github/workflows/*.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commits := map[string]string{}
+	for _, file := range append(files, "../../action.yml", "../../internal/starter/templates/github.yml", "../../internal/matrix/engines/github.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := uses.FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("%s uses nothing", file)
+		}
+		for _, one := range found {
+			name, commit, _ := strings.Cut(one[1], "@")
+			if !pinned.MatchString(one[1]) || !strings.HasPrefix(one[2], " # v") {
+				t.Errorf("%s: %s: name its commit, and its version behind it", file, one[0])
+			}
+			if other := commits[name]; other != "" && other != commit+one[2] {
+				t.Errorf("%s: %s%s is at %s elsewhere", file, one[1], one[2], other)
+			}
+			commits[name] = commit + one[2]
+		}
 	}
 }
 
@@ -99,13 +146,13 @@ func TestTheScriptOfTheAction(t *testing.T) {
 		},
 		"a URL": {
 			map[string]string{"role": "authorization-server", "url": "http://127.0.0.1:1/$(x)", "call-tools": "none", "arguments": "-v --timeout 9s", "strict": "false"},
-			[]string{"authorization-server", "--call-tools", "none", "--url", "http://127.0.0.1:1/$(x)", "-v", "--timeout", "9s"},
+			[]string{"authorization-server", "--url", "http://127.0.0.1:1/$(x)", "--call-tools", "none", "-v", "--timeout", "9s"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			command := exec.CommandContext(t.Context(), "bash", script)
-			command.Env = []string{"PATH=" + programs + ":" + os.Getenv("PATH")}
+			command.Env = []string{"PATH=" + programs + ":" + os.Getenv("PATH"), "FLAG_NETWORK=true", "FLAG_HEADER=X-Other: x"}
 			for input := range readAction(t).Inputs {
 				command.Env = append(command.Env, variableOf(input)+"="+one.inputs[input])
 			}
