@@ -131,6 +131,7 @@ type pageView struct {
 	Run        *Run
 	Conforms   bool
 	Conclusion string
+	Advice     []string
 	Target     string
 	Reached    string
 	Command    string
@@ -285,6 +286,7 @@ func newPage(run *Run, changes *Diff, size measure) (*pageView, bool) {
 		Run:        run,
 		Conforms:   run.Conforms(run.Strict),
 		Conclusion: b.short(run.Conclusion()),
+		Advice:     run.Advice(),
 		Target: b.short(
 			run.targetName(),
 		),

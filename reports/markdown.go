@@ -237,6 +237,9 @@ func (r *Run) Markdown(w io.Writer) error {
 	m.line("## %s %s\n", mark, m.words(run.Conclusion()))
 	m.line("%s · %s · %s\n", m.code(run.targetName()), m.code(run.reached()), duration(run.Duration))
 	m.legs(run)
+	for _, line := range run.Advice() {
+		m.line("\n%s", m.words(line))
+	}
 	for _, one := range run.Baseline.outdated() {
 		m.line(
 			"\n- **%s** %s %s: %s",

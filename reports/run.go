@@ -81,6 +81,7 @@ type Run struct {
 	Repeats      int       `json:"repeats,omitzero"`      // how many runs it was, with the same options; 0 and 1 mean one
 	Legs         []Leg     `json:"legs"`                  // one per revision and transport, in the order they were run
 	Baseline     *Baseline `json:"baseline,omitempty"`    // what was known to fail; nil for a run without one
+	SDKs         []SDK     `json:"sdks,omitempty"`        // whose baselines have some of what was found, and are not in use
 	Interrupted  string    `json:"interrupted,omitempty"` // why the run ended early: "interrupt", "deadline of 5m reached"
 	Errors       []string  `json:"errors,omitempty"`      // failures of the harness itself
 }
@@ -136,8 +137,9 @@ type Leg struct {
 	Transport    string          `json:"transport"` // "stdio", "http" or "sse"
 	Spoken       bool            `json:"spoken"`    // false: the target does not speak this revision, and Note says how it showed; there are no results, or one that failed, where the user named it
 	Note         string          `json:"note,omitempty"`
-	Notices      []string        `json:"notices,omitempty"`    // one line each: what a reader has to know first, such as "none of the 12 tools was called: …"
+	Notices      []string        `json:"notices,omitempty"`    // one line each: what a reader has to know first, such as "the server exited 3 times"
 	Ended        *Ended          `json:"ended,omitempty"`      // the target went away, or stopped answering: what was not checked by then is inconclusive
+	Tools        *Tools          `json:"tools,omitempty"`      // of a server whose tools may be called
 	AlsoSpeaks   []string        `json:"alsoSpeaks,omitempty"` // other revisions that the target speaks on this transport
 	Target       Identity        `json:"target"`               // what the target said of itself on this leg
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`

@@ -62,6 +62,7 @@ func (r *Run) Terminal(w io.Writer, o TerminalOptions) error {
 		t.slowest(o.Slowest)
 		t.broken()
 		t.outdated()
+		t.advice()
 	}
 	t.conclusion()
 	_, err := io.WriteString(w, t.String())

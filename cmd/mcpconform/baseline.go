@@ -139,6 +139,7 @@ func (s *settings) completeBaseline() error {
 
 // applyBaseline tells a run what is known of its target.
 func (s *settings) applyBaseline(found *reports.Run) error {
+	baseline.Suggest(found, s.known)
 	if s.Baseline == "" && s.known == nil {
 		return nil
 	}

@@ -491,6 +491,45 @@ func TestSDKHidesNoOtherDefect(t *testing.T) {
 	}
 }
 
+// An SDK is suggested for what its baseline names of at least two requirements, unless it
+// is in use.
+func TestSuggest(t *testing.T) {
+	t.Parallel()
+	const name = "sdk:typescript@1.32"
+	known, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknownTool := found("tools.unknown.refused", reports.Failure{
+		Found: `the result {"content":[{"text":"MCP error -32602: Tool x not found","type":"text"}],"isError":true}`,
+	})
+	dialect := found("base.dialects.recommended", schemaOf(0))
+	own := found("tools.unknown.refused", refusal(-32603))
+	for label, one := range map[string]struct {
+		results []reports.Result
+		inUse   []reports.Deviation
+		want    []string
+	}{
+		"two":    {[]reports.Result{unknownTool, dialect}, nil, []string{"base.dialects.recommended", "tools.unknown.refused"}},
+		"one":    {[]reports.Result{unknownTool}, nil, nil},
+		"own":    {[]reports.Result{own, dialect}, nil, nil},
+		"in use": {[]reports.Result{unknownTool, dialect}, known, nil},
+		"included": {[]reports.Result{unknownTool, dialect}, []reports.Deviation{
+			{Requirement: "a", Included: &reports.Inclusion{Name: name}},
+		}, nil},
+	} {
+		run := runOf(leg(newer, "stdio", one.results...))
+		Suggest(run, one.inUse)
+		var got []string
+		for _, sdk := range run.SDKs {
+			got = append(got, sdk.Requirements...)
+		}
+		if !slices.Equal(got, one.want) {
+			t.Errorf("%s: %v, wanted %v", label, got, one.want)
+		}
+	}
+}
+
 // recorded tells whether the record of a peer of the role has the deviation.
 func recorded(t *testing.T, name string, one reports.Deviation) bool {
 	t.Helper()

@@ -122,16 +122,6 @@ func (e *Environment) Named(call Provocation) bool {
 // NoCallable is why no tool is called, in the same words everywhere.
 const NoCallable = "no tool may be called: none is annotated readOnlyHint or named in mcpconform.yaml"
 
-// Uncallable tells how many tools the server lists when none of them may be called; 0
-// when there is none, or one that may be.
-func (e *Environment) Uncallable() int {
-	listed := e.tools()
-	if slices.ContainsFunc(listed, e.MayCall) {
-		return 0
-	}
-	return len(listed)
-}
-
 // arguments returns those that the config or a known server gives, or makes some
 // from the input schema.
 func (e *Environment) arguments(tool Object) (Object, error) {

@@ -14,9 +14,7 @@ import (
 // notice puts at the top of a leg what a reader has to know before its results.
 func (c *collector) notice(state *legState) {
 	add := func(text string) { state.report.Notices = append(state.report.Notices, text) }
-	if text := uncalled(state.environment, state.report.Results); text != "" {
-		add(text)
-	}
+	state.report.Tools = toolsOf(state.environment)
 	if text := c.exploredNotice(state); text != "" {
 		add(text)
 	}
@@ -45,25 +43,17 @@ func (s *legState) saw(rule rules.Rule) bool {
 	return seen != nil && seen.saw > 0
 }
 
-// uncalled tells that no tool was called, where something could not be tested for that;
-// "" otherwise, and where the user wants it so.
-func uncalled(environment *conform.Environment, results []reports.Result) string {
-	missed := slices.ContainsFunc(results, func(result reports.Result) bool {
-		return result.Verdict == reports.Inconclusive &&
-			(result.Reason == conform.NoCallable || result.Provocation != "")
-	})
-	listed := environment.Uncallable()
-	if !missed || listed == 0 || environment.Calls == provoke.CallNone {
-		return ""
+// toolsOf counts the tools of a server, and those of them that may not be called; nil
+// where there are none, and where the user wants it so.
+func toolsOf(environment *conform.Environment) *reports.Tools {
+	if environment.Survey == nil || len(environment.Survey.Tools) == 0 || environment.Calls == provoke.CallNone {
+		return nil
 	}
-	tools := fmt.Sprintf("none of the %d tools was called", listed)
-	if listed == 1 {
-		tools = "the only tool was not called"
+	tools := &reports.Tools{Listed: len(environment.Survey.Tools), Uncalled: len(uncallable(environment))}
+	if environment.Calls == provoke.CallListed && tools.Uncalled < tools.Listed {
+		tools.Uncalled = 0 // the user has chosen
 	}
-	if environment.Calls == provoke.CallListed {
-		return tools + ": name what may be called in mcpconform.yaml, or use --call-tools all"
-	}
-	return tools + ": annotate what only reads with readOnlyHint, name what may be called in mcpconform.yaml, or use --call-tools all"
+	return tools
 }
 
 // hostname is the name of this machine; "" when it has none.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -28,29 +29,22 @@ func tooling(calls provoke.Calls, tools int, annotated bool) *conform.Environmen
 	return &conform.Environment{Leg: conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}, Survey: found, Policy: provoke.Policy{Calls: calls}}
 }
 
-func TestWhoseToolsAreNotCalledIsTold(t *testing.T) {
+func TestToolsThatMayNotBeCalledAreCounted(t *testing.T) {
 	t.Parallel()
-	missed := []reports.Result{{Verdict: reports.Passed}, {Verdict: reports.Inconclusive, Reason: conform.NoCallable}}
-	unprovoked := []reports.Result{{Verdict: reports.Inconclusive, Provocation: "error"}}
-	const advice = ": annotate what only reads with readOnlyHint, name what may be called in mcpconform.yaml, or use --call-tools all"
 	for name, test := range map[string]struct {
 		environment *conform.Environment
-		results     []reports.Result
-		want        string
+		want        *reports.Tools
 	}{
-		"none may be called":       {tooling(provoke.CallReadOnly, 12, false), missed, "none of the 12 tools was called" + advice},
-		"the only one may not":     {tooling(provoke.CallReadOnly, 1, false), missed, "the only tool was not called" + advice},
-		"only what is listed":      {tooling(provoke.CallListed, 2, true), missed, "none of the 2 tools was called: name what may be called in mcpconform.yaml, or use --call-tools all"},
-		"nothing provokes":         {tooling(provoke.CallReadOnly, 2, false), unprovoked, "none of the 2 tools was called" + advice},
-		"one may be called":        {tooling(provoke.CallReadOnly, 12, true), missed, ""},
-		"all may be called":        {tooling(provoke.CallAll, 12, false), missed, ""},
-		"the user wants none":      {tooling(provoke.CallNone, 12, false), missed, ""},
-		"there is no tool":         {tooling(provoke.CallReadOnly, 0, false), missed, ""},
-		"it made no difference":    {tooling(provoke.CallReadOnly, 12, false), missed[:1], ""},
-		"something else is unseen": {tooling(provoke.CallReadOnly, 12, false), []reports.Result{{Verdict: reports.Inconclusive, Reason: "no session"}}, ""},
+		"none may be called":  {tooling(provoke.CallReadOnly, 12, false), &reports.Tools{Listed: 12, Uncalled: 12}},
+		"one may be called":   {tooling(provoke.CallReadOnly, 12, true), &reports.Tools{Listed: 12, Uncalled: 11}},
+		"all may be called":   {tooling(provoke.CallAll, 12, false), &reports.Tools{Listed: 12}},
+		"only what is listed": {tooling(provoke.CallListed, 2, true), &reports.Tools{Listed: 2, Uncalled: 2}},
+		"the user wants none": {tooling(provoke.CallNone, 12, false), nil},
+		"there is no tool":    {tooling(provoke.CallReadOnly, 0, false), nil},
+		"it is a client":      {&conform.Environment{}, nil},
 	} {
-		if got := uncalled(test.environment, test.results); got != test.want {
-			t.Errorf("%s: %q, wanted %q", name, got, test.want)
+		if got := toolsOf(test.environment); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %+v, wanted %+v", name, got, test.want)
 		}
 	}
 }
