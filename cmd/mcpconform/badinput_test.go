@@ -3,9 +3,12 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
@@ -32,6 +35,13 @@ func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
 		"URL and command":        {[]string{"server", "--url", "http://localhost/mcp", "--", "true"}, []string{"exclude each other"}},
 		"command without --":     {[]string{"server", "my-server", "serve"}, []string{"mcpconform server -- my-server serve"}},
 		"nothing behind --":      {[]string{"server", "--"}, []string{"nothing stands behind --"}},
+		"no time":                {[]string{"server", "--timeout", "0s"}, []string{"--timeout 0s must be positive, such as 10s"}},
+		"no workers":             {[]string{"server", "--workers", "0"}, []string{"--workers 0 must be positive"}},
+		"no faults at once":      {[]string{"selftest", "--workers", "0"}, []string{"--workers 0 must be positive"}},
+		"a shard that is lost":   {[]string{"server", "--shard", "1/2"}, []string{"--shard 1/2 needs --json FILE", "mcpconform merge"}},
+		"a lost shard of faults": {[]string{"selftest", "--shard", "1/2"}, []string{"--shard 1/2 needs --json FILE"}},
+		"an old revision":        {[]string{"server", "--revision", "2024-11-05"}, []string{`"2024-11-05" is a revision that mcpconform does not check; it checks 2025-06-18, 2025-11-25, 2026-07-28`}},
+		"the draft":              {[]string{"list", "--revision", "draft"}, []string{`"draft" is a revision that mcpconform does not check`}},
 		"negative time":          {[]string{"server", "--timeout", "-1s"}, []string{"must be positive"}},
 		"time without a unit":    {[]string{"server", "--timeout", "5"}, []string{"--timeout"}},
 		"size":                   {[]string{"server", "--max-message", "big"}, []string{`"big"`, "16MiB"}},
@@ -99,6 +109,8 @@ func TestWrongConfigNamesFileAndLine(t *testing.T) {
 	}{
 		"unknown key": {"strict: true\nreversion: auto\n", []string{"mcpconform.yaml:2:", `"reversion"`, `did you mean "revision"?`}},
 		"wrong type":  {"workers: many\n", []string{"mcpconform.yaml:1:"}},
+		"no workers":  {"strict: true\nworkers: 0\n", []string{"mcpconform.yaml:2: workers: 0 must be positive"}},
+		"no time":     {"timeout: 0s\n", []string{"mcpconform.yaml:1: timeout: 0s must be positive, such as 10s"}},
 		"no YAML":     {"strict: [\n", []string{"mcpconform.yaml:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +120,63 @@ func TestWrongConfigNamesFileAndLine(t *testing.T) {
 			found := mcpconformIn(t, directory, "server")
 			found.demand(t, exitUsage, one.says...)
 			found.oneLine(t)
+		})
+	}
+}
+
+// No number and no duration that a flag is given may be zero.
+func TestNumbersArePositive(t *testing.T) {
+	t.Parallel()
+	numbers := 0
+	for _, command := range commandsBelow(newRoot()) {
+		command.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+			zero := map[string]string{"int": "0", "duration": "0s"}[flag.Value.Type()]
+			if zero == "" {
+				return
+			}
+			numbers++
+			if err := command.ParseFlags([]string{"--" + flag.Name, zero}); err != nil {
+				t.Fatal(err)
+			}
+			if err := positiveNumbers(command.Flags()); statusOf(err) != exitUsage {
+				t.Errorf("%s --%s %s: %v", command.CommandPath(), flag.Name, zero, err)
+			}
+		})
+	}
+	if numbers < 10 {
+		t.Errorf("only %d flags take numbers", numbers)
+	}
+}
+
+// Whoever reads only the beginning of what is printed changes no verdict.
+func TestClosedPipe(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		arguments []string
+		status    int
+	}{
+		"list":        {[]string{"list"}, exitConforms},
+		"explain":     {[]string{"explain", "tools"}, exitConforms},
+		"help":        {[]string{"help"}, exitConforms},
+		"a good run":  {[]string{"server", "--transport", "stdio", "--revision", "2025-11-25", "--filter", "ping"}, exitConforms},
+		"a bad run":   {args("server", "--revision", "2025-11-25", "--filter", "ping", "--", os.Args[0], "reference", "server", "--stdio", "--fault", "ping-unknown"), exitDoesNot},
+		"wrong usage": {[]string{"list", "--role", "sever"}, exitUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = read.Close() // nobody reads
+			execution := prepare(t, t.TempDir(), nil, one.arguments...)
+			execution.command.Stdout = write
+			execution.start()
+			_ = write.Close()
+			found := execution.wait()
+			if found.demand(t, one.status); strings.Contains(found.stderr, "pipe") {
+				t.Errorf("it complains\n%s", found)
+			}
 		})
 	}
 }

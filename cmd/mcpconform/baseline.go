@@ -134,6 +134,22 @@ func (s *settings) completeBaseline() error {
 		return usageError("%s", err)
 	}
 	s.known = known
+	return knownIDs(known)
+}
+
+// knownIDs makes sure that there are the requirements that a baseline names, before a run
+// is made in vain.
+func knownIDs(entries []reports.Deviation) error {
+	requirements, err := suites.Catalogue()
+	if err != nil {
+		return err
+	}
+	for _, one := range entries {
+		if _, there := requirements.Get(one.Requirement); there || one.Requirement == "" {
+			continue
+		}
+		return usageError("%s:%d: no requirement has the id %q%s", one.File, one.Line, one.Requirement, idMeant(requirements, one.Requirement))
+	}
 	return nil
 }
 

@@ -20,6 +20,17 @@ func faulty() []string {
 
 // From a run that fails to a baseline, to a run that does not, to one that says what to
 // remove: in shards as in one run.
+// A slip of the pen is told before the run, which would be made in vain.
+func TestBaselineOfUnknownIDs(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	writeFile(t, directory, "known.yaml", "deviations:\n  - {requirement: ping.answerd, reason: later}\n")
+	found := mcpconformIn(t, directory, "server", "--baseline", "known.yaml", "--", "touch", "started")
+	found.demand(t, exitUsage, `known.yaml:2: no requirement has the id "ping.answerd", did you mean "ping.answered"?`)
+	found.oneLine(t)
+	onlyFiles(t, directory, "known.yaml")
+}
+
 func TestBaseline(t *testing.T) {
 	t.Parallel()
 	wholePrograms(t)

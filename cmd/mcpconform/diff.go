@@ -65,9 +65,9 @@ func (s *settings) diff(paths []string, markdown, page string) error {
 	if err := writeFiles(outputs, after); err != nil {
 		return err
 	}
-	if err := found.Terminal(stdout(), reports.TerminalOptions{
+	if err := unlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
-	}); err != nil {
+	})); err != nil {
 		return err
 	}
 	return exitOf("", nil, !found.Worse())

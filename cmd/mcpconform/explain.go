@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,9 +19,12 @@ import (
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use:               "explain ID",
-		Short:             "Explain a requirement: what it says, where, and what checks it",
-		Example:           "  mcpconform explain lifecycle.version.echoed",
+		Use:   "explain ID",
+		Short: "Explain a requirement: what it says, where, and what checks it",
+		Long: `Explain tells of a requirement what it says, where it is written and what checks it. The
+beginning of several ids, up to a dot, or a page of the specification lists those there.`,
+		Example: `  mcpconform explain lifecycle.version.echoed
+  mcpconform explain tools.structured`,
 		ValidArgsFunction: requirementIDs,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
@@ -33,17 +37,52 @@ func newExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			requirement, known := requirements.Get(arguments[0])
-			if !known {
-				mend := "; mcpconform list shows what there is"
-				if meant := requirements.Nearest(arguments[0]); meant != "" {
-					mend = fmt.Sprintf(", did you mean %q?", meant)
-				}
-				return usageError("no requirement has the id %q%s", arguments[0], mend)
+			if requirement, known := requirements.Get(arguments[0]); known {
+				return explain(command.OutOrStdout(), requirement, declared)
 			}
-			return explain(command.OutOrStdout(), requirement, declared)
+			switch below := named(requirements, arguments[0]); len(below) {
+			case 0:
+				return usageError("no requirement has the id %q%s", arguments[0], idMeant(requirements, arguments[0]))
+			case 1:
+				return explain(command.OutOrStdout(), below[0], declared)
+			default:
+				return explainBriefly(command.OutOrStdout(), arguments[0], below)
+			}
 		},
 	}
+}
+
+// idMeant is the end of an error about an unknown id.
+func idMeant(requirements *catalogue.Catalogue, id string) string {
+	if meant := requirements.Nearest(id); meant != "" {
+		return fmt.Sprintf(", did you mean %q?", meant)
+	}
+	return "; mcpconform list shows what there is"
+}
+
+// named are the requirements that a word of --filter chooses by their ids or pages.
+func named(requirements *catalogue.Catalogue, word string) []*catalogue.Requirement {
+	var all []*catalogue.Requirement
+	for _, one := range requirements.All() {
+		if strings.HasPrefix(one.ID, word+".") || slices.ContainsFunc(protocol.Checked(), func(revision string) bool {
+			page := one.Page(revision)
+			return one.StandsAt(revision) && (page == word || strings.HasPrefix(page, word+"/") || path.Base(page) == word)
+		}) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// explainBriefly says of several requirements what each says.
+func explainBriefly(w io.Writer, word string, all []*catalogue.Requirement) error {
+	var text strings.Builder
+	for _, one := range all {
+		fmt.Fprintf(&text, "%s\n  %s\n", one.ID, one.Says)
+	}
+	fmt.Fprintf(&text, "\n%d requirements of %s; mcpconform explain ID tells all of one.\n", len(all), word)
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
 // obliged tells whom the requirement obliges, and since when another one.

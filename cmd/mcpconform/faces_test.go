@@ -69,6 +69,21 @@ func TestExplainNamesTheProvocation(t *testing.T) {
 	}
 }
 
+// Without a revision the newest is listed that has any; what a filter takes, explain takes.
+func TestListAndExplainByBeginnings(t *testing.T) {
+	t.Parallel()
+	if found := mcpconform(t, "list", "--role", "server"); strings.Contains(found.stdout, "server 2025") {
+		t.Errorf("it lists an older revision\n%s", found)
+	} else {
+		found.demand(t, exitConforms, "server 2026-07-28", "--revision all lists every one")
+	}
+	mcpconform(t, "list", "--filter", "lifecycle").demand(t, exitConforms, "server 2025-11-25", "client 2025-11-25")
+	mcpconform(t, "list", "--role", "server", "--filter", "ping.answered", "--revision", "all").demand(t, exitConforms, "server 2025-06-18", "server 2025-11-25")
+	mcpconform(t, "explain", "tools.structured").demand(t, exitConforms, "tools.structured.conforms\n  A tool with", "tools.structured.validated", "requirements of tools.structured")
+	mcpconform(t, "explain", "server/tools").demand(t, exitConforms, "tools.call.answered")
+	mcpconform(t, "explain", "tools.structred").demand(t, exitUsage, `no requirement has the id "tools.structred"`)
+}
+
 // What the table, the list and the failures print, a filter takes.
 func TestListTakesWhatReportsPrint(t *testing.T) {
 	t.Parallel()

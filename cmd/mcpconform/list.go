@@ -18,6 +18,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
+// newest is the word for the newest revision that has what is wanted.
+const newest = "auto"
+
 func newList() *cobra.Command {
 	var revision, expression, profile, role string
 	var asJSON, byReports bool
@@ -25,6 +28,8 @@ func newList() *cobra.Command {
 		Use:   "list",
 		Short: "List the checks and rules, with what they verify",
 		Args:  noArguments,
+		Long: `List shows the checks and rules by role, with what they verify: at the newest revision
+that has any of the filter, or at those of --revision.`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			revisions, err := chosenRevisions(revision)
 			if err != nil {
@@ -45,17 +50,22 @@ func newList() *cobra.Command {
 			if byReports {
 				return writeReported(command.OutOrStdout(), requirements)
 			}
-			if asJSON {
-				return writeListJSON(
-					command.OutOrStdout(),
-					checksIn(declared, chosen, revisions, matches),
-					requirements,
-				)
+			all := checksIn(declared, chosen, revisions, matches)
+			if revision == newest {
+				all = newestOf(all)
 			}
-			return writeList(command.OutOrStdout(), checksIn(declared, chosen, revisions, matches), requirements)
+			if asJSON {
+				return writeListJSON(command.OutOrStdout(), all, requirements)
+			}
+			if err := writeList(command.OutOrStdout(), all, requirements); err != nil || revision != newest {
+				return err
+			}
+			_, err = fmt.Fprintln(command.OutOrStdout(), "At the newest revision that has any; --revision all lists every one.")
+			return err
 		},
 	}
-	command.Flags().StringVar(&revision, "revision", "all", "`R`[,R] of the specification, or all")
+	command.Flags().
+		StringVar(&revision, "revision", newest, "`R`[,R] of the specification, auto (the newest that has any) or all")
 	command.Flags().
 		StringVar(&role, "role", "all", "only the checks of targets of a `ROLE`: server, client, authorization-server, or all")
 	command.Flags().StringVar(&expression, "filter", "", "list only what matches `EXPR`: "+filterHelp)
@@ -67,13 +77,10 @@ func newList() *cobra.Command {
 	command.MarkFlagsMutuallyExclusive("reported", "filter")
 	command.MarkFlagsMutuallyExclusive("reported", "profile")
 	completes(command, map[string]values{
-		"revision": lists(
-			protocol.Checked(),
-			"all",
-		),
-		"role":    oneOf(append(protocol.Roles(), "all")...),
-		"filter":  expressions(protocol.Roles()...),
-		"profile": oneOf(profileNames()...),
+		"revision": revisionValues,
+		"role":     oneOf(append(protocol.Roles(), "all")...),
+		"filter":   expressions(protocol.Roles()...),
+		"profile":  oneOf(profileNames()...),
 	})
 	return command
 }
@@ -113,16 +120,16 @@ func matchingFilter(expression string, roles []string) (func(runner.Declared) bo
 }
 
 func chosenRevisions(list string) ([]string, error) {
-	if list == "all" || list == "auto" {
+	if list == "all" || list == newest {
 		return protocol.Checked(), nil
 	}
 	revisions := strings.Split(list, ",")
 	for _, revision := range revisions {
 		if !slices.Contains(protocol.Checked(), revision) {
 			return nil, usageError(
-				"--revision %q is unknown%s",
+				"--revision %q %s",
 				revision,
-				nearest.Hint(revision, append(protocol.Checked(), "all")),
+				filter.UnknownRevision(revision, append(protocol.Checked(), "auto", "all")),
 			)
 		}
 	}
@@ -175,6 +182,15 @@ func checksIn(
 		}
 	}
 	return all
+}
+
+// newestOf leaves of each role the newest revision at which anything is chosen.
+func newestOf(all []checksAt) []checksAt {
+	return slices.DeleteFunc(slices.Clone(all), func(at checksAt) bool {
+		return len(at.checks) == 0 || slices.ContainsFunc(all, func(other checksAt) bool {
+			return other.role == at.role && other.revision > at.revision && len(other.checks) > 0
+		})
+	})
 }
 
 func writeList(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
 	"os/signal"
@@ -52,14 +53,34 @@ func run(arguments []string) int {
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 
-	err := execute(ctx, arguments)
+	err := unlessUnread(execute(ctx, arguments))
 	if err == nil {
 		return exitConforms
 	}
-	if text := err.Error(); text != "" && !errors.Is(err, syscall.EPIPE) {
+	if text := err.Error(); text != "" {
 		_, _ = fmt.Fprintln(stderr(), "mcpconform: "+reports.Visible(text))
 	}
 	return statusOf(err)
+}
+
+// unlessUnread drops the error that nobody reads the standard output any more, as with
+// mcpconform list | head: that is no failure, and changes no verdict.
+func unlessUnread(err error) error {
+	if joined, is := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); is {
+		var left []error
+		for _, one := range joined.Unwrap() {
+			left = append(left, unlessUnread(one))
+		}
+		return errors.Join(left...)
+	}
+	var failed *fs.PathError
+	if errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed, syscall.EPIPE) {
+		return nil
+	}
+	return err
 }
 
 // untilSignalled returns a context that ends with the first signal which asks this

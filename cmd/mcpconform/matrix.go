@@ -124,15 +124,11 @@ func (m *many) complete(paths []string) error {
 		return err
 	}
 	switch {
-	case m.jobs < 0:
-		return usageError("--jobs %d must be positive", m.jobs)
-	case m.deadline < 0 || m.maxAge < 0:
-		return usageError("--deadline and --max-age must be positive, such as 10m")
 	case m.print != "" && !slices.Contains(matrix.Engines(), m.print):
 		return usageError("--print %q is unknown%s", m.print, nearest.Hint(m.print, matrix.Engines()))
 	case m.shards != 0 && m.print == "":
 		return usageError("--shards is for --print, which says what is to run them")
-	case m.shards < 0 || m.shards > maxShards:
+	case m.shards > maxShards:
 		return usageError("--shards %d must be between 1 and %d", m.shards, maxShards)
 	case m.siteOnly && m.shard.Count > 0:
 		return usageError("--site-only is for all targets, --shard for some")

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/files"
+	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/reports"
@@ -51,7 +52,7 @@ with its level, the roles that are judged by it and the fingerprints of its sent
 				return usageError("freeze takes one revision: mcpconform requirements freeze %s", protocol.Newest())
 			}
 			if known := protocol.Checked(); !slices.Contains(known, arguments[0]) {
-				return usageError("the revision %q is unknown%s", arguments[0], nearest.Hint(arguments[0], known))
+				return usageError("the revision %q %s", arguments[0], filter.UnknownRevision(arguments[0], known))
 			}
 			return freeze(command.OutOrStdout(), arguments[0], directory)
 		},

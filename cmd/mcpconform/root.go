@@ -28,7 +28,10 @@ with its reports and status 1. A second signal ends it at once, without reports.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noArguments,
-		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
+			return positiveNumbers(command.Flags())
+		},
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.SetVersionTemplate(versionText())
 	root.SetFlagErrorFunc(flagError)
@@ -68,6 +71,32 @@ func execute(ctx context.Context, arguments []string) error {
 	root.SetOut(stdout())
 	root.SetErr(stderr())
 	return root.ExecuteContext(ctx)
+}
+
+// positiveNumbers makes sure of the numbers and durations that flags are given: none means
+// anything where it is not positive, and who gives one does not mean the default.
+func positiveNumbers(flags *pflag.FlagSet) error {
+	var wrong error
+	flags.Visit(func(flag *pflag.Flag) {
+		hint := ""
+		switch flag.Value.Type() {
+		case "int":
+			if number, _ := flags.GetInt(flag.Name); number > 0 {
+				return
+			}
+		case "duration":
+			if duration, _ := flags.GetDuration(flag.Name); duration > 0 {
+				return
+			}
+			hint = ", such as 10s"
+		default:
+			return
+		}
+		if wrong == nil {
+			wrong = usageError("--%s %s must be positive%s", flag.Name, flag.Value, hint)
+		}
+	})
+	return wrong
 }
 
 // noArguments refuses arguments; for an unknown subcommand it names the nearest.

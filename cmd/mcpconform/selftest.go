@@ -123,7 +123,7 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string, 
 	case role != "" && role != protocol.ServerRole && (s.URL != "" || len(s.Command) > 0):
 		return usageError("--role %s is for the reference: --peer and a command name servers", role)
 	}
-	for _, check := range []func() error{s.completeFilter, s.completeShard, s.completeBounds, s.completeOutputs} {
+	for _, check := range []func() error{s.completeFilter, s.completeShard, s.completeBounds, s.completeOutputs, s.shardIsWritten} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -133,9 +133,9 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string, 
 
 // tellSelftest prints what was found and writes its file.
 func (s *settings) tellSelftest(found *reports.Selftest) error {
-	err := found.Terminal(stdout(), reports.TerminalOptions{
+	err := unlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
-	})
+	}))
 	if s.JSON != "" {
 		err = errors.Join(err, reports.WriteFile(s.JSON, found.Write))
 	}

@@ -232,7 +232,7 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 	if err := s.complete(command, arguments); err != nil {
 		return err
 	}
-	if err := firstOf(s.completeRepeat(), s.completeWatch()); err != nil {
+	if err := firstOf(s.completeRepeat(), s.completeWatch(), s.shardIsWritten()); err != nil {
 		return err
 	}
 	if s.list {
@@ -271,10 +271,7 @@ func (s *settings) runs(ctx context.Context) (*reports.Run, error) {
 }
 
 func (s *settings) completeRepeat() error {
-	switch {
-	case s.repeat < 1:
-		return usageError("--repeat %d must be positive", s.repeat)
-	case s.repeat > 1 && s.shard.Count > 0:
+	if s.repeat > 1 && s.shard.Count > 0 {
 		return usageError("--repeat and --shard exclude each other: mcpconform merge takes shards of one run")
 	}
 	return nil
@@ -489,9 +486,9 @@ func (s *settings) completeRevision() error {
 	for revision := range strings.SplitSeq(s.Revision, ",") {
 		if !slices.Contains(protocol.Checked(), revision) {
 			return usageError(
-				"--revision %q is unknown%s",
+				"--revision %q %s",
 				revision,
-				nearest.Hint(revision, append(protocol.Checked(), "auto", "all")),
+				filter.UnknownRevision(revision, append(protocol.Checked(), "auto", "all")),
 			)
 		}
 		if !slices.Contains(s.revise.Listed, revision) {
@@ -583,22 +580,11 @@ var sizeUnits = map[string]int{
 }
 
 func (s *settings) completeBounds() error {
-	if s.Workers < 0 {
-		return usageError("--workers %d must be positive", s.Workers)
-	}
 	switch {
-	case s.explore < 0:
-		return usageError("--explore %d must be positive", s.explore)
 	case s.explore == 0 && s.seed != 0:
 		return usageError("--seed is for --explore, which says how many draws to make")
 	case s.explore > 0 && s.seed == 0:
 		s.seed = 1 + rand.Uint64N(maxSeed) //nolint:gosec // nobody has to guess it
-	}
-	if s.durations < 0 {
-		return usageError("--durations %d must be positive", s.durations)
-	}
-	if s.Timeout < 0 || s.Deadline < 0 {
-		return usageError("--timeout and --deadline must be positive, such as 10s")
 	}
 	if s.MaxMessage == "" {
 		return nil
@@ -804,10 +790,10 @@ func (s *settings) report(found *reports.Run, failure error) error {
 // tell writes the files of a run and prints it.
 func (s *settings) tell(found *reports.Run) error {
 	err := writeFiles(s.outputs(), found)
-	err = errors.Join(err, found.Terminal(stdout(), reports.TerminalOptions{
+	err = errors.Join(err, unlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 		Slowest: s.durations,
-	}), tellGitHub(found))
+	})), unlessUnread(tellGitHub(found)))
 	if err != nil {
 		return err
 	}

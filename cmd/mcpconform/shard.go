@@ -33,6 +33,14 @@ func (s *settings) completeShard() error {
 	return err
 }
 
+// shardIsWritten makes sure that what a shard finds is kept: it says nothing alone.
+func (s *settings) shardIsWritten() error {
+	if s.shard.Count > 0 && s.JSON == "" && !s.list {
+		return usageError("--shard %s needs --json FILE: a shard has no verdict until mcpconform merge has all of them", s.shardText)
+	}
+	return nil
+}
+
 func parseShard(text string, getenv func(string) string) (shard.Shard, error) {
 	if text == "" {
 		return shard.Shard{}, nil

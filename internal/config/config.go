@@ -184,6 +184,9 @@ func (s source) judge(said File) error {
 			return fmt.Errorf("%s: provocations: the arguments of %s %w", place, kind, err)
 		}
 	}
+	if err := s.judgeNumbers(said); err != nil {
+		return err
+	}
 	if err := s.judgeNever(said); err != nil {
 		return err
 	}
@@ -193,6 +196,25 @@ func (s source) judge(said File) error {
 	for _, tool := range slices.Sorted(maps.Keys(said.Arguments)) {
 		if err := sendable(said.Arguments[tool]); err != nil {
 			return fmt.Errorf("%s: arguments: those of %s %w", s.place("arguments", tool), tool, err)
+		}
+	}
+	return nil
+}
+
+// judgeNumbers makes sure that numbers and durations that are given are positive.
+func (s source) judgeNumbers(said File) error {
+	for _, one := range []struct {
+		key      string
+		value    any
+		positive bool
+		hint     string
+	}{
+		{"workers", said.Workers, said.Workers > 0, ""},
+		{"timeout", said.Timeout, said.Timeout > 0, ", such as 10s"},
+		{"deadline", said.Deadline, said.Deadline > 0, ", such as 10s"},
+	} {
+		if key, _ := member(s.root, one.key); key != nil && !one.positive {
+			return fmt.Errorf("%s: %s: %v must be positive%s", s.line(key), one.key, one.value, one.hint)
 		}
 	}
 	return nil

@@ -202,7 +202,7 @@ func (r *reader) judgeValues(entry Entry) {
 	}
 	for revision := range strings.SplitSeq(entry.Revision, ",") {
 		if entry.Revision != "" && !slices.Contains(known, revision) {
-			r.wrong("revision", "unknown revision %q%s", revision, nearest.Hint(revision, known))
+			r.wrong("revision", "revision %q %s", revision, filter.UnknownRevision(revision, known))
 		}
 	}
 	for _, one := range []struct {
