@@ -31,6 +31,15 @@ type NoReply struct {
 	Undelivered bool
 }
 
+// Place is where the message stands.
+func (r *NoReply) Place() transcript.Place {
+	at := slices.IndexFunc(r.Exchange, func(event transcript.Event) bool { return event.Sequence == r.Judged })
+	if at < 0 {
+		return transcript.Place{}
+	}
+	return r.Exchange[at].Place()
+}
+
 // AnsweredRequirement is the requirement that a NoReply breaks, and no other.
 const AnsweredRequirement = "base.requests.answered"
 

@@ -76,13 +76,18 @@ func Judge(mismatches ...Mismatch) {
 		current.outcome.Judged = of
 	}
 	current.outcome.Ending = Failed
-	current.outcome.Mismatches = append(current.outcome.Mismatches, mismatches...)
+	mismatches = mismatches[:min(len(mismatches), maxMismatches)]
 	texts := make([]string, len(mismatches))
 	for i, mismatch := range mismatches {
+		mismatch = mismatch.Short()
+		current.outcome.Mismatches = append(current.outcome.Mismatches, mismatch)
 		texts[i] = mismatch.String()
 	}
 	ginkgo.Fail(strings.Join(texts, "\n"), 1)
 }
+
+// maxMismatches bounds how many a check tells of at once.
+const maxMismatches = 32
 
 // Wrong is what is wrong with something that the target sent, for a check that judges
 // several things in one go.
@@ -125,13 +130,13 @@ func Inconclusive(reason, hint string) {
 		Awaited:  current.outcome.Awaited,
 		Late:     current.outcome.Late,
 	}
-	ginkgo.Skip(reason, 1)
+	ginkgo.Skip(current.outcome.Reason, 1)
 }
 
 // NotApplicable ends a check whose requirement does not apply to the target.
 func NotApplicable(reason string) {
 	current.outcome = Outcome{Ending: Skipped, Reason: oneLine(reason)}
-	ginkgo.Skip(reason, 1)
+	ginkgo.Skip(current.outcome.Reason, 1)
 }
 
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+func oneLine(text string) string { return strings.Join(strings.Fields(excerpt.Text(text)), " ") }

@@ -9,6 +9,22 @@ import (
 // longest is how many bytes of a message stand in a line of text.
 const longest = 300
 
+// LongestText is how many bytes of a text of a report are kept: what a person reads of it.
+// Whatever a target can make longer is cut before it is kept, sent or read again.
+const LongestText = 4 << 10
+
+// Text shortens a text that is kept for a report.
+func Text(text string) string {
+	if len(text) <= LongestText {
+		return text
+	}
+	end := LongestText
+	for end > LongestText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.Clone(text[:end]), len(text)) // and lets go of the rest
+}
+
 // Short shortens bytes for a line of text.
 func Short(raw []byte) string {
 	if len(raw) <= longest {

@@ -16,6 +16,10 @@ import (
 // schemes have been registered that are in use.
 const maxChallenges = 64
 
+// maxFlaws bounds what is told of what is wrong with them; one more may tell that there are
+// too many.
+const maxFlaws = 16
+
 // A Challenge is one challenge of a response: Bearer realm="a", scope="b".
 type Challenge struct {
 	Scheme  string // as it was written; Is compares it
@@ -63,7 +67,7 @@ func Challenges(header http.Header) (challenges []Challenge, flaws []string) {
 	for _, field := range header.Values("WWW-Authenticate") {
 		found, wrong := parseField(field, maxChallenges-len(challenges))
 		challenges = append(challenges, found...)
-		flaws = append(flaws, wrong...)
+		flaws = append(flaws, wrong[:min(len(wrong), maxFlaws-len(flaws))]...)
 		if len(challenges) == maxChallenges {
 			return challenges, append(flaws, fmt.Sprintf("more than %d challenges", maxChallenges))
 		}
@@ -85,8 +89,9 @@ func Bearer(header http.Header) (challenge Challenge, found bool, flaws []string
 
 // A scanner reads one field.
 type scanner struct {
-	text string
-	at   int
+	text  string
+	at    int
+	names map[string]bool // of the parameters of the last challenge
 }
 
 func parseField(field string, limit int) (challenges []Challenge, flaws []string) {
@@ -97,7 +102,9 @@ func parseField(field string, limit int) (challenges []Challenge, flaws []string
 			break
 		}
 		if wrong := s.element(&challenges); wrong != "" {
-			flaws = append(flaws, fmt.Sprintf("%s at character %d of %q", wrong, s.at+1, shortened(field)))
+			if len(flaws) < maxFlaws {
+				flaws = append(flaws, fmt.Sprintf("%s at character %d of %q", shortened(wrong), s.at+1, shortened(field)))
+			}
 			s.resume()
 		}
 	}
@@ -137,6 +144,7 @@ func (s *scanner) element(challenges *[]Challenge) string {
 	}
 	*challenges = append(*challenges, Challenge{Scheme: name})
 	challenge := &(*challenges)[len(*challenges)-1]
+	s.names = map[string]bool{}
 	switch {
 	case s.over() || s.peek() == ',':
 		return ""
@@ -172,7 +180,8 @@ func (s *scanner) param(challenge *Challenge) string {
 	} else if param.Value = s.token(); param.Value == "" {
 		return "expected a token or quoted string as the value of " + name
 	}
-	_, twice := challenge.Get(name)
+	twice := s.names[name]
+	s.names[name] = true
 	challenge.Params = append(challenge.Params, param)
 	s.skip(" \t")
 	switch {

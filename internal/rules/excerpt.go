@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Excerpt returns the event with at most so many bytes of Raw, in memory of its own.
-// Of JSON stays what the pointers name; anything else is cut.
+// Excerpt returns the event with at most so many bytes of Raw, in memory of its own, and
+// with no longer texts beside than a person reads. Of JSON stays what the pointers name;
+// anything else is cut.
 func Excerpt(event transcript.Event, most int, where ...string) transcript.Event {
+	event = shortHead(event)
 	if len(event.Raw) <= most {
 		return event
 	}
@@ -25,11 +30,67 @@ func Excerpt(event transcript.Event, most int, where ...string) transcript.Event
 	return event
 }
 
+// maxHeaders bounds the headers that are kept of a head, and maxTexts what is kept of what
+// an event stream says beside its data.
+const (
+	maxHeaders = 64
+	maxTexts   = 16
+)
+
+// shortHead shortens what an event has beside Raw.
+func shortHead(event transcript.Event) transcript.Event {
+	event.Note = excerpt.Text(event.Note)
+	if head := event.HTTP; head != nil {
+		event.HTTP = &transcript.HTTP{
+			Method: excerpt.Text(head.Method), URL: excerpt.Text(head.URL), Status: head.Status, Header: shortHeaders(head.Header),
+		}
+	}
+	if beside := event.SSE; beside != nil {
+		short := *beside
+		if beside.ID != nil {
+			id := excerpt.Text(*beside.ID)
+			short.ID = &id
+		}
+		short.Name = excerpt.Text(beside.Name)
+		short.Comments, short.Flaws = shortTexts(beside.Comments), shortTexts(beside.Flaws)
+		event.SSE = &short
+	}
+	return event
+}
+
+// shortHeaders shortens headers so that all together are not much longer than a text.
+func shortHeaders(headers http.Header) http.Header {
+	left, count := excerpt.LongestText, maxHeaders
+	short := http.Header{}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		for _, value := range headers[name] {
+			if count == 0 || left <= 0 {
+				return short
+			}
+			value = excerpt.Text(value)
+			left, count = left-len(name)-len(value), count-1
+			short[name] = append(short[name], value)
+		}
+	}
+	return short
+}
+
+func shortTexts(texts []string) []string {
+	var short []string
+	for _, text := range texts[:min(len(texts), maxTexts)] {
+		short = append(short, excerpt.Text(text))
+	}
+	return short
+}
+
 // Subject is the request, or notification, that something belongs to.
 type Subject struct {
 	Method string
 	Name   string // what it is called among others: "tools/call of search with id 5"
 }
+
+// short returns the subject with no longer texts than a report has.
+func (s Subject) short() Subject { return Subject{excerpt.Text(s.Method), excerpt.Text(s.Name)} }
 
 // SubjectOf names a request, or a notification, by its method, by what it is about, and
 // by its id.

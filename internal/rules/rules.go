@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -127,7 +128,8 @@ func (r *Reporter) ViolationAt(event transcript.Event, mismatch Mismatch, before
 	)
 }
 
-func (r *Reporter) add(of string, mismatch Mismatch, judged int, about Subject, excerpt func() []transcript.Event) {
+func (r *Reporter) add(of string, mismatch Mismatch, judged int, about Subject, explained func() []transcript.Event) {
+	mismatch, of, about = mismatch.Short(), excerpt.Text(of), about.short()
 	cause := of + " " + mismatch.Wanted + " " + positions.ReplaceAllString(mismatch.Where, "/*")
 	at := slices.IndexFunc(r.finding.Breaks, func(known Breach) bool { return known.Cause == cause })
 	if at >= 0 {
@@ -137,7 +139,7 @@ func (r *Reporter) add(of string, mismatch Mismatch, judged int, about Subject, 
 	if len(r.finding.Breaks) == maxBreaches {
 		return
 	}
-	shown := excerpt()
+	shown := explained()
 	for index := range shown {
 		shown[index] = Excerpt(shown[index], MaxShown, mismatch.Where)
 	}
@@ -182,6 +184,13 @@ type Mismatch struct {
 	About Subject `json:",omitzero"`
 	// Code is that of the JSON-RPC error that was judged; zero when it was none.
 	Code int64 `json:",omitzero"`
+}
+
+// Short returns the mismatch with no longer texts than a report has.
+func (m Mismatch) Short() Mismatch {
+	m.Wanted, m.Found, m.Where = excerpt.Text(m.Wanted), excerpt.Text(m.Found), excerpt.Text(m.Where)
+	m.About = m.About.short()
+	return m
 }
 
 func (m Mismatch) String() string {

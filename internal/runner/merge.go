@@ -14,8 +14,10 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -241,7 +243,9 @@ func (c *collector) rerun(state *legState, id string) string {
 	}, id)
 }
 
+// redact shortens a text and hides secrets in it: also what was cut in two.
 func (c *collector) redact(text string) string {
+	text = excerpt.Text(text)
 	if c.options.Redactor == nil {
 		return text
 	}
@@ -375,12 +379,17 @@ func identity(info map[string]any) reports.Identity {
 	name, _ := info["name"].(string)
 	title, _ := info["title"].(string)
 	version, _ := info["version"].(string)
-	return reports.Identity{Name: name, Title: title, Version: version}
+	return reports.Identity{
+		Name: excerpt.Short([]byte(name)), Title: excerpt.Short([]byte(title)), Version: excerpt.Short([]byte(version)),
+	}
 }
 
 func rawJSON(value any) json.RawMessage {
 	if value == nil {
 		return nil
+	}
+	if object, is := value.(map[string]any); is {
+		value = survey.Light(object)
 	}
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -41,7 +41,7 @@ type TargetError struct {
 	unauthorized bool // it refuses the access token that it was given
 }
 
-func (e *TargetError) Error() string { return e.Reason }
+func (e *TargetError) Error() string { return excerpt.Text(e.Reason) }
 
 // visit is one opening of the target, a handshake or a server/discover, and what it
 // showed.

@@ -62,6 +62,11 @@ func (c *checked) shorten(all bool) {
 		c.Exchanges = nil
 	}
 	c.Exchanges = shorten(c.Exchanges, c.Outcome)
+	if reply := c.Outcome.NoReply; reply != nil {
+		short := *reply
+		short.Exchange = shorten([][]transcript.Event{reply.Exchange}, conform.Outcome{Judged: reply.Place()})[0]
+		c.Outcome.NoReply = &short
+	}
 }
 
 // key names a check among all legs.

@@ -122,10 +122,13 @@ func (e *RefusedError) Supported() []string {
 	return revisionsIn(data["supported"])
 }
 
+// maxRevisions bounds how many revisions that a server lists are read.
+const maxRevisions = 64
+
 func revisionsIn(member any) []string {
 	list, _ := member.([]any)
 	var revisions []string
-	for _, element := range list {
+	for _, element := range list[:min(len(list), maxRevisions)] {
 		if revision, isText := element.(string); isText {
 			revisions = append(revisions, excerpt.Short([]byte(revision)))
 		}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -85,7 +86,7 @@ func Take(ctx context.Context, connection *scripted.Connection, revision string,
 			items, err := List(ctx, connection.Client, list.method, list.member)
 			*list.into = few(items)
 			if err != nil {
-				found.Failed[list.method] = err.Error()
+				found.Failed[list.method] = excerpt.Text(err.Error())
 			}
 		}
 		if len(found.Failed) > 0 || protocol.Has(found.Revision, protocol.Subscriptions) ||
@@ -100,7 +101,7 @@ func Take(ctx context.Context, connection *scripted.Connection, revision string,
 // of it; the reason is a line.
 func Unopened(revision string, handshake scripted.Handshake, reason string) *Survey {
 	found := introduced(revision, handshake)
-	found.Closed = reason
+	found.Closed = excerpt.Text(reason)
 	return found
 }
 
@@ -116,9 +117,47 @@ func Guarding(revision, method string) *Survey {
 // introduced is what a server says of itself.
 func introduced(revision string, handshake scripted.Handshake) *Survey {
 	return &Survey{
-		Revision: revision, ServerInfo: handshake.ServerInfo,
-		Capabilities: handshake.Capabilities, Failed: map[string]string{},
+		Revision: revision, ServerInfo: Light(handshake.ServerInfo),
+		Capabilities: Light(handshake.Capabilities), Failed: map[string]string{},
 	}
+}
+
+// maxSaid bounds the memory in bytes of what a server says of itself: it is handed to every
+// worker, and stands in every report.
+const maxSaid = 256 << 10
+
+// Light returns an object without the values that take the most, if it takes too much:
+// objects are empty in their place, texts are cut, and others are left out.
+func Light(object map[string]any) map[string]any {
+	if jsonrpc.Weight(object) <= maxSaid {
+		return object
+	}
+	left := maxSaid
+	kept := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		value := object[name]
+		if weight := len(name) + jsonrpc.Weight(value); weight > left || weight > maxSaid/len(object) {
+			value = lightest(value)
+		}
+		if left -= len(name) + jsonrpc.Weight(value); left < 0 {
+			break
+		}
+		if value != nil {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// lightest is what stands in place of a value that takes too much.
+func lightest(value any) any {
+	switch value := value.(type) {
+	case string:
+		return excerpt.Text(value)
+	case map[string]any:
+		return map[string]any{}
+	}
+	return nil
 }
 
 // Infer makes the survey one of a server that did not let itself be discovered: it has
@@ -142,7 +181,7 @@ func (s *Survey) NoPing(reason string) {
 			return
 		}
 	}
-	s.NoBarrier = reason
+	s.NoBarrier = excerpt.Text(reason)
 }
 
 // Declared tells whether the capabilities are what the server itself has declared.
@@ -222,7 +261,7 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 			return items, err
 		}
 		if refusal, refused := answer.Error(); refused {
-			return items, fmt.Errorf("%s was refused with error %d: %s", method, refusal.Code, refusal.Message)
+			return items, &scripted.RefusedError{Method: method, Refusal: refusal}
 		}
 		found, next, more := Page(answer, member)
 		if _, isList := listOf(answer, member); !isList {
