@@ -14,30 +14,94 @@ import (
 )
 
 // WriteFile writes a file whole or not at all: write fills a new file beside
-// path, which takes the place of path when it is safely on the disk. If anything
-// fails, path is as it was and nothing else is left. A file behind a symbolic
-// link is replaced, the link stays; a device or pipe (/dev/stdout) is written to
-// directly. The file may be read by all whom the umask does not bar.
+// path, which takes the place of whatever stands at path when it is safely on the disk. If
+// anything fails, path is as it was and nothing else is left. No symbolic link at path is
+// followed: who has laid it is not known. The file may be read by all whom the umask does not bar.
 func WriteFile(path string, write func(io.Writer) error) error {
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("cannot write %s: it is a directory, name a file in it", path)
+	}
+	directory := filepath.Dir(path)
+	root, err := os.OpenRoot(directory)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf(
+			"cannot write %s: there is no directory %s, create it first: mkdir -p %s", path, directory, directory)
+	case err != nil:
+		return fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
+	}
+	defer func() { _ = root.Close() }() // it only led there
+	return writeIn(root, filepath.Base(path), path, write)
+}
+
+// WriteIn is [WriteFile] at a path below a directory that was opened before: no link on the way
+// leads out of it. Directories that are missing are created.
+func WriteIn(root *os.Root, path string, write func(io.Writer) error) error {
+	if err := root.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return fmt.Errorf("cannot write %s: %w", filepath.Join(root.Name(), path), files.Reason(err))
+	}
+	return writeIn(root, path, filepath.Join(root.Name(), path), write)
+}
+
+// Place is where a file is to be written later, as the user means it now: what is laid there in
+// between, by the target of a run, leads nowhere else.
+type Place struct {
+	named     string // by the user
+	directory string // without links
+	base      string // in the directory
+	direct    bool   // a device or pipe (/dev/stdout), which is written to
+}
+
+// Locate finds the place that a path names. A file behind a symbolic link is replaced, the link
+// stays.
+func Locate(path string) (*Place, error) {
+	place := &Place{named: path}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("cannot write %s: it is a directory, name a file in it", path)
+		return nil, fmt.Errorf("cannot write %s: it is a directory, name a file in it", path)
 	case err == nil && !info.Mode().IsRegular():
-		return writeDirectly(path, write)
+		place.direct = true
+		return place, nil
 	case err == nil:
-		if actual, err := filepath.EvalSymlinks(path); err == nil {
-			path = actual
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, fmt.Errorf("cannot write %s: %w", place.named, files.Reason(err))
 		}
 	}
-	file, err := createBeside(path)
+	place.base = filepath.Base(path)
+	place.directory, err = filepath.EvalSymlinks(filepath.Dir(path))
+	if err == nil {
+		place.directory, err = filepath.Abs(place.directory)
+	}
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("cannot write %s: %w", place.named, files.Reason(err))
+	}
+	return place, nil
+}
+
+// Write is [WriteFile] at the place.
+func (p *Place) Write(write func(io.Writer) error) error {
+	if p.direct {
+		return writeDirectly(p.named, write)
+	}
+	if actual, err := filepath.EvalSymlinks(p.directory); err == nil && actual != p.directory {
+		return fmt.Errorf("cannot write %s: %s has become a link to %s in the meantime", p.named, p.directory, actual)
+	}
+	return WriteFile(filepath.Join(p.directory, p.base), write)
+}
+
+// writeIn writes a file in an open directory; path is how others name it.
+func writeIn(root *os.Root, name, path string, write func(io.Writer) error) error {
+	// os.CreateTemp would do, if its files could be read by others.
+	temporary := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:8]+".tmp")
+	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // a report is for everyone
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
 	}
 	defer func() {
 		// Both fail when all went well, and tell nothing new otherwise.
 		_ = file.Close()
-		_ = os.Remove(file.Name())
+		_ = root.Remove(temporary)
 	}()
 	buffered := bufio.NewWriter(file)
 	for _, step := range []func() error{
@@ -45,7 +109,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		buffered.Flush,
 		file.Sync,
 		file.Close,
-		func() error { return os.Rename(file.Name(), path) },
+		func() error { return root.Rename(temporary, name) },
 	} {
 		if err := step(); err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
@@ -71,24 +135,4 @@ func writeDirectly(path string, write func(io.Writer) error) error {
 		return fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
 	}
 	return nil
-}
-
-// createBeside creates a file of a new name in the directory of path.
-// os.CreateTemp would do, if its files could be read by others.
-func createBeside(path string) (*os.File, error) {
-	directory, base := filepath.Split(path)
-	name := directory + "." + base + "." + rand.Text()[:8] + ".tmp"
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a report is for everyone
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf(
-			"cannot write %s: there is no directory %s, create it first: mkdir -p %s",
-			path,
-			filepath.Dir(path),
-			filepath.Dir(path),
-		)
-	case err != nil:
-		return nil, fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
-	}
-	return file, nil
 }

@@ -115,7 +115,8 @@ func TestWriteFileErrors(t *testing.T) {
 	}
 }
 
-func TestWriteFileFollowsLinks(t *testing.T) {
+// A link that the user has laid before a run is followed; one that was laid later is replaced.
+func TestLinks(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	path, link := filepath.Join(directory, "run.json"), filepath.Join(directory, "link.json")
@@ -125,7 +126,11 @@ func TestWriteFileFollowsLinks(t *testing.T) {
 	if err := os.Symlink("run.json", link); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
 	}
-	if err := WriteFile(link, text("after")); err != nil {
+	place, err := Locate(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Write(text("after")); err != nil {
 		t.Fatal(err)
 	}
 	if got := contents(t, path); got != "after" {
@@ -134,6 +139,73 @@ func TestWriteFileFollowsLinks(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is replaced: %v, %v", info, err)
 	}
+	if err := WriteFile(link, text("another")); err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, path) + " " + contents(t, link); got != "after another" {
+		t.Errorf("a link was followed that nobody knows: %s", got)
+	}
+}
+
+// What a target lays where a report is to stand leads nowhere: a link to a file, in the place of
+// the directory, or in that of one above it.
+func TestNobodyDivertsAReport(t *testing.T) {
+	t.Parallel()
+	for name, lay := range map[string]func(t *testing.T, directory, elsewhere string) error{
+		"a link to a file": func(_ *testing.T, directory, elsewhere string) error {
+			return os.Symlink(filepath.Join(elsewhere, "kept"), filepath.Join(directory, "a/b/run.json"))
+		},
+		"a link to a new file": func(_ *testing.T, directory, elsewhere string) error {
+			return os.Symlink(filepath.Join(elsewhere, "new"), filepath.Join(directory, "a/b/run.json"))
+		},
+		"a link for the directory": func(t *testing.T, directory, elsewhere string) error {
+			return divert(t, filepath.Join(directory, "a/b"), elsewhere)
+		},
+		"a link for one above": func(t *testing.T, directory, elsewhere string) error {
+			return divert(t, filepath.Join(directory, "a"), elsewhere)
+		},
+		"the directory made again": func(_ *testing.T, directory, _ string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(directory, "a")), os.MkdirAll(filepath.Join(directory, "a/b"), 0o700))
+		},
+	} {
+		directory, elsewhere := t.TempDir(), t.TempDir()
+		for _, one := range []string{filepath.Join(directory, "a/b"), filepath.Join(elsewhere, "b")} {
+			if err := os.MkdirAll(one, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(elsewhere, "kept"), []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		place, err := Locate(filepath.Join(directory, "a/b/run.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		transcripts, err := os.OpenRoot(filepath.Join(directory, "a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = transcripts.Close() }()
+		if err := lay(t, directory, elsewhere); err != nil {
+			t.Skipf("no symbolic links here: %v", err)
+		}
+
+		_ = place.Write(text("report")) // it may be refused
+		_ = WriteIn(transcripts, "b/wire.jsonl", text("transcript"))
+
+		if got := entries(t, elsewhere) + " " + contents(t, filepath.Join(elsewhere, "kept")) + " " + entries(t, filepath.Join(elsewhere, "b")); got != "b kept mine " {
+			t.Errorf("%s: written elsewhere: %s", name, got)
+		}
+		if actual := filepath.Join(directory, "a/b/run.json"); name == "the directory made again" && contents(t, actual) != "report" {
+			t.Errorf("%s: the report is not there", name)
+		}
+	}
+}
+
+// divert puts a link in the place of a directory.
+func divert(t *testing.T, directory, elsewhere string) error {
+	t.Helper()
+	return errors.Join(os.Rename(directory, directory+".was"), os.Symlink(elsewhere, directory))
 }
 
 func TestWriteFileToADevice(t *testing.T) {
@@ -142,7 +214,11 @@ func TestWriteFileToADevice(t *testing.T) {
 	if err != nil {
 		t.Skipf("no %s here", os.DevNull)
 	}
-	if err := WriteFile(os.DevNull, text("gone")); err != nil {
+	place, err := Locate(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Write(text("gone")); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.Stat(os.DevNull)

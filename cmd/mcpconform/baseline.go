@@ -72,7 +72,11 @@ func updateBaseline(w io.Writer, file string, paths []string) error {
 	if err != nil {
 		return usageError("%s", err)
 	}
-	if err := reports.WriteFile(file, func(out io.Writer) error {
+	place, err := reports.Locate(file)
+	if err != nil {
+		return err
+	}
+	if err := place.Write(func(out io.Writer) error {
 		_, err := out.Write(updated.Text)
 		return err
 	}); err != nil {

@@ -136,12 +136,16 @@ func (b *initial) complete(command *cobra.Command, arguments []string) (*starter
 
 // free makes sure that nothing is written over unless it is wanted.
 func (b *initial) free(flag, path string) error {
-	if _, err := os.Lstat(path); err == nil && !b.force {
-		return usageError("%s is there already; write over it with --force, or take it away", path)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	_, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
 		return usageError("%s %s: %s", flag, path, files.Reason(err))
+	case !b.force:
+		return usageError("%s is there already; write over it with --force, or take it away", path)
 	}
-	return nil
+	return b.locate(path)
 }
 
 // mayCall asks on the terminal whether the tools may be called that are not annotated as
@@ -234,7 +238,7 @@ func (b *initial) write(command *cobra.Command, look *runner.Look, ci *starter.C
 		return err
 	}
 	written := []string{b.output}
-	if err := put(command.Context(), b.output, text, 0o644); err != nil {
+	if err := b.put(command.Context(), b.output, text, 0o644); err != nil {
 		return err
 	}
 	if ci != nil {
@@ -246,7 +250,7 @@ func (b *initial) write(command *cobra.Command, look *runner.Look, ci *starter.C
 		if ci.Name == "shell" {
 			mode = 0o755
 		}
-		if err := put(command.Context(), ci.File, text, mode); err != nil {
+		if err := b.put(command.Context(), ci.File, text, mode); err != nil {
 			return err
 		}
 		written = append(written, ci.File)
@@ -261,18 +265,21 @@ func (b *initial) write(command *cobra.Command, look *runner.Look, ci *starter.C
 }
 
 // put writes a file whole, with the directories above it.
-func put(ctx context.Context, path string, text []byte, mode fs.FileMode) error {
+func (b *initial) put(ctx context.Context, path string, text []byte, mode fs.FileMode) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, files.Reason(err))
 	}
-	err := reports.WriteFile(path, func(out io.Writer) error {
+	write := func(out io.Writer) error {
 		_, err := out.Write(text)
 		return err
-	})
-	if err != nil {
+	}
+	if place := b.places[path]; place != nil {
+		return place.Write(write)
+	}
+	if err := reports.WriteFile(path, write); err != nil {
 		return err
 	}
 	return os.Chmod(path, mode)

@@ -18,30 +18,56 @@ import (
 type output struct {
 	flag, path string
 	write      func(*reports.Run, io.Writer) error
+	place      *reports.Place // of the path before anything ran; nil to look now
 }
 
 // outputs are all that a run may be written as; those without a path are not wanted.
 func (s *settings) outputs() []output {
-	return []output{
-		{"--json", s.JSON, (*reports.Run).Write},
-		{"--junit", s.JUnit, func(run *reports.Run, w io.Writer) error {
+	all := []output{
+		{flag: "--json", path: s.JSON, write: (*reports.Run).Write},
+		{flag: "--junit", path: s.JUnit, write: func(run *reports.Run, w io.Writer) error {
 			return run.JUnit(w, reports.JUnitOptions{Warnings: s.JUnitWarnings})
 		}},
-		{"--html", s.HTML, func(run *reports.Run, w io.Writer) error {
+		{flag: "--html", path: s.HTML, write: func(run *reports.Run, w io.Writer) error {
 			return run.HTML(w, reports.HTMLOptions{Since: s.older})
 		}},
-		{"--markdown", s.Markdown, (*reports.Run).Markdown},
-		{"--code-quality", s.CodeQuality, func(run *reports.Run, w io.Writer) error {
+		{flag: "--markdown", path: s.Markdown, write: (*reports.Run).Markdown},
+		{flag: "--code-quality", path: s.CodeQuality, write: func(run *reports.Run, w io.Writer) error {
 			return run.CodeQuality(w, cmp.Or(s.configFile, config.DefaultFile))
 		}},
-		{"--badge", s.Badge, (*reports.Run).Badge},
+		{flag: "--badge", path: s.Badge, write: (*reports.Run).Badge},
 	}
+	for i := range all {
+		all[i].place = s.places[all[i].path]
+	}
+	return all
+}
+
+// locate finds where outputs are to be written, before a target can lay a link there.
+func (s *settings) locate(paths ...string) error {
+	if s.places == nil {
+		s.places = map[string]*reports.Place{}
+	}
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		place, err := reports.Locate(path)
+		if err != nil {
+			return usageError("%s", err)
+		}
+		s.places[path] = place
+	}
+	return nil
 }
 
 // completeOutputs makes sure, before anything runs, that what the run is to
 // write can be written.
 func (s *settings) completeOutputs() error {
 	if err := allWritable(s.outputs()); err != nil {
+		return err
+	}
+	if err := s.locate(s.JSON, s.JUnit, s.HTML, s.Markdown, s.CodeQuality, s.Badge); err != nil {
 		return err
 	}
 	if err := s.completeSince(); err != nil || s.Transcripts == "" {
@@ -86,9 +112,17 @@ func (s *settings) completeSince() (err error) {
 // writeFiles writes the reports that are files.
 func writeFiles(outputs []output, found *reports.Run) (err error) {
 	for _, one := range outputs {
-		if one.path != "" {
-			err = errors.Join(err, reports.WriteFile(one.path, func(w io.Writer) error { return one.write(found, w) }))
+		if one.path == "" {
+			continue
 		}
+		place, wrong := one.place, error(nil)
+		if place == nil {
+			place, wrong = reports.Locate(one.path)
+		}
+		if wrong == nil {
+			wrong = place.Write(func(w io.Writer) error { return one.write(found, w) })
+		}
+		err = errors.Join(err, wrong)
 	}
 	return err
 }

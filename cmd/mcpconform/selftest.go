@@ -137,7 +137,7 @@ func (s *settings) tellSelftest(found *reports.Selftest) error {
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 	}))
 	if s.JSON != "" {
-		err = errors.Join(err, reports.WriteFile(s.JSON, found.Write))
+		err = errors.Join(err, s.places[s.JSON].Write(found.Write))
 	}
 	if err != nil {
 		return err

@@ -66,7 +66,8 @@ type settings struct {
 	profile       string
 	list          bool // what would be checked, in the place of checking it
 	durations     int
-	older         *reports.Run // that since names
+	places        map[string]*reports.Place // of what is to be written, by path, before anything ran
+	older         *reports.Run              // that since names
 	set           *catalogue.Set
 	login         string // command, split at spaces
 	network       bool   // contact whatever host the target names

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -400,13 +399,21 @@ func rawJSON(value any) json.RawMessage {
 
 // keep writes a connection's transcript, secrets redacted.
 func (c *collector) keep(state *legState, connection conform.Connection) error {
-	name := c.transcriptOf(state, connection.Name)
-	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+	folder := c.options.folder
+	if folder == nil {
+		var err error
+		if folder, err = openFolder(c.options.Transcripts); err != nil {
+			return err
+		}
+		defer func() { _ = folder.Close() }() // it only led there
+	}
+	name, err := filepath.Rel(c.options.Transcripts, c.transcriptOf(state, connection.Name))
+	if err != nil {
 		return fmt.Errorf("--transcripts: %w", err)
 	}
 	header := reports.RedactAll(c.options.Redactor, c.header(connection))
 	events := reports.RedactAll(c.options.Redactor, connection.Events)
-	return reports.WriteFile(name, func(w io.Writer) error { return transcript.Write(w, header, events) })
+	return reports.WriteIn(folder, name, func(w io.Writer) error { return transcript.Write(w, header, events) })
 }
 
 // header says what the connection is to be judged by.

@@ -63,6 +63,7 @@ type Options struct {
 
 	Tool        reports.Tool // what the report says of this program
 	Transcripts string       // directory; "" for none
+	folder      *os.Root     // that directory, opened before a target could make a link of it
 	Exchanges   bool         // keep those of checks that pass, too
 	Redactor    *reports.Redactor
 	Progress    *reports.Progress                           // nil for none
@@ -128,6 +129,18 @@ func (o *Options) defaults() error {
 	return nil
 }
 
+// openFolder opens the directory of transcripts, which may be a new one.
+func openFolder(path string) (*os.Root, error) {
+	if err := os.MkdirAll(path, 0o750); err != nil {
+		return nil, fmt.Errorf("--transcripts: %w", err)
+	}
+	folder, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("--transcripts: %w", err)
+	}
+	return folder, nil
+}
+
 func (o *Options) allowedTransports() []string {
 	switch {
 	case o.URL != "", o.Role == protocol.AuthorizationServerRole,
@@ -155,6 +168,14 @@ func Interrupted() error { return errInterrupted }
 func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	if err := options.defaults(); err != nil {
 		return nil, err
+	}
+	if options.Transcripts != "" {
+		folder, err := openFolder(options.Transcripts)
+		if err != nil {
+			return nil, err
+		}
+		options.folder = folder
+		defer func() { _ = folder.Close() }() // it only leads there
 	}
 	ctx, cancel := context.WithTimeoutCause(
 		ctx,
