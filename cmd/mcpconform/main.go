@@ -40,7 +40,21 @@ func usageError(format string, arguments ...any) error {
 	return &exitError{status: exitUsage, message: fmt.Sprintf(format, arguments...)}
 }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(withOwnStatus(func() int { return run(os.Args[1:]) })) }
+
+// withOwnStatus keeps Go's runtime from ending this process with status 2, which means wrong usage.
+// A panic here is a failure of the harness. One in another goroutine, and what else the runtime
+// cannot go on after, ends it by SIGABRT, where there are signals.
+func withOwnStatus(work func() int) (status int) {
+	debug.SetTraceback("crash")
+	defer func() {
+		if cause := recover(); cause != nil {
+			_, _ = fmt.Fprintf(stderr(), "mcpconform: panic: %s\n\n%s", reports.Visible(fmt.Sprint(cause)), debug.Stack())
+			status = exitHarness
+		}
+	}()
+	return work()
+}
 
 func run(arguments []string) int {
 	log.SetOutput(io.Discard) // libraries log there what a hostile target does

@@ -33,7 +33,16 @@ const atOnce = 8
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		os.Exit(traced(func() int { return run(os.Args[1:]) }))
+		os.Exit(withOwnStatus(func() int {
+			switch os.Getenv(asProgram) {
+			case "panics":
+				panic("out of luck\n::error::of the target")
+			case "panics elsewhere":
+				go panic("out of luck")
+				select {}
+			}
+			return traced(func() int { return run(os.Args[1:]) })
+		}))
 	}
 	if signal.Ignored(syscall.SIGHUP) { // by nohup: the programs that tests hang up on are not to inherit that
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
