@@ -237,6 +237,11 @@ func strays() {
 			"role": "assistant", "model": "scripted", "stopReason": 4711,
 			"content": Object{"type": "text", "text": "The answer is 8."},
 		}},
+		{"sampling", "a content block without a type", Object{
+			"role": "assistant", "model": "scripted", "content": Object{},
+		}},
+		{"sampling", "no content", Object{"role": "assistant", "model": "scripted"}},
+		{"elicitation", "no action", Object{"content": Object{}}},
 	} {
 		It(
 			"treats a response to "+stray.kind+" with "+stray.says+" in inputResponses as invalid",

@@ -13,6 +13,8 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 )
 
@@ -20,9 +22,10 @@ import (
 // it: tools, resources or prompts. The key is what an item is told by.
 func JudgeDeclaration(ctx context.Context, capability, key string) {
 	NeedDeclarations()
-	offered := triedPage(ctx, capability, capability+"/list")
+	server := Session(ctx)
+	offered := triedPage(ctx, server, capability, capability+"/list")
 	if len(offered) == 0 && capability == "resources" {
-		offered, key = triedPage(ctx, "resourceTemplates", "resources/templates/list"), "uriTemplate"
+		offered, key = triedPage(ctx, server, "resourceTemplates", "resources/templates/list"), "uriTemplate"
 	}
 	if len(offered) == 0 {
 		NotApplicable("the server offers no " + capability)
@@ -31,9 +34,46 @@ func JudgeDeclaration(ctx context.Context, capability, key string) {
 		fmt.Sprintf("no such capability, and the %s %s", strings.TrimSuffix(capability, "s"), Show(offered[0][key])))
 }
 
+// JudgeDeclarationToAll judges that a server which declares tools, resources or prompts
+// does so, too, to a client that declares nothing, if it lists any to that client. The
+// key is what an item is told by.
+func JudgeDeclarationToAll(ctx context.Context, capability, key string) {
+	if !Declares(capability) {
+		NotApplicable("the server does not declare the capability " + capability)
+	}
+	server := Connect(ctx)
+	declared := declaredToNobody(ctx, server)
+	if _, there := declared[capability]; Observed(there) {
+		return
+	}
+	offered := triedPage(ctx, server, capability, capability+"/list")
+	Demand(len(offered) == 0, fmt.Sprintf("the capability %q, or no %s", capability, capability),
+		func() string {
+			if len(offered) == 0 {
+				return ""
+			}
+			return fmt.Sprintf("no such capability for a client that declares none, and the %s %s",
+				strings.TrimSuffix(capability, "s"), Show(offered[0][key]))
+		}())
+}
+
+// declaredToNobody are the capabilities that a server declares to a client that declares
+// none.
+func declaredToNobody(ctx context.Context, server *Server) map[string]any {
+	if !RevisionHas(protocol.Handshake) {
+		server.Speak(Revision(), scripted.Nothing())
+		declared, _ := server.Need(ctx, "server/discover", nil)["capabilities"].(map[string]any)
+		return declared
+	}
+	handshake, err := server.Handshake(ctx, scripted.Hello(Revision(), scripted.Nothing()))
+	if err != nil {
+		NotApplicable("the server serves no client that declares nothing: " + err.Error())
+	}
+	return handshake.Capabilities
+}
+
 // triedPage is the first page with anything of a list that the server may refuse.
-func triedPage(ctx context.Context, member, method string) []Object {
-	server := Session(ctx)
+func triedPage(ctx context.Context, server *Server, member, method string) []Object {
 	return FirstPage(member, func(cursor any) Object {
 		var params any
 		if cursor != nil {

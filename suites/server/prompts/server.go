@@ -36,6 +36,10 @@ func ServerChecks() {
 		It("declares prompts if prompts/list returns any", Verifies("prompts.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "prompts", "name") })
 
+		It("declares prompts to a client that declares no capabilities, too, if prompts/list returns any to it",
+			Verifies("prompts.capability.declared"),
+			func(ctx SpecContext) { lists.JudgeDeclarationToAll(ctx, "prompts", "name") })
+
 		It("returns its prompts from prompts/list", Verifies("prompts.list.answered"), NeedsCapability("prompts"),
 			func(ctx SpecContext) {
 				server := Session(ctx)

@@ -45,6 +45,10 @@ func ServerChecks() {
 		It("declares resources if resources/list returns any", Verifies("resources.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "resources", "uri") })
 
+		It("declares resources to a client that declares no capabilities, too, if resources/list returns any to it",
+			Verifies("resources.capability.declared"),
+			func(ctx SpecContext) { lists.JudgeDeclarationToAll(ctx, "resources", "uri") })
+
 		It(
 			"returns its resources from resources/list",
 			Verifies("resources.list.answered"),

@@ -50,6 +50,10 @@ func ServerChecks() {
 		It("declares tools if tools/list returns any", Verifies("tools.capability.declared"),
 			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "tools", "name") })
 
+		It("declares tools to a client that declares no capabilities, too, if tools/list returns any to it",
+			Verifies("tools.capability.declared"),
+			func(ctx SpecContext) { lists.JudgeDeclarationToAll(ctx, "tools", "name") })
+
 		It("returns its tools from tools/list", Verifies("tools.list.answered"), NeedsCapability("tools"),
 			func(ctx SpecContext) {
 				server := Session(ctx)

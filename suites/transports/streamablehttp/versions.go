@@ -1,6 +1,7 @@
 package streamablehttp
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -198,11 +199,7 @@ func versions() {
 	It("rejects a request without MCP-Protocol-Version", Verifies("transports.http.version.missing"), ByBarrier(),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			for _, revision := range append(supported(ctx, server), handshakeAt(ctx, assumed)) {
-				if revision != "" && !protocol.Has(revision, protocol.VersionHeader) {
-					NotApplicable("the server speaks " + revision + ", whose clients send no such header")
-				}
-			}
+			needVersionHeader(ctx, server)
 
 			InEachMethod(ctx, beTurnedDown(), func(request Harmless) any {
 				return postRequest(
@@ -213,6 +210,23 @@ func versions() {
 					WithoutHeader(transport.VersionHeader),
 				)
 			})
+		})
+
+	It("returns HTTP 400 and -32020 if MCP-Protocol-Version is missing", Verifies("transports.http.headers.error"),
+		ByBarrier(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+			needVersionHeader(ctx, server)
+
+			given := post(
+				ctx,
+				server,
+				anyRequest(server),
+				"lacks the version header",
+				WithoutHeader(transport.VersionHeader),
+			)
+
+			judgeRefusal(given, "transports.http.version.missing")
 		})
 
 	It("returns HTTP 404 and -32601 for an unknown method", Verifies("transports.http.method.unknown"), ByBarrier(),
@@ -267,3 +281,13 @@ var formerRequests = []struct {
 }
 
 const otherVersion = "names another version in the header than in the body"
+
+// needVersionHeader skips a check of what a server does without MCP-Protocol-Version when
+// the server speaks a revision whose clients send none.
+func needVersionHeader(ctx context.Context, server *Server) {
+	for _, revision := range append(supported(ctx, server), handshakeAt(ctx, assumed)) {
+		if revision != "" && !protocol.Has(revision, protocol.VersionHeader) {
+			NotApplicable("the server speaks " + revision + ", whose clients send no such header")
+		}
+	}
+}
