@@ -295,6 +295,42 @@ var authDefects = map[string]func(*client, *authParts){
 	"redirects-elsewhere": func(_ *client, p *authParts) {
 		p.redirects = func(string) string { return "http://localhost:3999/elsewhere" }
 	},
+	"state-once": func(_ *client, p *authParts) {
+		state, again := p.state, againOf()
+		p.state = func() string {
+			if again() {
+				return ""
+			}
+			return state()
+		}
+	},
+	"pkce-once": func(_ *client, p *authParts) {
+		challengeOf, again := p.challengeOf, againOf()
+		p.challengeOf = func(verifier string, from *source) []oauth2.AuthCodeOption {
+			if again() {
+				return nil
+			}
+			return challengeOf(verifier, from)
+		}
+	},
+	"resource-at-first-login": func(_ *client, p *authParts) {
+		resource, again := p.resource, againOf()
+		p.resource = func(at string, from *source) string {
+			if at == atAuthorize && again() {
+				return ""
+			}
+			return resource(at, from)
+		}
+	},
+	"redirects-elsewhere-later": func(_ *client, p *authParts) {
+		redirects, again := p.redirects, againOf()
+		p.redirects = func(registered string) string {
+			if again() {
+				return "http://localhost:3999/elsewhere"
+			}
+			return redirects(registered)
+		}
+	},
 	"redirect-over-http": func(c *client, p *authParts) {
 		c.options.Authorization.Open = nil // nobody can listen there
 		c.options.Authorization.Redirect = "http://app.example.com/callback"
@@ -853,4 +889,10 @@ var habits = map[string]func(*client, *authParts){
 	"needs-no-document": func(c *client, _ *authParts) {
 		c.options.Authorization.Document = "https://app.example.com/oauth/client.json"
 	},
+}
+
+// againOf returns what tells whether it was asked before.
+func againOf() func() bool {
+	var asked atomic.Bool
+	return func() bool { return asked.Swap(true) }
 }

@@ -26,6 +26,7 @@ func ClientChecks() {
 	Describe("PKCE", provingKeys)
 	Describe("The resource", naming)
 	Describe("Redirects", redirecting)
+	Describe("Authorizing again", authorizingAgain)
 	Describe("The authorization response", validatingAnswers)
 	Describe("Scopes", choosingScopes)
 	Describe("Authenticating", authenticating)

@@ -257,12 +257,9 @@ func redirecting() {
 	It("uses a redirect URI that it registered", Verifies("authorization.redirect.registered"), In(protected),
 		func(ctx SpecContext) {
 			client := play(ctx)
-			registrations := client.NeedAt(scripted.AtRegister)
 
 			for _, one := range client.NeedAt(scripted.AtAuthorize) {
-				uri, _ := one.Query("redirect_uri")
-				known := slices.ContainsFunc(registrations, func(v *Visit) bool { return registers(v, uri) })
-				client.Says(one, known, "a redirect_uri that was registered", "redirect_uri "+uri)
+				usesRegistered(client, one)
 			}
 		})
 
@@ -368,6 +365,51 @@ func validatingAnswers() {
 			rejectsAnswer(client)
 		})
 	}
+}
+
+// authorizingAgain checks of a second authorization what the others check of the first.
+func authorizingAgain() {
+	for _, one := range []struct {
+		id, text string
+		judge    func(client *Client, login *Visit)
+	}{
+		{"authorization.state.verified", "sends a state", needsParameter("state")},
+		{"authorization.pkce.used", "sends a code challenge", needsParameter("code_challenge")},
+		{"authorization.resource.sent", "sends resource", needsParameter("resource")},
+		{"authorization.redirect.registered", "uses a redirect URI that it registered", usesRegistered},
+	} {
+		It(one.text+" when it authorizes again", Verifies(one.id), In(stepUp), func(ctx SpecContext) {
+			client := play(ctx)
+			logins := client.NeedAt(scripted.AtAuthorize)
+			if len(logins) < 2 {
+				Inconclusive(
+					"the client authorized once",
+					"let the client authorize again when the server asks for more scopes",
+				)
+			}
+
+			for login := range ObserveEach(logins[1:]) {
+				one.judge(client, login)
+			}
+		})
+	}
+}
+
+// needsParameter judges that an authorization request has a parameter.
+func needsParameter(name string) func(client *Client, login *Visit) {
+	return func(client *Client, login *Visit) {
+		if value, _ := login.Query(name); value == "" {
+			client.BlameVisit(login, "a "+name, ShowVisit(login))
+		}
+	}
+}
+
+// usesRegistered judges that an authorization request has a redirect URI that the client
+// registered.
+func usesRegistered(client *Client, login *Visit) {
+	uri, _ := login.Query("redirect_uri")
+	known := slices.ContainsFunc(client.NeedAt(scripted.AtRegister), func(v *Visit) bool { return registers(v, uri) })
+	client.Says(login, known, "a redirect_uri that was registered", "redirect_uri "+uri)
 }
 
 // rejectsAnswer wants a client to do without the code of an answer that it got.
