@@ -322,6 +322,10 @@ func understood(command string) error {
 		if words[1] == "test" {
 			return testsIn(words[2], words[4])
 		}
+		if words[1] == "build" {
+			_, err := os.Stat(filepath.Join(repository, words[len(words)-1], "main.go"))
+			return err
+		}
 		module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 		if err != nil {
 			return err
@@ -343,6 +347,9 @@ func understood(command string) error {
 	case ".ci/release/image":
 		_, err := os.Stat(filepath.Join(repository, words[0]))
 		return err
+	}
+	if strings.TrimPrefix(words[0], "bin/") != "mcpconform" {
+		return errors.New("it is no command of ours")
 	}
 	root := newRoot()
 	root.InitDefaultCompletionCmd(words...)

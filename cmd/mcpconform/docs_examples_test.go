@@ -46,10 +46,13 @@ var notRun = map[string]string{
 	"npx mcpconform server -- node my-server.js":                                                                                              "needs a release; TestNpx runs what it would install",
 	"docker run --rm --network host mcpconform server --url http://127.0.0.1:3000/mcp":                                                        "needs a container engine",
 	".ci/release/image --push=false --oci-layout-path=image":                                                                                  "needs the modules of ko; CI runs it within make release-snapshot",
-	"make release-reproduce":                              "needs minutes, and the modules of goreleaser",
-	"make lint test selftest":                             "needs minutes, and the linter; CI runs it",
-	"mcpconform selftest --filter lifecycle":              "CI injects all faults; one of these is run for the README",
-	"mcpconform selftest --role client --filter sampling": "CI injects all faults; one of these is run as the target of mcpconform client",
+	"make release-reproduce":  "needs minutes, and the modules of goreleaser",
+	"make lint test selftest": "needs minutes, and the linter; CI runs it",
+	"git clone https://github.com/mcpconform/mcpconform && cd mcpconform":                                                          "needs the network",
+	"go build -o bin/mcpconform ./cmd/mcpconform":                                                                                  "the tests build it",
+	"bin/mcpconform selftest --filter initialize-with-an-empty-name":                                                               "TestDocsContributingIsFollowed runs it, with that fault",
+	"bin/mcpconform server --revision 2025-11-25 -- bin/mcpconform reference server --stdio --fault initialize-with-an-empty-name": "TestDocsContributingIsFollowed runs it, with that fault",
+	"bin/mcpconform selftest --role client --filter sampling":                                                                      "CI injects all faults; one of these is run as the target of mcpconform client",
 }
 
 // supposedIssuer is the authorization server that the documentation supposes.
