@@ -96,17 +96,28 @@ func launcher(command target.Command, within *conform.Process) scenario.Launch {
 		case <-ctx.Done():
 			exit.Ended = true
 		}
-		ending, err := process.Shutdown(within.Patience(), leaveGrace)
-		if err != nil {
-			return scenario.Exit{}, err
+		ending, stuck := process.Shutdown(within.Patience(), leaveGrace)
+		exit = endedAs(exit, ending, stuck)
+		if stuck != nil {
+			_ = process.Stdout.Close() // nothing more is read
 		}
-		exit.Status = ending.Exit.Past()
-		exit.Failed = !exit.Ended && ending.Exit != target.Exit{}
 		exit.Output = <-output
 		stderr, _ := process.Stderr()
 		exit.Stderr = stderr[max(0, len(stderr)-maxStderr):]
 		return exit, nil
 	}
+}
+
+// endedAs says how a client ended. One that cannot be ended, or of which it takes too long, has
+// done what it did: it was started.
+func endedAs(exit scenario.Exit, ending target.Ending, stuck error) scenario.Exit {
+	if stuck != nil {
+		exit.Ended, exit.Status = true, "could not be ended: "+stuck.Error()
+		return exit
+	}
+	exit.Status = ending.Exit.Past()
+	exit.Failed = !exit.Ended && ending.Exit != target.Exit{}
+	return exit
 }
 
 // browse lets a client find this program where it looks for a browser, by variables of its
