@@ -163,7 +163,8 @@ func (s *settings) prepareAuth(ctx context.Context, options *runner.Options) (st
 		environment = authority.environment(s.URL)
 	}
 	if len(s.Start) > 0 {
-		stopServer, err := startServer(ctx, s.Start, environment, s.URL)
+		var stopServer func()
+		options.Served, stopServer, err = startServer(ctx, s.Start, environment, s.URL)
 		if err != nil {
 			return stop, err
 		}
@@ -181,19 +182,23 @@ const (
 )
 
 // startServer starts a server and waits until something listens at its URL.
-func startServer(ctx context.Context, command, environment []string, address string) (stop func(), err error) {
+func startServer(
+	ctx context.Context,
+	command, environment []string,
+	address string,
+) (process *target.Process, stop func(), err error) {
 	parsed, err := url.Parse(address)
 	if err != nil {
-		return nil, usageError("--url %q is no URL", address)
+		return nil, nil, usageError("--url %q is no URL", address)
 	}
 	port := cmp.Or(parsed.Port(), map[string]string{"http": "80", "https": "443"}[parsed.Scheme])
 	place := net.JoinHostPort(parsed.Hostname(), port)
 	if reached(ctx, place) {
-		return nil, usageError("--start: something listens at %s already; leave --start out, or end it", place)
+		return nil, nil, usageError("--start: something listens at %s already; leave --start out, or end it", place)
 	}
-	process, err := target.Start(target.Command{Args: command, Env: environment, Orderly: true})
+	process, err = target.Start(target.Command{Args: command, Env: environment, Orderly: true})
 	if err != nil {
-		return nil, &exitError{
+		return nil, nil, &exitError{
 			status:  exitUnreachable,
 			message: fmt.Sprintf("%s cannot be started: %s", strings.Join(command, " "), err),
 		}
@@ -209,7 +214,7 @@ func startServer(ctx context.Context, command, environment []string, address str
 	defer ticker.Stop()
 	for {
 		if reached(ctx, place) {
-			return stop, nil
+			return process, stop, nil
 		}
 		select {
 		case <-ticker.C:
@@ -225,7 +230,7 @@ func startServer(ctx context.Context, command, environment []string, address str
 		if len(stderr) > 0 {
 			text += "\nits standard error ended with:\n" + string(stderr[max(0, len(stderr)-1<<10):])
 		}
-		return nil, &exitError{status: exitUnreachable, message: text}
+		return nil, nil, &exitError{status: exitUnreachable, message: text}
 	}
 }
 

@@ -15,8 +15,8 @@ var withoutHandshake = []encounter{
 	{"stdio nothing at-once", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},
 	{"stdio nothing initialize", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},
 	{"stdio missing at-once", "", ample, exitUnreachable, []string{"exited with status 3", "cannot find module 'left-pad'"}, nil},
-	{"stdio panics initialize", "", ample, exitUnreachable, []string{"exited with status 7", "panic: out of luck"}, nil},
-	{"stdio killed initialize", "", ample, exitUnreachable, []string{"the server's process was killed by SIGKILL"}, nil},
+	{"stdio panics initialize", "", ample, exitDoesNot, []string{"ended at its first request (initialize)", "exited with status 7", "panic: out of luck", "base.requests.answered"}, none},
+	{"stdio killed initialize", "", ample, exitDoesNot, []string{"ended at its first request (initialize)", "killed by SIGKILL"}, none},
 	{"stdio cut initialize", "", ample, exitDoesNot, []string{"the opening at 2025-11-25 fails", "what came is no answer to initialize"}, nil},
 	{"stdio forks-dies at-once", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},
 
@@ -88,6 +88,10 @@ var withoutHTTP = []encounter{
 	{"http others-ids", "", ample, exitDoesNot, []string{"ended without the answer", "of somebody else"}, nil},
 	{"http nul initialize", "", ample, exitDoesNot, []string{"ended without the answer", `"odd":"a\x00b"`}, nil},
 	{"http deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
+
+	// They crash at the first request.
+	{"http dies", "", ample, exitDoesNot, []string{"ended at its first request (server/discover)", "it refuses connections now", "base.requests.answered"}, none},
+	{"http dies initialize", "", ample, exitDoesNot, []string{"ended at its first request (initialize)", "base.requests.answered"}, none},
 
 	// They go over to another protocol.
 	{"http upgrades", "", ample, exitUnreachable, []string{"HTTP 101"}, nil},

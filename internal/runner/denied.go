@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -16,8 +17,10 @@ import (
 type denial struct {
 	id            string // of the requirement that is broken
 	keeps         bool   // or is not: another revision was asked for, or answered with, as it may be
+	text          string // what a good target does; "" for that it speaks the revision
 	wanted, found string
 	events        []transcript.Event // of the opening
+	output        string             // the end of the standard error
 }
 
 // supporting are the requirements that a target breaks which is said to support a
@@ -102,17 +105,18 @@ func (c *collector) denied(state *legState) reports.Result {
 	if state.denied.keeps {
 		name, ids = revisionAsked, nil
 	}
-	if c.options.Revisions.named() {
+	if state.denied.text == "" && c.options.Revisions.named() {
 		hint = "a " + role + " that does not support " + revision + " is checked without it in --revision"
 	}
 	return reports.Result{
-		ID: name, Kind: reports.KindCheck, Group: []string{"First contact"}, Text: "speaks " + revision,
+		ID: name, Kind: reports.KindCheck, Group: []string{"First contact"}, Text: cmp.Or(state.denied.text, "speaks "+revision),
 		Requirements: c.requirements(state, ids), Page: c.page(state, state.denied.id), Verdict: reports.Failed,
 		Failures: []reports.Failure{{
 			Wanted: c.redact(state.denied.wanted), Found: c.redact(state.denied.found),
 			Hint: hint,
 		}},
 		Exchange: c.steps(events, lastOf(events, role)),
+		Output:   c.redact(state.denied.output),
 		Rerun:    c.rerun(state, state.denied.id),
 	}
 }

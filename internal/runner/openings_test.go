@@ -176,7 +176,7 @@ func firstContact(t *testing.T, r *run, one *fault.Fault, reply time.Duration) (
 	url, matched, end := laidOver(t, one)
 	defer end()
 	to := scripted.Target{Transport: protocol.HTTP, URL: url, Reply: reply, Limits: transport.Limits{Message: 1 << 20}}
-	visits, err := probe(t.Context(), transcript.NewMemoryBudget(1<<30), to, Revise{Auto: true}, r.flaw(to))
+	visits, err := probe(t.Context(), transcript.NewMemoryBudget(1<<30), to, Revise{Auto: true}, r.flaw(to), nil)
 	defer closeAll(context.Background(), visits...)
 	if met = matched.Load(); err != nil {
 		t.Logf("%s: %s", one.ID, err)

@@ -99,6 +99,7 @@ func probe(
 	to scripted.Target,
 	policy Revise,
 	flaw func(*visit) string,
+	served *target.Process,
 ) ([]*visit, error) {
 	visits := meet(ctx, budget, to, policy)
 	if locked := lock(visits, to, policy); locked != nil {
@@ -106,7 +107,11 @@ func probe(
 	}
 	if !slices.ContainsFunc(visits, (*visit).reached) {
 		reason := targetError(ctx, to, visits[len(visits)-1]) // first: the end may cut a line in two
+		crash := crashed(ctx, to, visits, served)
 		closeAll(ctx, visits...)
+		if crash != nil {
+			return nil, crash
+		}
 		return nil, reason
 	}
 	for _, revision := range protocol.Released() {

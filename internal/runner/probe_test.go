@@ -107,7 +107,7 @@ func probedWith(t *testing.T, discover, initialize answerTo, others map[string]a
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(gone) })
 	to := scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: time.Minute, Limits: transport.Limits{Message: 1 << 20}}
-	visits, err := probe(t.Context(), transcript.NewMemoryBudget(1<<30), to, policy, func(*visit) string { return "" })
+	visits, err := probe(t.Context(), transcript.NewMemoryBudget(1<<30), to, policy, func(*visit) string { return "" }, nil)
 	t.Cleanup(func() { closeAll(context.Background(), visits...) })
 	return visits, err
 }

@@ -47,6 +47,8 @@ type Options struct {
 	Network   bool
 	Trusted   string // the issuer of those, which the embedded reference trusts; "" for none
 	Revisions Revise
+	// Served is the process of the server at URL, where it was started for the run; else nil.
+	Served *target.Process
 
 	Filter  string
 	Profile string // of [Profiles], beside the filter; "" for everything
@@ -371,10 +373,14 @@ func (r *run) meet(ctx context.Context, pending *[]contact) error {
 		if err != nil {
 			return err
 		}
-		visits, err := probe(ctx, r.budget, to, r.options.Revisions, r.flaw(to))
+		visits, err := r.probe(ctx, to)
 		if refused, is := errors.AsType[*TargetError](err); is && refused.unauthorized && r.options.Mint != nil {
 			to.Header = nil // all that shows is what it says to those without a token
-			visits, err = probe(ctx, r.budget, to, r.options.Revisions, r.flaw(to))
+			visits, err = r.probe(ctx, to)
+		}
+		if crash, is := errors.AsType[*crashError](err); is {
+			r.addCrash(transport, crash)
+			continue
 		}
 		if err != nil {
 			return err
@@ -389,6 +395,11 @@ func (r *run) meet(ctx context.Context, pending *[]contact) error {
 		}
 	}
 	return nil
+}
+
+// probe makes first contact over a transport.
+func (r *run) probe(ctx context.Context, to scripted.Target) ([]*visit, error) {
+	return probe(ctx, r.budget, to, r.options.Revisions, r.flaw(to), r.options.Served)
 }
 
 // contact is a connection of the first contact that belongs to a leg.

@@ -1,0 +1,192 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// crashError says that a server ran until it was spoken to, and ended at the first request:
+// that is a finding, and no target that cannot be reached.
+type crashError struct {
+	asked  string // the revision of the request
+	method string
+	exit   string // how the process ended; "" where nobody knows
+	stderr string // the end of its standard error
+	events []transcript.Event
+}
+
+func (e *crashError) Error() string {
+	how := "it refuses connections now"
+	if e.exit != "" {
+		how = "its process " + e.exit
+	}
+	return "the server ended at its first request (" + e.method + "): " + how
+}
+
+const (
+	// longerAlone is how many times as long as it lived when it was spoken to a process is
+	// left in peace, and leastAlone is added: one that ends by itself does so by then.
+	longerAlone = 4
+	leastAlone  = time.Second
+	// redialTime is how long a process may take to be gone that has ended the connection, and
+	// redialPause is between two looks.
+	redialTime  = time.Second
+	redialPause = 50 * time.Millisecond
+)
+
+// crashed tells whether a target that speaks to nobody crashed at the first request; nil when
+// it did not. served is the process of a server over HTTP, where the harness has started it.
+func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *target.Process) *crashError {
+	if ctx.Err() != nil {
+		return nil
+	}
+	if to.Transport == protocol.Stdio { // each visit has a process of its own
+		last := visits[len(visits)-1]
+		if found := last.died(); found != nil && stays(ctx, to, last.started) {
+			return found
+		}
+		return nil
+	}
+	at := slices.IndexFunc(visits, (*visit).cutOff)
+	if at < 0 || !refuses(ctx, to.URL) {
+		return nil
+	}
+	found := visits[at].crash()
+	if served != nil {
+		select {
+		case <-served.Done():
+			found.exit = served.Exit().Past()
+		case <-wait.After(ctx, redialTime): // it lets nobody in any more, and goes on
+		}
+		stderr, _ := served.Stderr()
+		found.stderr = complaint(string(stderr))
+	}
+	return found
+}
+
+// crash is what a visit shows of one.
+func (v *visit) crash() *crashError {
+	return &crashError{asked: v.asked, method: opening(v.asked), events: cut(v.connection.Log().Events())}
+}
+
+// silent tells whether a server has said nothing to a visit.
+func (v *visit) silent() bool {
+	return v.connection != nil && !slices.ContainsFunc(v.connection.Log().Events(), func(event transcript.Event) bool {
+		return event.From == protocol.Server && (event.IsContent() || event.Kind == transcript.Head)
+	})
+}
+
+// cutOff tells whether a server over HTTP took the request of a visit, and ended the
+// connection without a word.
+func (v *visit) cutOff() bool {
+	failed, is := errors.AsType[*transport.Error](v.err)
+	return is && v.silent() && (failed.Kind == transport.ErrClosed || failed.Kind == transport.ErrCut)
+}
+
+// died is the crash of a process that has said nothing to a visit; nil where it did, or ended
+// in good order.
+func (v *visit) died() *crashError {
+	if !v.silent() {
+		return nil
+	}
+	process := v.connection.Stdio.Pipe.Process()
+	select {
+	case <-process.Done():
+	default:
+		return nil
+	}
+	found, exit := v.crash(), process.Exit()
+	if exit == (target.Exit{}) {
+		return nil
+	}
+	stderr, _ := process.Stderr()
+	found.exit, found.stderr = exit.Past(), complaint(string(stderr))
+	return found
+}
+
+// stays tells whether a process that nobody speaks to lives on.
+func stays(ctx context.Context, to scripted.Target, lived time.Duration) bool {
+	process, err := target.Start(to.Command)
+	if err != nil {
+		return false
+	}
+	go func() { _, _ = io.Copy(io.Discard, process.Stdout) }() // ends with the process
+	defer func() {
+		_, _ = process.Shutdown(ctx, target.DefaultGrace) // it showed what it is for
+		_ = process.Close()
+	}()
+	select {
+	case <-process.Done():
+	case <-ctx.Done():
+	case <-wait.After(ctx, min(longerAlone*lived+leastAlone, max(to.Start, to.Reply))):
+		return true
+	}
+	return false
+}
+
+// refuses tells whether nothing listens any more where something did.
+func refuses(ctx context.Context, address string) bool {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	port := cmp.Or(parsed.Port(), map[string]string{"http": "80", "https": "443"}[parsed.Scheme])
+	place := net.JoinHostPort(parsed.Hostname(), port)
+	ctx, cancel := wait.WithTimeout(ctx, redialTime)
+	defer cancel()
+	for {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", place)
+		if err != nil {
+			return errors.Is(err, syscall.ECONNREFUSED)
+		}
+		_ = connection.Close() // nothing was said on it
+		select {
+		case <-ctx.Done():
+			return false
+		case <-wait.After(ctx, redialPause):
+		}
+	}
+}
+
+// addCrash adds the leg of a server that crashed at the first request.
+func (r *run) addCrash(transport string, crash *crashError) {
+	state := &legState{planned: -1, findings: map[string]*found{}}
+	state.report = reports.Leg{
+		Role: protocol.ServerRole, Revision: crash.asked, Transport: transport, Note: notSpoken + crash.Error(),
+		Ended: &reports.Ended{
+			Reason: crash.Error(), After: crash.method, Exit: crash.exit, Output: r.redact(crash.stderr),
+			Hint: "see what the server does with " + crash.method + ", which may come first from any client",
+		},
+	}
+	state.denied = &denial{
+		id:   supporting[protocol.ServerRole][protocol.Has(crash.asked, protocol.Handshake)],
+		text: "answers its first request", wanted: "a response to " + crash.method, found: crash.Error(),
+		events: crash.events, output: crash.stderr,
+	}
+	if requirements, err := r.load(); err == nil && applies(requirements, conform.AnsweredRequirement, state.report) {
+		state.denied.id = conform.AnsweredRequirement
+	}
+	r.legs = append(r.legs, state)
+}
+
+func applies(requirements *catalogue.Catalogue, id string, leg reports.Leg) bool {
+	requirement, known := requirements.Get(id)
+	return known && requirement.Applies(leg.Revision, leg.Transport, leg.Role)
+}

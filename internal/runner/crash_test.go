@@ -1,0 +1,55 @@
+package runner
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// A server over HTTP that takes the first request and is gone has crashed: that is a finding,
+// and what its process has left is told.
+func TestAServerThatCrashesAtTheFirstRequest(t *testing.T) {
+	t.Parallel()
+	for revision, id := range map[string]string{
+		"2025-03-26": "lifecycle.version.echoed", "2025-11-25": conform.AnsweredRequirement, "2026-07-28": conform.AnsweredRequirement,
+	} {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { // one request, and it is gone
+			conn, err := listener.Accept()
+			_ = listener.Close()
+			if err == nil {
+				_, _ = io.ReadAtLeast(conn, make([]byte, 1), 1)
+				_ = conn.Close()
+			}
+		}()
+		served, err := target.Start(target.Command{Args: []string{"sh", "-c", "echo nil pointer >&2; exit 2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = served.Close() })
+		options := hasty("http://"+listener.Addr().String(), revision)
+		options.Served = served
+
+		found := mustRun(t, options)
+
+		if ids := brokenIn(found); len(ids) != 1 || ids[0] != id || found.Conforms(false) {
+			t.Fatalf("%s: broken: %q", revision, ids)
+		}
+		ended, result := found.Legs[0].Ended, found.Legs[0].Results[0]
+		if ended == nil || ended.Exit != "exited with status 2" || ended.Output != "nil pointer" || ended.After == "" {
+			t.Errorf("%s: the leg ended: %+v", revision, ended)
+		}
+		if result.Verdict != reports.Failed || result.Output != "nil pointer" || len(result.Exchange) == 0 ||
+			!strings.Contains(result.Failures[0].Found, "first request ("+ended.After+")") {
+			t.Errorf("%s: %+v", revision, result)
+		}
+	}
+}
