@@ -169,6 +169,10 @@ func (c *Client) Breakdown(ctx context.Context) string {
 
 const hungUp = "nothing more; the client had to be ended"
 
+// Hangs tells whether the client had to be ended while it did what it is able to do: it waits
+// for what never comes.
+func (c *Client) Hangs(ctx context.Context) bool { return c.hung(ctx) }
+
 // hung tells whether the client had to be ended in what it is able to do.
 func (c *Client) hung(ctx context.Context) bool {
 	return c.Exit.Ended && !c.scenario.Unclosed && c.fell(ctx)

@@ -225,6 +225,8 @@ var defects = map[string]func(*client){
 	"posts-to-the-stream":          func(c *client) { c.part.endpoint = postsToTheStream },
 	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
 	"recalls-old-session":          func(c *client) { c.part.sessionBegun = recallsOldSession },
+	"waits-in-old-session":         waitsInOldSession,
+	"keeps-old-session-for-reads":  func(c *client) { c.part.renews = func(method string) bool { return method != "resources/read" } },
 	"keeps-old-session":            func(c *client) { c.part.renews = func(string) bool { return false } },
 	"keeps-old-session-for-calls":  func(c *client) { c.part.renews = func(method string) bool { return method != "tools/call" } },
 	"keeps-tools-unlisted":         func(c *client) { c.part.listsBeforeCalls = never },

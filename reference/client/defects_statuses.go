@@ -25,6 +25,16 @@ func hangsAtRefusal(h *streamableHTTP, r *request, _ *http.Response) {
 	}
 }
 
+// waitsInOldSession leaves a request unanswered to whose session the server answers 404.
+func waitsInOldSession(c *client) {
+	c.part.renews = func(string) bool { return false }
+	c.part.refusedPost = func(h *streamableHTTP, _ *request, response *http.Response) {
+		if response.StatusCode == http.StatusNotFound && h.sessionID() != "" {
+			<-h.ctx.Done()
+		}
+	}
+}
+
 // wants200 takes a message for refused that is accepted with another status.
 func wants200(response *http.Response) error {
 	if response.StatusCode != http.StatusOK {

@@ -28,6 +28,7 @@ func ClientChecks() {
 	Describe("Giving up", givingUp)
 	Describe("Resuming", resumingStreams)
 	Describe("Sessions", keepingSessions)
+	Describe("Sessions that are over", losingSessions)
 	Describe("Refusals", takingRefusals)
 	Describe("Older servers", olderServers)
 	Describe("Headers from parameters", designatedParameters)

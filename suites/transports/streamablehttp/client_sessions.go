@@ -215,7 +215,7 @@ func renewsAfter(ctx context.Context, client *Client, lost transcript.Event, lat
 		}
 		return
 	}
-	if !asksInSession(client, lost) && client.FailedIn(ctx, later) == "" {
+	if !asksInSession(client, lost) && client.FailedIn(ctx, later) == "" && !client.Hangs(ctx) {
 		client.NeverBut(
 			"the client asked for nothing more when the server did not know its session",
 			"tools/call",
