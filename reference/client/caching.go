@@ -82,6 +82,9 @@ func (c *client) forgetPages(method string) {
 
 // resourceUpdated makes stale what was read.
 func (c *client) resourceUpdated(params object) {
+	if !c.part.forgetsUpdated() {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.cache, cacheKey{"resources/read", string(encode(object{"uri": params["uri"]}))})

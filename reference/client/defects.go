@@ -54,7 +54,8 @@ type parts struct {
 	kept                func(c *client, key cacheKey, ttl time.Duration) // a result is
 	beginsAnew          func() bool                                      // a list whose cursor is not good any more
 	endpoint            func(h *streamableHTTP, reference string) (string, error)
-	forgetsPages        func() bool             // when they have changed
+	forgetsPages        func() bool             // when they have changed; the caller holds c.mu
+	forgetsUpdated      func() bool             // a resource
 	address             func(url string) string // of a POST
 	headersOfInitialize func(h *streamableHTTP) http.Header
 	mediaRead           func(method, media string) string
@@ -129,6 +130,7 @@ func goodParts() parts {
 		cacheKey:            keyOf,
 		cachesRetries:       never,
 		forgetsPages:        always,
+		forgetsUpdated:      always,
 		address:             func(url string) string { return url },
 		headersOfInitialize: func(*streamableHTTP) http.Header { return http.Header{} },
 		mediaRead:           func(_, media string) string { return media },
@@ -185,6 +187,8 @@ var defects = map[string]func(*client){
 	"awaits-task-status":           func(c *client) { c.part.watchTask = awaitsTaskStatus },
 	"caches-all-alike":             func(c *client) { c.part.cacheKey = cachesAllAlike },
 	"caches-nothing":               cachesNothing,
+	"caches-changed-meanwhile":     func(c *client) { c.part.forgetsPages = c.listsNothing },
+	"caches-past-updates":          func(c *client) { c.part.forgetsUpdated = never },
 	"caches-past-changes":          func(c *client) { c.part.forgetsPages, c.part.listsAgain = never, func(string) bool { return false } },
 	"caches-retries":               func(c *client) { c.part.cachesRetries = always },
 	"expands-as-text":              func(c *client) { c.part.expand = expandsAsText },
@@ -687,6 +691,16 @@ func cachesNothing(c *client) {
 func fallsBackForOneCode(err error, _ bool) bool {
 	refused, isRefused := asRPCError(err)
 	return isRefused && refused.Code == jsonrpc.MethodNotFound
+}
+
+// listsNothing tells that no list is under way. The caller holds c.mu.
+func (c *client) listsNothing() bool {
+	for _, asked := range c.open {
+		if strings.HasSuffix(asked.method, "/list") {
+			return false
+		}
+	}
+	return true
 }
 
 // fallsBackForOneStatus knows servers of the handshake era by the status 400.

@@ -18,6 +18,7 @@ import (
 // passes them: nobody must.
 func ClientChecks() {
 	Describe("Fresh results", freshResults)
+	Describe("Changed results", changedResults)
 	Describe("Stale results", staleResults)
 	Describe("Pages", pages)
 }
