@@ -117,15 +117,16 @@ func (c *client) answer(ctx context.Context, method string, params object) (obje
 	return nil, refuse(jsonrpc.MethodNotFound, "Method not found: this client has no %s", method)
 }
 
+// unhandled refuses what the client has not declared.
+func unhandled(capability string) *rpcError {
+	return refuse(jsonrpc.MethodNotFound, "Method not found: this client has not declared %s", capability)
+}
+
 // input answers as the steps say.
 func (c *client) input(ctx context.Context, method string, params object) (object, *rpcError) {
 	capability, declared := c.declaredFor(method)
 	if !declared {
-		return nil, refuse(
-			jsonrpc.MethodNotFound,
-			"Method not found: this client has not declared %s",
-			capabilityOf[method],
-		)
+		return nil, c.part.unhandled(capabilityOf[method])
 	}
 	if err := c.part.refuses(c, method, params, capability); err != nil {
 		return nil, err
@@ -254,6 +255,7 @@ func (c *client) capabilities(revision string) object {
 	for method, known := range c.answers {
 		all[capabilityOf[method]] = known.capability
 	}
+	c.part.declares(all)
 	switch {
 	case revision >= Revision20260728:
 		all["extensions"] = c.extensions()

@@ -38,6 +38,8 @@ type parts struct {
 	neverCancelled      func(method string) bool
 	stopAnswering       func(c *client, id jsonrpc.ID, stop context.CancelFunc)
 	alsoCancels         func(c *client, id jsonrpc.ID) // at the cancellation of a request of the server
+	unhandled           func(capability string) *rpcError
+	declares            func(capabilities object) // beside what is answered
 	refuses             func(c *client, method string, params, capability object) *rpcError
 	fillIn              func(schema, content object, everything bool) object
 	nextCursor          func(page object) (string, bool)
@@ -111,6 +113,8 @@ func goodParts() parts {
 		neverCancelled:      neverCancelled,
 		stopAnswering:       func(_ *client, _ jsonrpc.ID, stop context.CancelFunc) { stop() },
 		alsoCancels:         func(*client, jsonrpc.ID) {},
+		unhandled:           unhandled,
+		declares:            func(object) {},
 		refuses:             refusal,
 		fillIn:              fillIn,
 		nextCursor:          nextCursor,
@@ -182,6 +186,7 @@ var defects = map[string]func(*client){
 	"allows-unresolved-refs":       func(c *client) { c.part.checkOutput = without("$ref") },
 	"answers-input-again":          func(c *client) { c.part.answersAgain = always },
 	"appalled-by-garbage":          func(c *client) { c.part.appalled = hangsUp },
+	"always-declares":              alwaysDeclares,
 	"asks-inline":                  func(c *client) { c.part.learns = asksInline },
 	"assumes-page-size":            assumesPageSize,
 	"awaits-task-status":           func(c *client) { c.part.watchTask = awaitsTaskStatus },
@@ -691,6 +696,20 @@ func cachesNothing(c *client) {
 func fallsBackForOneCode(err error, _ bool) bool {
 	refused, isRefused := asRPCError(err)
 	return isRefused && refused.Code == jsonrpc.MethodNotFound
+}
+
+// alwaysDeclares says that it answers what nobody has told it how to answer.
+func alwaysDeclares(c *client) {
+	c.part.declares = func(capabilities object) {
+		for _, capability := range capabilityOf {
+			if capabilities[capability] == nil {
+				capabilities[capability] = object{}
+			}
+		}
+	}
+	c.part.unhandled = func(capability string) *rpcError {
+		return refuse(jsonrpc.InvalidRequest, "%s is not supported", capability)
+	}
 }
 
 // listsNothing tells that no list is under way. The caller holds c.mu.

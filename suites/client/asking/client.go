@@ -145,11 +145,11 @@ func NeedDeclared(
 }
 
 // JudgeFulfilment judges that the client answers what it was asked for by a question of
-// Declared. One that refuses may have its reasons, but not that it knows no such method.
+// Declared. One that refuses may have its reasons, but not that it knows no such request.
 func JudgeFulfilment(client *conform.Client, call *rules.Message, request conform.AnsweredRequest) {
 	switch {
 	case conform.Observed(request.Answered()):
-	case request.Refused && request.Refusal.Code == jsonrpc.MethodNotFound:
+	case request.Refused && disowns(request.Refusal.Code):
 		client.Blame(request.Answer, rules.Mismatch{
 			Wanted: "an answer to " + request.Method + ", whose capability the client declares",
 			Found:  request.Describe(),
@@ -162,6 +162,30 @@ func JudgeFulfilment(client *conform.Client, call *rules.Message, request confor
 			Wanted: "an answer to " + request.Method + ", whose capability the client declares",
 			Found:  "none, though the client goes on",
 		})
+	}
+}
+
+// disowns tells whether the code of a refusal says that the client knows no such request, or
+// takes one that is valid for none.
+func disowns(code int64) bool {
+	return code == jsonrpc.MethodNotFound || code == jsonrpc.InvalidRequest
+}
+
+// JudgeUntold judges that a client which declares a capability though nobody has told it to
+// does not refuse what it is asked for then as if it knew nothing of it.
+func JudgeUntold(client *conform.Client, method, capability string) {
+	client.NeedRequests("tools/call")
+	if !client.Declares(capability) {
+		conform.NotApplicable("the client declares " + capability + " only where it is told to")
+	}
+	for _, request := range client.NeedServerRequests(method) {
+		if request.Refused && disowns(request.Refusal.Code) {
+			client.Blame(request.Answer, rules.Mismatch{
+				Wanted: "an answer to " + method + ", whose capability the client declares, or no such capability",
+				Found:  request.Describe(),
+			})
+		}
+		conform.Observed(request.Answered())
 	}
 }
 

@@ -107,6 +107,9 @@ func listing() {
 			asking.JudgeFulfilment(client, call, request)
 		})
 
+	It("implements roots/list or does not declare roots", Verifies("roots.list.answered"), In(asking.Undeclared),
+		func(ctx SpecContext) { asking.JudgeUntold(RunScenario(ctx), method, "roots") })
+
 	It(
 		"sends notifications/roots/list_changed when its roots change, if it declares roots.listChanged",
 		Verifies("roots.list-changed.sent"),
