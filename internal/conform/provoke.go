@@ -3,6 +3,7 @@ package conform
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,14 +16,42 @@ import (
 // Provocation is a tool to call, with what.
 type Provocation = provoke.Provocation
 
-// provocation finds a way to provoke a kind: the config's, that of a known server, or one
-// that was found when the tools were tried.
+// provocation finds a way to provoke a kind: the config's, that of a known server, one that
+// was found when the tools were tried, or a tool that can be told how long it takes.
 func (e *Environment) provocation(kind string) (Provocation, bool) {
 	if found, there := e.Find(kind, e.Has, e.offers); there {
 		return found, true
 	}
-	found, there := e.Provoked[kind]
-	return found, there && e.Never.Rules(kind) == ""
+	if e.Never.Rules(kind) != "" {
+		return Provocation{}, false
+	}
+	if found, there := e.Provoked[kind]; there || kind != slow {
+		return found, there
+	}
+	return e.delayed()
+}
+
+// slow is the kind of provocations that take their time.
+const slow = "slow"
+
+// delayed finds a tool that may be called and can be told to take some seconds.
+func (e *Environment) delayed() (Provocation, bool) {
+	for _, tool := range e.tools() {
+		argument, value, isDelay := provoke.Delay(tool["inputSchema"])
+		if !isDelay || !e.MayCall(tool) || e.Names(tool) {
+			continue
+		}
+		made, err := e.arguments(tool)
+		if err != nil {
+			continue
+		}
+		arguments := maps.Clone(made)
+		arguments[argument] = value
+		if name, isText := tool["name"].(string); isText && !schema.Forbids(tool["inputSchema"], arguments) {
+			return Provocation{Tool: name, Arguments: arguments}, true
+		}
+	}
+	return Provocation{}, false
 }
 
 // Provoking returns the provocation of a kind. A check that uses it says so

@@ -1,6 +1,11 @@
 package conform
 
-import "github.com/mcpconform/mcpconform/internal/survey"
+import (
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/survey"
+)
 
 // Declares tells whether the target declared a capability.
 func Declares(path string) bool { return current.environment.declares(path) }
@@ -67,6 +72,19 @@ func (e *Environment) unlisted(method string) string {
 // Handshakes are the revisions of the handshake era that a server of the stateless era
 // agrees to when it is asked by initialize, as first contact has seen.
 func Handshakes() []string { return lookUp[[]string](current.environment, survey.Agreed) }
+
+// Unimplemented are the released revisions that a server of the stateless era does not
+// implement: it neither lists them nor agrees to a handshake at them. Where it lists none of
+// the handshake era and serves some, those at which no handshake was tried are left out.
+func Unimplemented(listed []string) []string {
+	agreed := Handshakes()
+	isOld := func(revision string) bool { return protocol.Has(revision, protocol.Handshake) }
+	silent := len(agreed) > 0 && !slices.ContainsFunc(listed, isOld)
+	return slices.DeleteFunc(protocol.Released(), func(revision string) bool {
+		return revision == Revision() || slices.Contains(listed, revision) || slices.Contains(agreed, revision) ||
+			silent && !slices.Contains(protocol.Checked(), revision)
+	})
+}
 
 func (e *Environment) declares(path string) bool {
 	return lookUp[bool](e, survey.WhetherDeclares(path))

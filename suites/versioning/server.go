@@ -76,24 +76,22 @@ func unsupported() {
 	)
 
 	It(
-		"rejects a released protocol version not listed by server/discover with -32022",
+		"rejects released protocol versions that it does not implement with -32022",
 		Verifies("versioning.unsupported.refused"),
 		ByBarrier(),
 		func(ctx SpecContext) {
-			listed := listedVersions(ctx, Session(ctx))
-			unlisted := slices.DeleteFunc(protocol.Released(), func(revision string) bool {
-				return revision == Revision() || slices.Contains(listed, any(revision))
-			})
-			switch {
-			case len(unlisted) == 0:
-				NotApplicable("the server lists all released revisions")
-			case !slices.ContainsFunc(listed, beginsWithInitialize) && len(Handshakes()) > 0:
-				NotApplicable("the server lists no revision that begins with initialize, and serves some")
+			unlisted := Unimplemented(texts(listedVersions(ctx, Session(ctx))))
+			if len(unlisted) == 0 {
+				NotApplicable("the server implements all released revisions")
 			}
+			server, last := Connect(ctx), len(unlisted)-1
 
-			reply := askAt(ctx, Connect(ctx), unlisted[len(unlisted)-1])
-
-			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+			for _, revision := range unlisted[:last] {
+				Expect(askAt(ctx, server, revision)).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+			}
+			InEachMethod(ctx, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
+				return server.AttemptWith(ctx, request, Object{mcp.MetaVersion: unlisted[last]}, "")
+			})
 		},
 	)
 
@@ -295,6 +293,17 @@ func refusalOf(ctx SpecContext, server *Server) jsonrpc.Error {
 		NotApplicable("the server does not refuse " + distant + " as a revision that it does not support")
 	}
 	return refusal
+}
+
+// texts are those of a list that are texts.
+func texts(list []any) []string {
+	var all []string
+	for _, one := range list {
+		if text, isText := one.(string); isText {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 func beginsWithInitialize(revision any) bool {

@@ -153,6 +153,20 @@ func versions() {
 		},
 	)
 
+	It("returns HTTP 400 and -32022 for each kind of unsupported protocol version",
+		Verifies("transports.http.version.unsupported"), ByBarrier(),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			// Those of the future, such as are no date, and such as were released before.
+			for _, revision := range append(Unimplemented(supported(ctx, server)), "2999-12-31", "v999.0.0") {
+				body := server.Body(BarrierMethod(), Object{"_meta": Object{mcp.MetaVersion: revision}})
+				given := post(ctx, server, body, "has the version "+revision)
+
+				Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision))
+			}
+		})
+
 	It(
 		"rejects a request whose MCP-Protocol-Version differs from the version in _meta",
 		Verifies("transports.http.version.mismatch"),
