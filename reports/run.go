@@ -138,7 +138,7 @@ type Leg struct {
 	Spoken       bool            `json:"spoken"`    // false: the target does not speak this revision, and Note says how it showed; there are no results, or one that failed, where the user named it
 	Note         string          `json:"note,omitempty"`
 	Notices      []string        `json:"notices,omitempty"`    // one line each: what a reader has to know first, such as "the server exited 3 times"
-	Ended        *Ended          `json:"ended,omitempty"`      // the target went away, or stopped answering: what was not checked by then is inconclusive
+	Ended        *Ended          `json:"ended,omitempty"`      // the target exited or stopped answering: what was not checked by then is inconclusive
 	Tools        *Tools          `json:"tools,omitempty"`      // of a server whose tools may be called
 	AlsoSpeaks   []string        `json:"alsoSpeaks,omitempty"` // other revisions that the target speaks on this transport
 	Target       Identity        `json:"target"`               // what the target said of itself on this leg

@@ -97,13 +97,13 @@ func sampleRun() *Run {
 	unseen := func(id, text string) Result {
 		r := passed(revision, id, "client/sampling", text)
 		r.Verdict = Inconclusive
-		r.Reason = "no tool is known that asks the client for sampling"
+		r.Reason = "no known tool asks the client for sampling"
 		r.Hint = "name one in mcpconform.yaml: provocations: {sampling: {tool: NAME, arguments: {…}}}"
 		r.Provocation = "sampling"
 		return r
 	}
 	unseenURL := unseen("elicitation.url.modes", "sends elicitation/create only in modes that the client declares")
-	unseenURL.Provocation, unseenURL.Reason = "elicitation-url", "no tool is known that asks the client to open a URL (elicitation)"
+	unseenURL.Provocation, unseenURL.Reason = "elicitation-url", "no known tool asks the client to open a URL (elicitation)"
 	uncalled := unseen("tools.call.answered", "returns a tool result from tools/call of its listed tools")
 	uncalled.Provocation, uncalled.Reason, uncalled.Hint = "", "no tool may be called", "annotate tools readOnlyHint, or use --call-tools all"
 	skipped := func(id, page, text, reason string) Result {
@@ -136,7 +136,7 @@ func sampleRun() *Run {
 				Target:       Identity{Name: "everything-server", Title: "Everything Server", Version: "2.1.0"},
 				Capabilities: json.RawMessage(`{"tools":{"listChanged":true}}`),
 				Duration:     0.5, Pages: pages,
-				Declared: 21, Notices: []string{"none of the 12 tools was called: annotate them readOnlyHint, or use --call-tools all"},
+				Declared: 21, Notices: []string{"none of the 12 tools was called: annotate read-only tools, or use --call-tools all"},
 				Results: []Result{
 					warned, known, restless, unseenURL, uncalled,
 					skipped("resources.list.valid", "server/resources", "lists its resources", "resources are not declared"),

@@ -438,7 +438,7 @@ type reason struct {
 
 // missing is why a result is inconclusive that nothing provokes. All kinds of
 // provocations are one cause.
-const missing = "no tool is known that provokes what these are about"
+const missing = "no known tool triggers these"
 
 // reasons groups the results of a verdict by reason, the most frequent first.
 func (t *terminal) reasons(v Verdict) []*reason {
@@ -547,7 +547,7 @@ func (t *terminal) skipped() {
 		return
 	}
 	t.gap()
-	t.line(t.paint(bold, "SKIPPED"), "  do not apply, or are told above")
+	t.line(t.paint(bold, "SKIPPED"), "  not applicable, or already reported")
 	t.gap()
 	digits := len(strconv.Itoa(all[0].count))
 	for i, r := range all {

@@ -50,7 +50,7 @@ func TestTerminalGolden(t *testing.T) {
 	broken := sampleRun()
 	broken.Legs = broken.Legs[1:]
 	broken.Legs[0].Ended = &Ended{
-		Reason: "a new connection brings nothing: connection refused", After: "tools/call search", Exit: "exited with status 1",
+		Reason: "the server no longer answers initialize: connection refused", After: "tools/call search", Exit: "exited with status 1",
 		Output: "listening\npanic: no\n", Hint: "see what the target logs about the request, then run again",
 	}
 	broken.Interrupted = "deadline of 5m reached"
@@ -165,7 +165,7 @@ func TestInconclusiveIsFolded(t *testing.T) {
 		result := passed("2025-11-25", fmt.Sprintf("a.b%d", i), "client/sampling", fmt.Sprintf("is the result %d", i))
 		kind := []string{"sampling", "elicitation", "roots"}[i%3]
 		result.Verdict, result.Provocation = Inconclusive, kind
-		result.Reason, result.Hint = "no tool is known that asks for "+kind, "name one for "+kind
+		result.Reason, result.Hint = "no known tool asks for "+kind, "name one for "+kind
 		leg.Results = append(leg.Results, result)
 	}
 	for i := range 9 {
@@ -179,7 +179,7 @@ func TestInconclusiveIsFolded(t *testing.T) {
 	if lines := strings.Count(folded, "\n"); lines > 16 {
 		t.Errorf("takes %d lines:\n%s", lines, folded)
 	}
-	for _, want := range []string{"  40  no tool is known that provokes what these are about: sampling 14,", "never: [sampling]", "   5  for 5 other reasons", "-v lists them"} {
+	for _, want := range []string{"  40  no known tool triggers these: sampling 14,", "never: [sampling]", "   5  for 5 other reasons", "-v lists them"} {
 		if !strings.Contains(folded, want) {
 			t.Errorf("%q is not in\n%s", want, folded)
 		}

@@ -120,9 +120,9 @@ var odd = []encounter{
 	{"stdio refuses-newest initialize", "--filter ping --workers 2", ample, exitConforms, []string{"No failure found in", "at 2025-06-18 (--filter ping)"}, nil},
 	{"http refuses-newest initialize", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2025-06-18 (--filter ping)"}, nil},
 	{"stdio older-only", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"Does not speak 2025-11-25", "also speaks 2024-11-05"}, nil},
-	{"stdio stateless", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"Does not speak 2025-11-25", "refused with error -32004"}, nil},
+	{"stdio stateless", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"Does not speak 2025-11-25", "failed: error -32004"}, nil},
 	{"stdio panics tools/list", "--filter ping||tools||base.requests.answered -v --workers 2", ample, exitDoesNot, []string{"answers ping", "exited with status 7"}, nil},
-	{"http dies tools/call", "--filter ping||client/sampling --workers 1", brief, exitDoesNot, []string{"ENDED   a new connection brings nothing", "after   tools/call look"}, none},
+	{"http dies tools/call", "--filter ping||client/sampling --workers 1", brief, exitDoesNot, []string{"ENDED   the server no longer answers", "after   tools/call look"}, none},
 	{"http restarts tools/list", "--filter ping||tools -v --workers 1", ample, exitDoesNot, []string{"answers ping", "HTTP 404 with the body no such session"}, nil},
 
 	// What is fair conforms.

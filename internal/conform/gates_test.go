@@ -33,7 +33,7 @@ func TestGates(t *testing.T) {
 		"not declared":            {[]string{stands, "needs:tools", "needs:resources.subscribe"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
 		"not extended":            {[]string{stands, "extended-by:tasks"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
 		"provoked":                {[]string{stands, "provoked-by:text"}, protocol.Stdio, Outcome{}},
-		"not provoked":            {[]string{stands, "provoked-by:error"}, protocol.Stdio, Outcome{Ending: Inconclusion, Reason: "no tool is known that ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}", Provocation: "error"}},
+		"not provoked":            {[]string{stands, "provoked-by:error"}, protocol.Stdio, Outcome{Ending: Inconclusion, Reason: "no known tool ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}", Provocation: "error"}},
 		"skipped before unproven": {[]string{stands, "provoked-by:error", "needs:logging"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

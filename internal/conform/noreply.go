@@ -399,15 +399,16 @@ const (
 	contactPause = 250 * time.Millisecond
 )
 
-// Unreachable says why a fresh connection to the target server brings nothing, with the wait
-// that was over, if one was; "" when the server answers.
+// Unreachable says what the target server no longer answers on a fresh connection, and why,
+// as "initialize: connection refused", with the wait that was over, if one was; "" when the
+// server answers.
 func (e *Environment) Unreachable() (why string, waited *Late) {
 	patience := max(contactReplies*e.Target.Reply, e.Target.Start)
 	ctx, cancel := wait.WithTimeout(context.Background(), patience)
 	defer cancel()
 	comeback := wait.After(ctx, max(comebackReplies*e.Target.Reply, e.Target.Start))
 	for {
-		err := e.contact(ctx, patience)
+		asked, err := e.contact(ctx, patience)
 		if err == nil {
 			return "", nil
 		}
@@ -418,33 +419,40 @@ func (e *Environment) Unreachable() (why string, waited *Late) {
 		case <-ctx.Done():
 		}
 		if late, is := errors.AsType[*scripted.LateError](err); is {
-			waited = &Late{For: e.opening(), Waited: late.Waited, Behind: late.Behind}
+			waited = &Late{For: e.beginning(), Waited: late.Waited, Behind: late.Behind}
 		}
-		return oneLine(err.Error()), waited
+		return asked + ": " + oneLine(strings.TrimPrefix(err.Error(), asked+" was ")), waited
 	}
 }
 
-// opening is the kind of the first answer on a connection.
-func (e *Environment) opening() string {
-	switch {
-	case e.Transport == protocol.Stdio:
+// beginning is the kind of the first answer on a connection.
+func (e *Environment) beginning() string {
+	if e.Transport == protocol.Stdio {
 		return Starting
-	case e.Has(protocol.Discovery):
+	}
+	return e.opening()
+}
+
+// opening is the method of the first request on a connection.
+func (e *Environment) opening() string {
+	if e.Has(protocol.Discovery) {
 		return "server/discover"
 	}
 	return "initialize"
 }
 
 // contact opens a connection as first contact did, and asks for what was answered then.
-// Where even that failed, whatever the server says shows that it is there.
-func (e *Environment) contact(ctx context.Context, patience time.Duration) error {
+// Where even that failed, whatever the server says shows that it is there. It returns the
+// method that it asked last.
+func (e *Environment) contact(ctx context.Context, patience time.Duration) (asked string, err error) {
 	to := e.Target
 	to.Reply, to.Start = patience, patience
 	log := transcript.NewLogIn(e.Budget, "contact")
 	defer log.Release()
+	asked = e.opening()
 	connection, err := e.open(to, log)
 	if err != nil {
-		return err
+		return asked, err
 	}
 	defer connection.Close(ctx)
 	switch {
@@ -455,19 +463,20 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) error
 		_, err = connection.Initialize(ctx, scripted.Hello(e.Revision, scripted.Everything(e.Revision)))
 	}
 	if _, refused := errors.AsType[*scripted.RefusedError](err); refused {
-		return nil // that is an answer, too
+		return asked, nil // that is an answer, too
 	}
 	if err == nil && e.Survey.NoBarrier == "" {
-		_, err = connection.Once(ctx, e.barrier(), nil)
+		asked = e.barrier()
+		_, err = connection.Once(ctx, asked, nil)
 	}
 	status, answered := errors.AsType[*scripted.StatusError](err)
 	if answered && status.Status == http.StatusTooManyRequests {
-		return nil // it is there, and busy
+		return asked, nil // it is there, and busy
 	}
 	if e.Survey.Closed != "" && slices.ContainsFunc(log.Events(), isSaid) {
-		return nil
+		return asked, nil
 	}
-	return err
+	return asked, err
 }
 
 // isSaid tells whether an event is something that the server said.

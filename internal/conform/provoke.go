@@ -103,7 +103,7 @@ func Named(kind string) (named Provocation, there bool) {
 }
 
 func (e *Environment) unprovoked(kind string) string {
-	return cmp.Or(e.unlisted("tools/list"), "no tool is known that "+provoke.Does(kind))
+	return cmp.Or(e.unlisted("tools/list"), "no known tool "+provoke.Does(kind))
 }
 
 func provocationHint(kind string) string {

@@ -159,7 +159,7 @@ func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Reques
 	}
 	if !slices.ContainsFunc(controls[:min(mostControls, len(controls))], answered) {
 		Inconclusive(
-			"nothing shows what the refusal is about: "+err.Error(),
+			"cannot tell why it was refused: "+err.Error(),
 			"fix what makes the server refuse "+wrong.Method+" by an HTTP status first",
 		)
 	}
@@ -246,7 +246,7 @@ func (s *Server) NeedContrast(ctx context.Context, refused Reply, wrong string, 
 	case !refused.Refuses() || s.Contrasts(ctx, refused, wrong, controls...):
 	case len(controls) == 0:
 		Inconclusive(
-			"nothing shows what the refusal is about, as nothing like it may be asked for in order: "+refused.Describe(),
+			"cannot tell why it was refused: no valid call may be made to compare: "+refused.Describe(),
 			"annotate a tool with readOnlyHint, or name one with its arguments in mcpconform.yaml",
 		)
 	default:

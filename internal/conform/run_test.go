@@ -166,7 +166,7 @@ func TestChecks(t *testing.T) {
 		"demands nothing in vain":   {Observed: 1},
 		"calls in vain":             {Ending: Failed, Observed: 1, Mismatches: []Mismatch{vain}},
 		"needs in vain":             {Ending: Inconclusion, Reason: "other did not succeed: " + vain.Found, Hint: "fix the failures of other first"},
-		"lists in vain": {Ending: Inconclusion, Reason: "tools/list could not be followed to its end: tools/list was refused with error -32601: no",
+		"lists in vain": {Ending: Inconclusion, Reason: "tools/list failed: error -32601: no",
 			Hint: "fix the failures of tools/list first"},
 		"provokes in vain": {Ending: Inconclusion, Reason: (&Environment{Survey: &survey.Survey{}}).unprovoked("slow"), Hint: provocationHint("slow"), Provocation: "slow"},
 		"does not apply":   {Ending: Skipped, Reason: "over two lines"},

@@ -353,7 +353,11 @@ func (s *Server) All(ctx context.Context, method string) []Object {
 		s.noReply(method, jsonrpc.NoID, err)
 	}
 	if err != nil {
-		Inconclusive(fmt.Sprintf("%s could not be followed to its end: %s", method, err),
+		reason := err.Error()
+		if !strings.HasPrefix(reason, method+" ") {
+			reason = fmt.Sprintf("%s failed: %s", method, reason)
+		}
+		Inconclusive(reason,
 			"fix the failures of "+method+" first")
 	}
 	return items

@@ -33,7 +33,7 @@ type Outcome struct {
 	// Disturbed tells that what earlier checks left on a session may be the reason why the
 	// check did not pass: it counts when it was repeated on one of its own.
 	Disturbed bool
-	// Gone says why nothing came on a fresh connection either, after a doubtful outcome;
+	// Gone says what was not answered on a fresh connection either, after a doubtful outcome;
 	// "" when the target answers.
 	Gone string
 	// GoneLate is the wait after which nothing had come there; nil where none was over.

@@ -79,5 +79,5 @@ func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 // IsKind tells whether there is such a kind.
 func IsKind(kind string) bool { return kinds[kind] != "" }
 
-// Does says what a tool of a kind must do, as in "no tool is known that asks …".
+// Does says what a tool of a kind must do, as in "no known tool asks …".
 func Does(kind string) string { return kinds[kind] }

@@ -161,8 +161,7 @@ func (d *coordinator) toRepeat() (keys []string) {
 func unconfirmed(outcome conform.Outcome, ended string) conform.Outcome {
 	return conform.Outcome{
 		Ending: conform.Inconclusion,
-		Reason: cmp.Or(outcome.Reason, why(outcome)) + "; the check was not repeated alone: " +
-			strings.TrimPrefix(ended, notTried),
+		Reason: cmp.Or(outcome.Reason, why(outcome)) + ", then " + strings.TrimPrefix(ended, notTried),
 		Hint: "see the beginning of the report, then run again",
 	}
 }
@@ -170,7 +169,7 @@ func unconfirmed(outcome conform.Outcome, ended string) conform.Outcome {
 // why says why a check is to be repeated.
 func why(outcome conform.Outcome) string {
 	if outcome.Doubtful {
-		return "what it waited for did not come in time"
+		return "timed out"
 	}
 	return "it did not pass on a connection that other checks had used"
 }
@@ -216,7 +215,7 @@ func (c *collector) end(found checked) {
 	}
 }
 
-// gone ends a leg, as a new connection brings nothing. Where that is only late, the machine
+// gone ends a leg, as the server answers no new connection. Where that is only late, the machine
 // may be the reason.
 func (s *legState) gone(why string, late *conform.Late) {
 	if late != nil && !s.pace.Shows(*late) {
@@ -224,10 +223,10 @@ func (s *legState) gone(why string, late *conform.Late) {
 		return
 	}
 	s.report.Ended = &reports.Ended{
-		Reason: "a new connection brings nothing: " + why,
+		Reason: "the server no longer answers " + why,
 		Hint:   "see what the target logs about the request, then run again",
 	}
-	s.unresponsive = notTried + "the target went away, or stopped answering"
+	s.unresponsive = notTried + "the server exited or stopped answering"
 }
 
 // notTried begins to say why a check was not run.

@@ -139,12 +139,12 @@ func (d *coordinator) unrepeated(outcome conform.Outcome) conform.Outcome {
 	if d.hopeless() {
 		return conform.Outcome{
 			Ending: conform.Inconclusion, Hint: relief,
-			Reason: why(outcome) + ", and the check was not repeated alone: " + overloaded,
+			Reason: why(outcome) + "; not repeated alone: " + overloaded,
 		}
 	}
 	return conform.Outcome{
 		Ending: conform.Inconclusion,
-		Reason: why(outcome) + ", and the check was not repeated alone before the run ended",
+		Reason: why(outcome) + "; the run ended before the check was repeated alone",
 		Hint:   "give the run longer with --deadline",
 	}
 }

@@ -186,7 +186,7 @@ func TestNobodySpeaks(t *testing.T) {
 		discover, initialize answerTo
 		says                 string
 	}{
-		"nothing that is known": {unsupported, unsupported, "speaks no revision that is known: server/discover was refused with error -32022: no; it says that it supports 2027-01-01; what can be checked is"},
+		"nothing that is known": {unsupported, unsupported, "speaks no revision that is known: server/discover failed: error -32022: no; it says that it supports 2027-01-01; what can be checked is"},
 		"older ones":            {text(http.StatusNotFound, "", ""), shakes("2024-11-05"), "speaks 2024-11-05; what can be checked is 2025-06-18, 2025-11-25 and 2026-07-28"},
 		"later ones":            {discovers("2027-01-01"), text(http.StatusBadRequest, "", ""), "speaks 2027-01-01; what can be checked is"},
 		"neither":               {text(http.StatusNotFound, "text/html", "<p>"), text(http.StatusNotFound, "text/html", "<p>"), "answers HTTP 404; give the URL of the MCP endpoint itself"},
@@ -319,17 +319,17 @@ func TestSigns(t *testing.T) {
 			"2025-06-18 2025-11-25", "what came is no answer to initialize"},
 		"a list": {unknown, relabelled(`[{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}]`), nil,
 			"2025-06-18 2025-11-25", "what came is no answer to initialize"},
-		"listed, and unknown": {discovers("2025-11-25", "2026-07-28"), unknown, nil, "2025-11-25", "server/discover lists 2025-11-25, and initialize was refused"},
+		"listed, and unknown": {discovers("2025-11-25", "2026-07-28"), unknown, nil, "2025-11-25", "server/discover lists 2025-11-25, and initialize failed"},
 		"supported, and refused": {unknown, refusal(http.StatusOK, jsonrpc.InvalidParams, object{"supported": []string{"2025-11-25"}}), nil,
-			"2025-11-25", "initialize lists 2025-11-25, and initialize was refused"},
+			"2025-11-25", "initialize lists 2025-11-25, and initialize failed"},
 		"lists without a handshake": {unknown, unknown, tools(object{}), "2025-11-25", "tools/list is answered without a handshake"},
-		"no method at all":          {unknown, unknown, map[string]answerTo{"tools/list": unknown, "resources/list": unknown, "resources/templates/list": unknown, "prompts/list": unknown}, "2025-11-25", "initialize was refused"},
+		"no method at all":          {unknown, unknown, map[string]answerTo{"tools/list": unknown, "resources/list": unknown, "resources/templates/list": unknown, "prompts/list": unknown}, "2025-11-25", "initialize failed"},
 
 		"no versions":         {result(object{"resultType": "complete", "capabilities": object{}}), old, nil, "2026-07-28", "without it in supportedVersions"},
 		"former versions":     {discovers("2025-06-18", "2025-11-25"), old, nil, "", ""},
 		"served but unlisted": {discovers("2025-06-18", "2025-11-25"), old, tools(object{"resultType": "complete"}), "2026-07-28", "without it in supportedVersions"},
 		"later versions":      {discovers("2027-01-01"), old, nil, "", ""},
-		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), "2026-07-28", "tools/list is answered as 2026-07-28 has it, and server/discover was refused"},
+		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), "2026-07-28", "tools/list is answered as 2026-07-28 has it, and server/discover failed"},
 		"legacy lists":        {unknown, old, tools(object{}), "", ""},
 		"discovered as 1":     {relabelled(`{"jsonrpc":"2.0","id":"%s","result":{"supportedVersions":["2026-07-28"]}}`), old, nil, "2026-07-28", "what came is no answer to server/discover"},
 		"unsupported":         {refusal(http.StatusBadRequest, jsonrpc.UnsupportedRevision, object{"supported": []string{"2027-01-01"}}), old, nil, "", ""},

@@ -109,7 +109,7 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf(
-		"%s was refused with error %d: %s",
+		"%s failed: error %d: %s",
 		e.Method,
 		e.Refusal.Code,
 		excerpt.Short([]byte(e.Refusal.Message)),

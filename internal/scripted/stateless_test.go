@@ -196,9 +196,9 @@ func TestDiscover(t *testing.T) {
 		"a text": {func(id jsonrpc.ID) []byte { return jsonrpc.NewResult(id, "x") },
 			`server/discover was answered without a result object: {"jsonrpc":"2.0","id":1,"result":"x"}`, false},
 		"an old refusal": {func(id jsonrpc.ID) []byte { return jsonrpc.NewError(id, jsonrpc.MethodNotFound, "no") },
-			"server/discover was refused with error -32601: no", false},
+			"server/discover failed: error -32601: no", false},
 		"a new refusal": {func(id jsonrpc.ID) []byte { return jsonrpc.NewError(id, jsonrpc.UnsupportedRevision, "no") },
-			"server/discover was refused with error -32022: no", true},
+			"server/discover failed: error -32022: no", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

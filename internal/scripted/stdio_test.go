@@ -273,7 +273,7 @@ func TestReadHandshake(t *testing.T) {
 		`{"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":[],"serverInfo":7}}`: {"2025-06-18", ""},
 		`{"id":1,"result":{}}`:                            {"", ""},
 		`{"id":1,"result":{"protocolVersion":20250618}}`:  {"", ""},
-		`{"id":1,"error":{"code":-32602,"message":"no"}}`: {"", "initialize was refused with error -32602: no"},
+		`{"id":1,"error":{"code":-32602,"message":"no"}}`: {"", "initialize failed: error -32602: no"},
 		`{"id":1,"result":[]}`:                            {"", "initialize was answered without a result object: "},
 	} {
 		handshake, err := scripted.ReadHandshake(scripted.Received{Message: jsonrpc.Parse([]byte(raw))})

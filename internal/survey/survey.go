@@ -208,7 +208,10 @@ func (s *Survey) Unlisted(method string) string {
 	case reason == "":
 		return ""
 	}
-	return fmt.Sprintf("%s could not be read to its end: %s", method, reason)
+	if strings.HasPrefix(reason, method+" ") {
+		return reason
+	}
+	return fmt.Sprintf("%s failed: %s", method, reason)
 }
 
 // maxKept bounds the memory in bytes that each list takes: a survey is handed to

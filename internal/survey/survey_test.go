@@ -83,8 +83,8 @@ func TestList(t *testing.T) {
 		"what is no object":    {map[any]string{nil: `"result":{"tools":["x",{"name":"a"},null]}`}, "a", ""},
 		"what is no list":      {map[any]string{nil: `"result":{"tools":{"name":"a"}}`}, "", "tools/list was answered without a list of tools: {"},
 		"what is no result":    {map[any]string{nil: `"result":[]`}, "", "tools/list was answered without a list of tools: {"},
-		"refused":              {map[any]string{nil: `"error":{"code":-32601,"message":"no"}`}, "", "tools/list was refused with error -32601: no"},
-		"refused after a page": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"2"}`, "2": `"error":{"code":-32602,"message":"which?"}`}, "a", "tools/list was refused with error -32602: which?"},
+		"refused":              {map[any]string{nil: `"error":{"code":-32601,"message":"no"}`}, "", "tools/list failed: error -32601: no"},
+		"refused after a page": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"2"}`, "2": `"error":{"code":-32602,"message":"which?"}`}, "a", "tools/list failed: error -32602: which?"},
 		"the end after a page": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"end"}`}, "a", "the connection ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestTake(t *testing.T) {
 	want := &survey.Survey{
 		Revision: "2025-11-25", ServerInfo: handshake.ServerInfo, Capabilities: handshake.Capabilities,
 		Tools: []map[string]any{{"name": "a"}}, Templates: []map[string]any{{"name": "t"}},
-		Failed: map[string]string{"resources/list": "resources/list was refused with error -32603: oh"},
+		Failed: map[string]string{"resources/list": "resources/list failed: error -32603: oh"},
 	}
 	if difference := cmp.Diff(want, found); difference != "" {
 		t.Error(difference)

@@ -132,7 +132,7 @@ func scopes() {
 func withoutScope(ctx context.Context) (ScopedTool, *Response) {
 	tools := ScopedTools()
 	if len(tools) == 0 {
-		Inconclusive("no tool is known that takes more scopes than others",
+		Inconclusive("no known tool takes more scopes than others",
 			"name one in mcpconform.yaml: auth: {scopes: [{tool: NAME, needs: [SCOPE]}]}")
 	}
 	return tools[0], call(ctx, tools[0], oauth.Limited)

@@ -80,7 +80,7 @@ func unlessDeclared(capability, kind string) Provocation {
 	}
 	trigger, known := Provocable(kind)
 	if !known {
-		NotApplicable("no tool is known that makes the change happen")
+		NotApplicable("no known tool makes the change happen")
 	}
 	return trigger
 }

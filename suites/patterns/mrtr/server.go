@@ -450,7 +450,7 @@ func othersThatAsk(ctx context.Context, server *Server) []Request {
 		}
 	}
 	if len(found) == 0 {
-		NotApplicable("no prompt without arguments and no resource is known that asks for input")
+		NotApplicable("no known prompt without arguments, and no known resource, asks for input")
 	}
 	return found
 }

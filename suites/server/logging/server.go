@@ -49,7 +49,7 @@ func undeclared() {
 			case Declares("logging"):
 				NotApplicable("the server declares logging")
 			case !known:
-				NotApplicable("no tool is known that logs messages")
+				NotApplicable("no known tool logs messages")
 			}
 			NeedDeclarations()
 			server := FreshSession(ctx)

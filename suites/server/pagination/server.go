@@ -130,7 +130,7 @@ func following(ctx context.Context, server *Server, method string, params any) (
 }
 
 func invalidCursors() {
-	It("rejects a cursor that it never returned with -32602", Verifies("pagination.cursor.invalid-refused"),
+	It("rejects a cursor it never issued with -32602", Verifies("pagination.cursor.invalid-refused"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
 
@@ -150,7 +150,7 @@ func invalidCursors() {
 			Judge(found...)
 		})
 
-	It("continues after a cursor that it never returned", Verifies("pagination.cursor.invalid-handled"),
+	It("continues after a cursor it never issued", Verifies("pagination.cursor.invalid-handled"),
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
@@ -161,7 +161,7 @@ func invalidCursors() {
 // afterInvalidCursors checks what becomes of lists once a cursor was refused.
 func afterInvalidCursors() {
 	It(
-		"returns items from its lists after a cursor that it never returned",
+		"returns items from its lists after a cursor it never issued",
 		Verifies("pagination.cursor.invalid-handled"),
 		func(ctx SpecContext) {
 			filled := false
@@ -239,7 +239,7 @@ func isUnknown(method string, refusal jsonrpc.Error) bool {
 
 const (
 	invalidCursor = "mcpconform: no such cursor"
-	invalidReason = "the cursor was never given out"
+	invalidReason = "the cursor was never issued"
 )
 
 // askWithInvalidCursor sends a cursor that no server gives out.

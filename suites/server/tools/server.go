@@ -728,7 +728,7 @@ const needing = "see that the tools have what they need, or name arguments that 
 // noneServed ends a check whose calls show nothing of what the tools make of arguments.
 func noneServed(calls []spoiledCall) {
 	Inconclusive(
-		"no tool served a call with arguments that are right but refused one with wrong ones: "+tried(unspoiled(calls)),
+		"no tool accepted valid and rejected invalid arguments: "+tried(unspoiled(calls)),
 		needing,
 	)
 }
