@@ -162,7 +162,7 @@ func unconfirmed(outcome conform.Outcome, ended string) conform.Outcome {
 	return conform.Outcome{
 		Ending: conform.Inconclusion,
 		Reason: cmp.Or(outcome.Reason, why(outcome)) + ", then " + strings.TrimPrefix(ended, notTried),
-		Hint: "see the beginning of the report, then run again",
+		Hint:   "see the beginning of the report, then run again",
 	}
 }
 

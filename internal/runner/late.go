@@ -10,7 +10,7 @@ import (
 
 const (
 	// overloaded says why a run ends that a machine cannot carry, and relief what to do.
-	overloaded = "this machine is too busy for the run"
+	overloaded = "this machine was too busy for the run"
 	relief     = "run again where less else is done, with --workers 1 or a longer --timeout"
 	// mostUnshown is how many checks are repeated alone, and late again, before it is of no
 	// use to repeat others.
