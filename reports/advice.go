@@ -43,7 +43,7 @@ func (r *Run) Advice() []string {
 // look at.
 func (r *Run) uncalled() string {
 	at := slices.IndexFunc(r.Legs, func(leg Leg) bool { return leg.Tools != nil && leg.Tools.Uncalled > 0 })
-	if at < 0 || r.Selected() {
+	if at < 0 || r.Filter != "" {
 		return ""
 	}
 	tools := r.Legs[at].Tools
