@@ -231,7 +231,7 @@ func (m *many) site(ctx context.Context) error {
 	switch {
 	case found.Of[matrix.Harness] > 0:
 		return &exitError{status: exitHarness}
-	case found.Of[matrix.Conforms] < found.Targets:
+	case !found.Good():
 		return &exitError{status: exitDoesNot}
 	}
 	return nil

@@ -53,9 +53,9 @@ func TestMatrix(t *testing.T) {
 	t.Parallel()
 	directory := matrixDirectory(t, threeTargets)
 	first := matrixIn(t, directory, "targets.yaml")
-	first.demand(t, exitDoesNot, "conforms          good                  1 passed", "does not conform  faulty                0 passed, 1 failed",
+	first.demand(t, exitDoesNot, "no failure found  good                  1 passed", "does not conform  faulty                0 passed, 1 failed",
 		"not reached       gone  ", "command \"/no/such/server\" does not exist",
-		"3 targets: 1 conforms, 1 does not conform, 1 not reached", "Site: matrix/index.html")
+		"3 targets: 1 no failure found, 1 does not conform, 1 not reached", "Site: matrix/index.html")
 	for line := range strings.Lines(first.stdout) {
 		if len([]rune(line)) > 81 {
 			t.Errorf("wider than a terminal: %s", line)
@@ -66,7 +66,7 @@ func TestMatrix(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	matrixIn(t, directory, "targets.yaml", "-q").demand(t, exitDoesNot, "3 targets: 1 conforms")
+	matrixIn(t, directory, "targets.yaml", "-q").demand(t, exitDoesNot, "3 targets: 1 no failure found")
 	again := matrixIn(t, directory, "targets.yaml")
 	again.demand(t, exitDoesNot, "good                  as before: 1 passed", "faulty                as before: 0 passed, 1 failed")
 	if strings.Contains(again.stdout, "as before: command") {
@@ -74,7 +74,7 @@ func TestMatrix(t *testing.T) {
 	}
 
 	writeFile(t, directory, "one.yaml", strings.SplitAfter(threeTargets, "2025-11-25\n")[0])
-	matrixIn(t, directory, "one.yaml", "--site-only").demand(t, exitConforms, "1 target: 1 conforms")
+	matrixIn(t, directory, "one.yaml", "--site-only").demand(t, exitConforms, "1 target: 1 no failure found")
 	writeFile(t, directory, "other.yaml", "- target: other\n  command: [x]\n")
 	matrixIn(t, directory, "other.yaml", "--site-only").demand(t, exitDoesNot, "1 target: 1 not run")
 }
@@ -327,7 +327,7 @@ func TestMatrixEngines(t *testing.T) {
 				})
 			}
 			machines.Wait()
-			if status, said := do(site, directory); status != exitDoesNot || !strings.Contains(said, "3 targets: 1 conforms, 1 does not conform, 1 not reached") {
+			if status, said := do(site, directory); status != exitDoesNot || !strings.Contains(said, "3 targets: 1 no failure found, 1 does not conform, 1 not reached") {
 				t.Errorf("status %d\n%s", status, said)
 			}
 			for name, text := range pages(results) {

@@ -29,6 +29,7 @@ type State string
 // The states, in the order in which they are counted out.
 const (
 	Conforms    State = "conforms"
+	InPart      State = "no failure found" // in the part of the checks that a filter or profile chose
 	Broken      State = "does not conform"
 	EndedEarly  State = "ended early"    // by its deadline, a signal, or because the target went away
 	Unreachable State = "not reached"    // it could not be started, or does not speak MCP
@@ -37,7 +38,9 @@ const (
 )
 
 // States lists every state.
-func States() []State { return []State{Conforms, Broken, EndedEarly, Unreachable, NotRun, Harness} }
+func States() []State {
+	return []State{Conforms, InPart, Broken, EndedEarly, Unreachable, NotRun, Harness}
+}
 
 // Of is the state behind a number of targets: "3 conform".
 func (s State) Of(targets int) string {
@@ -83,7 +86,10 @@ const (
 )
 
 // whole tells whether there is no reason to repeat the attempt.
-func (a *Attempt) whole() bool { return a.State == Conforms || a.State == Broken }
+func (a *Attempt) whole() bool { return a.State.good() || a.State == Broken }
+
+// good tells whether nothing failed.
+func (s State) good() bool { return s == Conforms || s == InPart }
 
 // configFile is the config that a run of the entry reads, if it is there.
 func (e *Entry) configFile() string { return e.path(cmp.Or(e.Config, config.DefaultFile)) }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestSiteInBrowser(t *testing.T) {
 		t.Skip("no Chromium is installed: apt-get install chromium")
 	}
 	out := t.TempDir()
-	entries := []matrix.Entry{entry("good", "good"), entry("bad", "bad"), entry("gone", "unreachable")}
+	entries := []matrix.Entry{entry("good", "good"), entry("part", "filtered"), entry("bad", "bad"), entry("gone", "unreachable")}
 	check(t, matrix.Options{Out: out}, entries...)
 	site(t, out, entries...)
 
@@ -53,13 +54,16 @@ func TestSiteInBrowser(t *testing.T) {
 	at := func(name string) string { return (&url.URL{Scheme: "file", Path: filepath.Join(out, name)}).String() }
 	const shown = `[...document.querySelectorAll("tbody tr:not([hidden]) th")].map((one) => one.textContent.split(" ")[0].replace("sample<b>", "")).join(" ")`
 	const scrolls = `document.documentElement.scrollWidth > document.documentElement.clientWidth`
-	var all, found, counted, here string
+	// A telephone shows each revision below the target, within its width.
+	const revisions = `[...document.querySelectorAll("td.revision")].filter((one) => one.offsetWidth > 0 &&
+		one.getBoundingClientRect().right <= innerWidth).map((one) => getComputedStyle(one, "::before").content + one.textContent).join(" ")`
+	var all, found, counted, here, labels string
 	var wide bool
 	if err := chromedp.Run(ctx, network.Enable(), log.Enable(),
 		chromedp.EmulateViewport(360, 640), // a telephone
 		chromedp.Navigate(at("index.html")),
 		chromedp.Evaluate(shown, &all),
-		chromedp.Evaluate(scrolls, &wide),
+		chromedp.Evaluate(scrolls, &wide), chromedp.Evaluate(revisions, &labels),
 		chromedp.Focus("#find input"), chromedp.KeyEvent("REFUSED"),
 		chromedp.Evaluate(shown, &found), chromedp.Text("#found", &counted),
 		// From the link to the content by the keyboard: the second page of the site.
@@ -68,13 +72,16 @@ func TestSiteInBrowser(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if all != "good bad gone" || found != "gone" || counted != "1 of 3" {
+	if all != "bad gone part good" || found != "gone" || counted != "1 of 4" {
 		t.Errorf("shows %q, and for what is looked for %q, %q", all, found, counted)
+	}
+	if !strings.Contains(labels, "2025-11-25") {
+		t.Errorf("a telephone shows the revisions %q", labels)
 	}
 	if wide {
 		t.Error("a telephone has to scroll the page sideways, not the table alone")
 	}
-	if here != "Pages of the specification: 3 MCP targets" {
+	if here != "Pages of the specification: 4 MCP targets" {
 		t.Errorf("the keyboard leads to %q", here)
 	}
 	for _, name := range []string{"pages.html", "requirements.html", "changes.html"} {

@@ -210,6 +210,8 @@ func (a *Attempt) judge(exit target.Exit, file string, stderr []byte, cut string
 		a.State, a.Reason = EndedEarly, endedBy(run)
 	case exit.Code == exitDoesNot:
 		a.State = Broken
+	case run.Selected():
+		a.State = InPart
 	default:
 		a.State = Conforms
 	}

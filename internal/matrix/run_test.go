@@ -39,6 +39,9 @@ func harness(arguments []string) int {
 	switch command[0] {
 	case "good":
 		run, status = found(reports.Passed), 0
+	case "filtered":
+		run, status = found(reports.Passed), 0
+		run.Filter = "ping"
 	case "bad":
 		run = found(reports.Failed)
 	case "turning":
@@ -158,6 +161,7 @@ func TestRun(t *testing.T) {
 	out := t.TempDir()
 	want := map[string]string{
 		"good":        "conforms",
+		"filtered":    "no failure found",
 		"bad":         "does not conform",
 		"cut":         "ended early: deadline of 1s reached",
 		"gone":        "ended early: 2025-11-25 · stdio: the server exited with status 7",
@@ -184,7 +188,7 @@ func TestRun(t *testing.T) {
 	}
 	// What is whole stays; all others are tried again.
 	for name, said := range check(t, matrix.Options{Out: out}, entries...) {
-		if whole := name == "good" || name == "bad"; strings.HasSuffix(said, ", before") != whole {
+		if whole := slices.Contains([]string{"good", "filtered", "bad"}, name); strings.HasSuffix(said, ", before") != whole {
 			t.Errorf("the second time, %s: %s", name, said)
 		}
 	}

@@ -49,6 +49,9 @@ type Summary struct {
 	Of      map[State]int
 }
 
+// Good tells whether nothing failed in any of the targets.
+func (s Summary) Good() bool { return s.Of[Conforms]+s.Of[InPart] == s.Targets }
+
 // Site writes the site of all targets into the folder that holds theirs, and the report of
 // each run that has none yet. A target without an attempt, or with one that cannot be read,
 // is shown as such.
@@ -185,6 +188,32 @@ func newRow(entry *Entry, out string) (*row, error) {
 	}
 	one.Attempt.Run = nil // there are many targets, and all is told of it
 	return one, nil
+}
+
+// gravity orders states: what to look at first comes first.
+var gravity = []State{Broken, EndedEarly, Unreachable, Harness, NotRun, InPart, Conforms}
+
+// compareTo puts what is broken first: by state, then by how much failed and warned.
+func (r *row) compareTo(other *row) int {
+	return cmp.Or(
+		slices.Index(gravity, r.Attempt.State)-slices.Index(gravity, other.Attempt.State),
+		other.count(reports.Failed)-r.count(reports.Failed),
+		other.count(reports.Warned)-r.count(reports.Warned),
+		strings.Compare(r.Name, other.Name),
+	)
+}
+
+// count is how many results of all legs have a verdict.
+func (r *row) count(verdict reports.Verdict) int {
+	n := 0
+	for _, leg := range r.Legs {
+		for _, one := range leg.Counts {
+			if one.Verdict == verdict {
+				n += one.Count
+			}
+		}
+	}
+	return n
 }
 
 // before is the latest whole attempt of some; nil for none.
@@ -388,6 +417,7 @@ type brokenRow struct {
 const targetsShown = 50
 
 func newView(rows []*row, version string) *view {
+	slices.SortStableFunc(rows, (*row).compareTo)
 	v := &view{Rows: rows, Version: version, Summary: Summary{len(rows), map[State]int{}}}
 	var dates []string
 	for _, one := range rows {
@@ -542,6 +572,8 @@ func (s State) Class() reports.Verdict {
 	switch s {
 	case Conforms:
 		return reports.Passed
+	case InPart:
+		return reports.Inconclusive
 	case Broken, Harness:
 		return reports.Failed
 	case EndedEarly, Unreachable:
