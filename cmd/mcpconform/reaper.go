@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/reports"
 )
 
 // reaperCommand is the hidden subcommand that ends what a run leaves that is killed.
@@ -16,8 +19,25 @@ func newReaper() *cobra.Command {
 		Use:    reaperCommand,
 		Hidden: true,
 		Args:   noArguments,
-		Run:    func(*cobra.Command, []string) { target.Reap(os.Stdin) },
+		Run: func(*cobra.Command, []string) {
+			if left := target.Reap(os.Stdin); len(left) > 0 {
+				_, _ = fmt.Fprintln(stderr(), reports.Visible(notEnded(left)))
+			}
+		},
 	}
+}
+
+// notEnded says what of a run could not be ended.
+func notEnded(left []string) string {
+	const most = 8
+	text := fmt.Sprintf("mcpconform: %d processes that the target has started could not be ended", len(left))
+	if len(left) == 1 {
+		text = "mcpconform: a process that the target has started could not be ended"
+	}
+	if len(left) > most {
+		left = append(left[:most:most], "…")
+	}
+	return text + "; end them yourself: " + strings.Join(left, ", ")
 }
 
 // guard lets nothing that is started outlive this process, where the system can do

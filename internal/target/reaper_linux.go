@@ -23,8 +23,10 @@ const (
 	reaperPatience = 2 * time.Second
 	// reaperPause is how often the reaper looks whether they are done.
 	reaperPause = 20 * time.Millisecond
-	// releaseTimeout bounds the wait for a reaper that has nothing to do.
-	releaseTimeout = time.Second
+	// reaperTime bounds how long the reaper tries to end what a run has left.
+	reaperTime = 30 * time.Second
+	// releaseTimeout bounds how long a run waits for that; the reaper goes on alone.
+	releaseTimeout = 2 * time.Second
 )
 
 // Guard starts a reaper, which is this program with other arguments: when this
@@ -32,6 +34,9 @@ const (
 // it, and what these have started. It must be called before Start, and by one
 // process of a run: the one that others descend from. Without the reaper everything
 // works but that.
+//
+// At the end of a run, too, the reaper ends what is left, and stays until nothing is: it
+// writes to the standard error of this process what it could not end.
 //
 // One for all costs the start of one process: one for each target would cost that of
 // a hundred in a run.
@@ -43,7 +48,7 @@ func Guard(arguments []string) (release func(), err error) {
 	}
 	defer func() { _ = reader.Close() }() // the reaper has its own copy
 	reaper := &exec.Cmd{
-		Path: arguments[0], Args: arguments, Dir: "/", Stdin: reader,
+		Path: arguments[0], Args: arguments, Dir: "/", Stdin: reader, Stderr: os.Stderr,
 		Env: append(os.Environ(), ReaperVariable+"="+Mark+"="+ours+"/"),
 		// A group of its own: a terminal sends its signals to all of one.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
@@ -56,29 +61,51 @@ func Guard(arguments []string) (release func(), err error) {
 		return nil, err
 	}
 	return func() {
-		_, _ = writer.Write([]byte{0}) // which says that all is well
+		_, _ = writer.Write([]byte{0}) // which says that this process comes to its end by itself
 		_ = writer.Close()
-		late := time.AfterFunc(releaseTimeout, func() { _ = reaper.Process.Kill() })
-		_ = reaper.Wait()
-		late.Stop()
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			_ = reaper.Wait()
+		}()
+		late := time.NewTimer(releaseTimeout)
+		defer late.Stop()
+		select {
+		case <-over:
+		case <-late.C:
+		}
 	}, nil
 }
 
-// Reap is the life of a reaper: it waits until the input ends, or brings a byte, which
-// is what it does when there is nothing to do.
-func Reap(in io.Reader) {
+// Reap is the life of a reaper: it waits until the input ends, or brings a byte, when the
+// run came to its end by itself. It returns what of the run it could not end, in words.
+func Reap(in io.Reader) (left []string) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	mark := os.Getenv(ReaperVariable)
 	if mark == "" {
-		return
+		return nil
 	}
-	if count, _ := in.Read(make([]byte, 1)); count > 0 {
-		return
+	count, _ := in.Read(make([]byte, 1))
+	if killed := count == 0; killed {
+		for deadline := time.Now().Add(reaperPatience); reapOthers(mark) && time.Now().Before(deadline); {
+			time.Sleep(reaperPause) //nolint:forbidigo // nothing tells of the end of processes that are not its children
+		}
 	}
-	for deadline := time.Now().Add(reaperPatience); reapOthers(mark) && time.Now().Before(deadline); {
-		time.Sleep(reaperPause) //nolint:forbidigo // nothing tells of the end of processes that are not its children
+	all := func(int) bool { return true }
+	killAll(reaperTime, noLeader, mark, func() []int { return marked(mark, all) })
+	for _, pid := range marked(mark, all) {
+		left = append(left, fmt.Sprintf("%d (%s)", pid, nameOf(pid)))
 	}
-	killMarked(mark, func(int) bool { return true })
+	return left
+}
+
+// nameOf is the name of a process.
+func nameOf(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return "gone by now"
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // reapOthers kills marked processes of other programs. It reports whether there are
@@ -88,30 +115,30 @@ func reapOthers(mark string) (left bool) {
 	if err != nil {
 		return false
 	}
-	killMarked(mark, func(pid int) bool {
-		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		left = left || err == nil && program == self
-		return err == nil && program != self
+	killAll(reaperPatience, noLeader, mark, func() []int {
+		return marked(mark, func(pid int) bool {
+			program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+			left = left || err == nil && program == self
+			return err == nil && program != self
+		})
 	})
 	return left
 }
 
-// killMarked kills those of the processes with a mark that are chosen, as often as
-// new ones come.
-func killMarked(mark string, chosen func(pid int) bool) {
-	for range strayRounds {
-		found := false
-		paths, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
-		for _, path := range paths {
-			pid, err := strconv.Atoi(strings.TrimPrefix(path, "/proc/"))
-			if err == nil && hasMark(pid, mark) && chosen(pid) {
-				found = killOne(pid, noLeader, mark) || found
-			}
+// marked lists those of the living processes with a mark that are chosen, but not this
+// one, which knows the mark by another variable.
+func marked(mark string, chosen func(pid int) bool) (found []int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+	for _, path := range paths {
+		pid, err := strconv.Atoi(strings.TrimPrefix(path, "/proc/"))
+		if err != nil || pid == os.Getpid() {
+			continue
 		}
-		if !found {
-			return
+		if _, has := belongs(pid, noLeader, mark); has && chosen(pid) {
+			found = append(found, pid)
 		}
 	}
+	return found
 }
 
 // noLeader is the id of no process.

@@ -10,4 +10,4 @@ import "io"
 func Guard([]string) (release func(), err error) { return func() {}, nil }
 
 // Reap does nothing.
-func Reap(io.Reader) {}
+func Reap(io.Reader) (left []string) { return nil }

@@ -157,10 +157,17 @@ func (p *Process) Kill() error {
 		return nil
 	}
 	_ = p.send(syscall.SIGKILL, Killed) // fails when the process has just exited
-	if !p.within(context.Background(), killWait) {
+	if !p.within(context.Background(), killWait) && !p.gone() {
 		return fmt.Errorf("%w: process %d", ErrStuck, p.PID())
 	}
-	return nil
+	return nil // what it has started may take longer: that is looked after
+}
+
+// gone tells whether the process itself is, whatever it has started.
+func (p *Process) gone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reaped
 }
 
 // exitOf reads how a process ended. The error of waiting says no more than the

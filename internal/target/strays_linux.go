@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -14,11 +15,13 @@ import (
 )
 
 const (
-	// strayRounds bounds the search for descendants that fork while they are
-	// being killed; a fork bomb is the kernel's to stop.
-	strayRounds = 10
-	// strayWait bounds the wait for one killed descendant.
+	// strayTime bounds the search for descendants that fork while they are being killed;
+	// what is left then, the reaper goes on with.
+	strayTime = 3 * time.Second
+	// strayWait bounds the wait for killed descendants before they are searched for again.
 	strayWait = time.Second
+	// maxHandles bounds how many processes are held at once: each takes a descriptor.
+	maxHandles = 256
 	// environmentSize is the most that Linux takes by default.
 	environmentSize = 2 << 20
 	// longLife is how long process ids are trusted to grow only: at a thousand
@@ -44,29 +47,43 @@ func awaitExit(pid int) bool {
 
 // killStrays kills what the leader, which has exited, left behind: members of
 // its group that are still dying, and processes elsewhere that carry its mark.
-// It returns when they are gone, with the number of the latter.
+// It returns when they are gone, or the time for that is over, with the number of the
+// latter.
 func killStrays(leader int, mark string, started time.Time) int {
-	strays := 0
-	for range strayRounds {
-		found := false
+	strays := map[int]bool{}
+	killAll(strayTime, leader, mark, func() []int {
+		var found []int
 		for _, pid := range candidates(leader, started) {
 			member, marked := belongs(pid, leader, mark)
-			if !member && !marked {
-				continue
+			if member || marked {
+				found = append(found, pid)
 			}
-			if !killOne(pid, leader, mark) {
-				continue
-			}
-			found = true
-			if !member {
-				strays++
+			if !member && marked {
+				strays[pid] = true
 			}
 		}
-		if !found {
-			break
+		return found
+	})
+	return len(strays)
+}
+
+// killAll kills what a search finds, until it finds nothing more or the time is over. All
+// are sent the signal before any is waited for: they die side by side, and those that
+// fork meanwhile are found by the next search.
+func killAll(most time.Duration, leader int, mark string, find func() []int) {
+	inVain := 0 // where nobody may kill them, or they have just gone
+	for deadline := time.Now().Add(most); inVain < 2 && time.Now().Before(deadline); {
+		found := find()
+		if len(found) == 0 {
+			return
+		}
+		inVain++
+		for some := range slices.Chunk(found, maxHandles) {
+			if killSome(some, leader, mark) {
+				inVain = 0
+			}
 		}
 	}
-	return strays
 }
 
 // candidates lists the processes that may descend from the leader. Ids grow
@@ -137,29 +154,36 @@ func hasMark(pid int, mark string) bool {
 	return err == nil && bytes.Contains(environment, []byte(mark))
 }
 
-// killOne kills one process and waits for its end. The process is looked at
-// again through a handle, since its id may have passed to another.
-func killOne(pid, leader int, mark string) bool {
-	handle, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ENOSYS) {
-		return unix.Kill(pid, unix.SIGKILL) == nil
-	}
-	if err != nil {
-		return false
-	}
-	defer func() { _ = unix.Close(handle) }()
-	if member, marked := belongs(pid, leader, mark); !member && !marked {
-		return false
-	}
-	if unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) != nil {
-		return false
-	}
-	poll := []unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}} //nolint:gosec // a descriptor fits
-	deadline := time.Now().Add(strayWait)
-	for {
-		_, err := unix.Poll(poll, int(time.Until(deadline).Milliseconds())+1)
-		if !errors.Is(err, unix.EINTR) || time.Now().After(deadline) {
-			return true
+// killSome kills some processes and waits for their ends, for a while. It reports whether
+// any could be sent the signal. Each is looked at again through a handle, since its id may
+// have passed to another.
+func killSome(pids []int, leader int, mark string) (sent bool) {
+	var dying []unix.PollFd
+	for _, pid := range pids {
+		handle, err := unix.PidfdOpen(pid, 0)
+		if errors.Is(err, unix.ENOSYS) {
+			sent = unix.Kill(pid, unix.SIGKILL) == nil || sent
+			continue
 		}
+		if err != nil {
+			continue
+		}
+		if member, marked := belongs(pid, leader, mark); !member && !marked ||
+			unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) != nil {
+			_ = unix.Close(handle)
+			continue
+		}
+		dying = append(dying, unix.PollFd{Fd: int32(handle), Events: unix.POLLIN}) //nolint:gosec // a descriptor fits
 	}
+	sent = sent || len(dying) > 0
+	for deadline := time.Now().Add(strayWait); len(dying) > 0 && time.Now().Before(deadline); {
+		_, _ = unix.Poll(dying, int(time.Until(deadline).Milliseconds())+1) // an interrupted one is repeated
+		dying = slices.DeleteFunc(dying, func(one unix.PollFd) bool {
+			return one.Revents != 0 && unix.Close(int(one.Fd)) == nil
+		})
+	}
+	for _, left := range dying {
+		_ = unix.Close(int(left.Fd)) // the next search finds it again
+	}
+	return sent
 }
