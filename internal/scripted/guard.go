@@ -83,6 +83,8 @@ type Admission struct {
 	Error, Scope string
 	// Silent leaves the challenge out.
 	Silent bool
+	// Location is where a Status redirects to; "" for nowhere.
+	Location string
 }
 
 // Protect lets the server ask for authorization. It must be served over HTTP.
@@ -227,6 +229,9 @@ func (g *Guard) decide(a *Admission) {
 // refuse answers a request that is not let in.
 func (g *Guard) refuse(v *Visit, a *Admission) {
 	header := http.Header{}
+	if a.Location != "" {
+		header.Set("Location", a.Location)
+	}
 	if !a.Silent {
 		good := g.challenge(v, a)
 		fields := []string{good.String()}

@@ -125,6 +125,7 @@ var authDefects = map[string]func(*client, *authParts){
 			r.URL.RawQuery = query.Encode()
 		}
 	},
+	"token-to-anybody":           func(c *client, _ *authParts) { c.part.redirected = goesAnywhere },
 	"token-not-on-streams":       func(_ *client, p *authParts) { p.carries = except(http.MethodGet) },
 	"token-not-on-delete":        func(_ *client, p *authParts) { p.carries = except(http.MethodDelete) },
 	"token-not-on-notifications": func(_ *client, p *authParts) { p.carries = notOnNotifications },
@@ -461,6 +462,14 @@ var authDefects = map[string]func(*client, *authParts){
 		}
 	},
 	"extensions-undeclared": func(c *client, _ *authParts) { c.part.undeclared = true },
+}
+
+// goesAnywhere follows a redirect wherever it leads.
+func goesAnywhere(_ *http.Request, before []*http.Request) error {
+	if len(before) > maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // rawBasic sends the credentials of the header as they are.
@@ -853,6 +862,14 @@ var habits = map[string]func(*client, *authParts){
 	"registers-each-time": func(_ *client, p *authParts) {
 		var times atomic.Int64
 		p.bindsTo = func(issuer string) string { return issuer + "#" + strconv.FormatInt(times.Add(1), 10) }
+	},
+	"redirected-without-token": func(c *client, p *authParts) {
+		c.part.redirected = goesAnywhere
+		p.carries = func(r *http.Request, access string) {
+			if oauth.SameOrigin(r.URL.String(), c.options.URL) {
+				carry(r, access)
+			}
+		}
 	},
 	"reads-redirects": func(c *client, _ *authParts) { c.options.Authorization.Open = nil },
 	"root-in-between": func(_ *client, p *authParts) {

@@ -59,6 +59,7 @@ type parts struct {
 	forgetsPages        func() bool             // when they have changed; the caller holds c.mu
 	forgetsUpdated      func() bool             // a resource
 	address             func(url string) string // of a POST
+	redirected          func(next *http.Request, before []*http.Request) error
 	headersOfInitialize func(h *streamableHTTP) http.Header
 	mediaRead           func(method, media string) string
 	mediaOf             func(header string) string
@@ -136,6 +137,7 @@ func goodParts() parts {
 		forgetsPages:        always,
 		forgetsUpdated:      always,
 		address:             func(url string) string { return url },
+		redirected:          stays,
 		headersOfInitialize: func(*streamableHTTP) http.Header { return http.Header{} },
 		mediaRead:           func(_, media string) string { return media },
 		mediaOf:             mediaOf,

@@ -55,11 +55,12 @@ func newStreamableHTTP(c *client) *streamableHTTP {
 		carrier.DisableCompression = true // events are to come at once
 	}
 	ctx, stop := context.WithCancel(c.ctx)
-	// A redirection would take a message, and what secrets it has, elsewhere.
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	guarded := &http.Client{Transport: newCarrier(c, carrier), CheckRedirect: stay}
+	guarded := &http.Client{Transport: newCarrier(c, carrier), CheckRedirect: c.part.redirected}
 	return &streamableHTTP{client: c, http: guarded, ctx: ctx, stop: stop}
 }
+
+// stays follows no redirect: it would take a message, and what secrets it has, elsewhere.
+func stays(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // A statusError says that the server has refused at the level of HTTP.
 type statusError struct {

@@ -625,6 +625,19 @@ func usingTokens() {
 			}
 		})
 
+	It("sends no access token to another host that its server redirects it to",
+		Verifies("authorization.token.redirected"), In(redirected), func(ctx SpecContext) {
+			client := refusing(ctx)
+			client.Need(slices.DeleteFunc(client.At(scripted.AtEndpoint), func(v *Visit) bool {
+				return v.Answer.Get("Location") == ""
+			}), "was redirected")
+
+			leaked := slices.DeleteFunc(client.At(scripted.AtLure), func(v *Visit) bool {
+				return scripted.BearerToken(v.Header) == ""
+			})
+			client.NeverVisited(leaked, "no request to another host with the access token")
+		})
+
 	It("sends its access token when it resumes a stream", Verifies("authorization.token.every-request"), In(resumed),
 		func(ctx SpecContext) {
 			client := play(ctx)

@@ -518,6 +518,27 @@ func expiresTwice(a *scripted.Admission) {
 	}
 }
 
+// redirects are the methods whose requests the server redirects, with the status: to both of
+// them clients send the same request again.
+var redirects = map[string]int{
+	"tools/list": http.StatusPermanentRedirect, "tools/call": http.StatusTemporaryRedirect,
+}
+
+var redirected = func() *Scenario {
+	s := guarded("redirected-to-another-host", sinceResourceMetadata, officialDefault,
+		"The server redirects the list of tools with 308, and the call with 307, to another host.",
+		func(g *scripted.Guard) {
+			elsewhere := strings.Replace(g.Lure(), "localhost", "127.0.0.1", 1) + scripted.Endpoint
+			g.OnRequest = func(a *scripted.Admission) {
+				if status := redirects[a.Method]; status != 0 && a.Token != nil {
+					a.Status, a.Location, a.Silent = status, elsewhere, true
+				}
+			}
+		})
+	s.Refused = []int{listing, calling}
+	return s
+}()
+
 var refusedRefresh = guarded(
 	"refresh-token-refused",
 	sinceResourceMetadata,
