@@ -36,6 +36,17 @@ type claim struct {
 }
 
 var claims = []claim{
+	{`with Go 1\.(\d+)`, func(t *testing.T) []int {
+		module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, err := strconv.Atoi(string(regexp.MustCompile(`(?m)^go 1\.(\d+)`).FindSubmatch(module)[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []int{version}
+	}},
 	{`at most (\d+) MiB of memory`, func(*testing.T) []int { return []int{memoryBound >> 10} }},
 	{`all (\d+) at 2025-06-18, all (\d+) at 2025-11-25 and all (\d+) at 2026-07-28 are catalogued`, sentences},
 }
@@ -251,7 +262,7 @@ func TestDocsNames(t *testing.T) {
 				if found, _ := filepath.Glob(filepath.Join(repository, span)); found == nil {
 					problem = errors.New("there is no such file")
 				}
-			case path.Ext(span) == ".yaml", path.Ext(span) == ".json": // of the reader
+			case slices.Contains([]string{".yaml", ".json", ".mod", ".toml", ".txt"}, path.Ext(span)): // of the reader
 			case requirementID.MatchString(span):
 				if !slices.ContainsFunc(requirements.All(), func(one *catalogue.Requirement) bool {
 					return one.ID == span || strings.HasPrefix(one.ID, span+".")

@@ -326,7 +326,7 @@ func scriptOf(t *testing.T, one *example) string {
 	if notRun[one.command] != "" {
 		return ""
 	}
-	command := strings.Replace(one.command, "go run ./cmd/mcpconform", "mcpconform", 1)
+	command := strings.Replace(one.command, "go run -v ./cmd/mcpconform", "mcpconform", 1)
 	arguments, known := strings.CutPrefix(command, "mcpconform ")
 	if !known {
 		t.Errorf("%s: is no mcpconform; if it cannot be run, tell notRun the reason: %s", one.at(), one.command)

@@ -35,20 +35,28 @@ type initial struct {
 	output string
 	ci     string
 	force  bool
+	client string // whose driver is written; "" for none
 }
 
 func newInit() *cobra.Command {
 	b := &initial{settings: settings{role: protocol.ServerRole}}
 	command := &cobra.Command{
-		Use:   "init [flags] --url URL | -- COMMAND ARG...",
-		Short: "Look at a server, try its tools and write a " + config.DefaultFile + " for it",
+		Use:   "init [flags] --url URL | --client | -- COMMAND ARG...",
+		Short: "Look at a server and write a " + config.DefaultFile + " for it, or a driver for a client",
 		Long: `Meets the server at the newest revision that it speaks, and calls each tool that may be
 called: those annotated readOnlyHint, and after a question on the terminal the others.
-What the tools were seen to do stands in the config that it writes.`,
+What the tools were seen to do stands in the config that it writes.
+
+With --client it writes a driver for the client of the SDK that package.json, go.mod,
+pyproject.toml or requirements.txt names, and the config that has it started.`,
 		Example: `  mcpconform init -- npx -y my-mcp-server
   mcpconform init --url http://127.0.0.1:3000/mcp --ci github
-  mcpconform init --call-tools all -- ./my-server`,
+  mcpconform init --call-tools all -- ./my-server
+  mcpconform init --client`,
 		RunE: func(command *cobra.Command, arguments []string) error {
+			if b.client != "" {
+				return b.writeClient(command.Context(), command.OutOrStdout(), arguments)
+			}
 			return b.run(command, arguments)
 		},
 	}
@@ -66,10 +74,18 @@ What the tools were seen to do stands in the config that it writes.`,
 	flags.DurationVar(&b.Timeout, "timeout", 0, "how long one reply may take (default 5s)")
 	flags.StringVar(&b.output, "output", config.DefaultFile, "the `FILE` to write")
 	flags.StringVar(&b.ci, "ci", "", "write a file that runs the checks, too: github, gitlab or shell")
+	flags.StringVar(
+		&b.client,
+		"client",
+		"",
+		"write a driver for the client of an `SDK`: "+strings.Join(driverNames(), ", ")+"; by itself that of the project here",
+	)
+	flags.Lookup("client").NoOptDefVal = foundSDK
 	flags.BoolVar(&b.force, "force", false, "write over files that are there")
 	completes(command, map[string]values{
 		"call-tools": oneOf(provoke.CallValues()...),
 		"ci":         oneOf(systems()...),
+		"client":     oneOf(driverNames()...),
 	})
 	return command
 }
@@ -255,10 +271,7 @@ func (b *initial) write(command *cobra.Command, look *runner.Look, ci *starter.C
 		}
 		written = append(written, ci.File)
 	}
-	next := "mcpconform server"
-	if b.output != config.DefaultFile {
-		next += " --config " + b.output
-	}
+	next := "mcpconform server" + b.byConfig()
 	_, err = fmt.Fprintf(command.OutOrStdout(), "Wrote %s. Read %s, then run: %s\n",
 		strings.Join(written, " and "), b.output, next)
 	return err

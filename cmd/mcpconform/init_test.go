@@ -76,3 +76,35 @@ func TestInitKeepsSecrets(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
+
+// The driver for the SDK that a project depends on is written, with the config that has it
+// started; what is there is not written over.
+func TestInitClient(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	writeFile(t, directory, "package.json", `{"dependencies":{"@modelcontextprotocol/sdk":"1.32.2"}}`)
+	mcpconformIn(t, directory, "init", "--client").demand(t, exitConforms,
+		"Wrote mcpconform-driver.mjs and mcpconform.yaml, for the TypeScript SDK 1", "Then run: mcpconform client\n")
+	onlyFiles(t, directory, "mcpconform-driver.mjs", "mcpconform.yaml", "package.json")
+	again := mcpconformIn(t, directory, "init", "--client")
+	again.demand(t, exitUsage, "mcpconform-driver.mjs is there already", "--force")
+	again.oneLine(t)
+	mcpconformIn(t, directory, "init", "--client=go").demand(t, exitConforms,
+		`mcpconform.yaml is there already. Add to it: client: ["go","run","./mcpconform-driver"]`)
+	text, err := os.ReadFile(filepath.Join(directory, "mcpconform-driver", "main.go"))
+	if err != nil || strings.Contains(string(text), "go:build") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	writeFile(t, directory, "requirements.txt", "mcp\n")
+	for arguments, says := range map[string]string{
+		"--client":              "package.json names @modelcontextprotocol/sdk, and requirements.txt mcp; choose one with --client=typescript",
+		"--client=pyhton":       `--client=pyhton is unknown, did you mean "python"?`,
+		"--client --ci=github":  "--ci is for servers",
+		"--client -- my-server": "init --client takes no server",
+	} {
+		found := mcpconformIn(t, directory, append([]string{"init"}, strings.Fields(arguments)...)...)
+		found.demand(t, exitUsage, says)
+		found.oneLine(t)
+	}
+	mcpconform(t, "init", "--client").demand(t, exitUsage, "names an SDK of MCP")
+}

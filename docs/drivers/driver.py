@@ -1,5 +1,6 @@
-"""A driver of the Python SDK's client (mcp 2): it does the steps of MCPCONFORM_STEPS
-and tells how each went, as docs/clients.md describes."""
+"""A driver of the client of the Python SDK 2 (mcp): it does the steps of MCPCONFORM_STEPS and
+tells how each went, as docs/clients.md of mcpconform describes. It makes a client of the SDK
+as it is: where yours is made otherwise, make yours in connect."""
 
 import asyncio
 import json
