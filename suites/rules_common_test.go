@@ -156,12 +156,6 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		{"method of another revision", strings.ReplaceAll(Opening, "2025-11-25", "2025-06-18") + `s {"jsonrpc":"2.0","id":5,"method":"tasks/list"}`,
 			[]string{"lifecycle.version.respected"}},
 
-		{"a level that is returned", Opening + `
-			c {"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"info"}}
-			s {"jsonrpc":"2.0","id":2,"result":{"level":"info"}}`, []string{"base.results.empty"}},
-		{"a result with nothing but _meta", Opening + `
-			c {"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"info"}}
-			s {"jsonrpc":"2.0","id":2,"result":{"_meta":{"example.com/a":1}}}`, []string{}},
 		{"pong with content", Opening + Pinged + `s {"jsonrpc":"2.0","id":2,"result":{"pong":true}}`, []string{"ping.answered"}},
 		{"ping with parameters", Opening + `s {"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":1}}`, []string{"ping.no-parameters"}},
 

@@ -50,10 +50,7 @@ var (
 )
 
 // empty are the methods whose result is empty, in so many words.
-var empty = []string{
-	"ping", "tasks/update", "tasks/cancel",
-	"logging/setLevel", "resources/subscribe", "resources/unsubscribe",
-}
+var empty = []string{"ping", "tasks/update", "tasks/cancel"}
 
 // extended returns a message with something more in every object where the schema
 // allows it, at each revision at which the message is one. It is nil when there is no

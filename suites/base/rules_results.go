@@ -10,15 +10,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 )
 
-// resultRules are about what every result of the stateless era has, and what results of
-// the handshake era do without.
+// resultRules are about what every result of the stateless era has.
 func resultRules() []rules.Rule {
 	return []rules.Rule{
-		{
-			Text:         "sends no data in the results of logging/setLevel, resources/subscribe and resources/unsubscribe",
-			Requirements: []string{"base.results.empty"},
-			Judge:        filledResults,
-		},
 		{
 			Text:         "sends resultType in each result",
 			Requirements: []string{"base.result-type.given"},
@@ -34,27 +28,6 @@ func resultRules() []rules.Rule {
 			Requirements: []string{"base.fields.server-info"},
 			Judge:        unsignedResults,
 		},
-	}
-}
-
-// withoutData are the methods whose results carry no data, beside those of which a page
-// says so.
-var withoutData = []string{"logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
-
-func filledResults(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, method := range withoutData {
-		for _, said := range conversation.Results(method) {
-			reporter.Observe()
-			for name := range said.ResultObject() {
-				if name != "_meta" {
-					reporter.Violation(said, rules.Mismatch{
-						Wanted: "a result without data, which has no member but _meta",
-						Found:  rules.ShowMember(said.ResultObject(), name),
-						Where:  "/result",
-					})
-				}
-			}
-		}
 	}
 }
 
