@@ -242,7 +242,10 @@ func count(number int, what string) string {
 
 // write writes the config, and the file of the system that runs the checks.
 func (b *initial) write(command *cobra.Command, look *runner.Look, ci *starter.CI) error {
-	server := starter.Server{URL: b.URL, Command: b.Command, Start: b.Start, Calls: provoke.Calls(b.CallTools)}
+	server := starter.Server{
+		URL: b.URL, Command: b.Command, Start: b.Start, Calls: provoke.Calls(b.CallTools),
+		Baseline: starter.BaselineFor(slices.Concat(b.Command, b.Start)),
+	}
 	if len(b.header) > 0 {
 		server.Secrets = append(server.Secrets, "--header")
 	}

@@ -31,6 +31,8 @@ type Server struct {
 	Command []string
 	Start   []string // starts the server at URL
 	Calls   provoke.Calls
+	// Baseline is that of the SDK which the server uses; "" for none.
+	Baseline string
 	// Secrets are the names of flags whose values are not written down.
 	Secrets []string
 }
