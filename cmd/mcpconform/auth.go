@@ -181,6 +181,9 @@ const (
 	startPause = 50 * time.Millisecond
 )
 
+// hurried is how a server is ended when the run was asked to end.
+var hurried = target.Grace{Input: 300 * time.Millisecond, Terminate: 700 * time.Millisecond}
+
 // startServer starts a server and waits until something listens at its URL.
 func startServer(
 	ctx context.Context,
@@ -204,8 +207,13 @@ func startServer(
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, process.Stdout) }() // ends with the process
+	asked := ctx
 	stop = func() {
-		_, _ = process.Shutdown(context.WithoutCancel(ctx), target.DefaultGrace) // it is over by then
+		grace := target.DefaultGrace
+		if asked.Err() != nil {
+			grace = hurried
+		}
+		_, _ = process.Shutdown(context.WithoutCancel(asked), grace) // it is over by then
 		_ = process.Close()
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

@@ -106,15 +106,14 @@ func TestInterruptsEndRunsWhoseWorkersHang(t *testing.T) {
 	}
 }
 
-func TestASecondSignalEndsARunAtOnce(t *testing.T) {
-	t.Parallel()
-	directory := t.TempDir()
-	one := watchLater(t, directory, args("server", "--timeout", farOff, "--json", "run.json", bad(t, "deaf", "at-once"))...)
+// unread is an end of a pipe that is full, and that nobody reads.
+func unread(t *testing.T) *os.File {
+	t.Helper()
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = errors.Join(reader.Close(), writer.Close()) }() // nothing is read
+	t.Cleanup(func() { _ = errors.Join(reader.Close(), writer.Close()) }) // nothing is read
 	size, err := unix.FcntlInt(writer.Fd(), unix.F_GETPIPE_SZ, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +121,78 @@ func TestASecondSignalEndsARunAtOnce(t *testing.T) {
 	if _, err := writer.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	one.command.Stdout = writer
+	return writer
+}
+
+// One signal ends whatever is under way: the first contact, the trying of tools, a run of many
+// targets, and the reports that nobody reads.
+func TestOneSignalEndsEveryPhase(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		arguments []string
+		running   string // what shows that it is under way
+		unread    bool   // nobody reads the standard output
+		files     []string
+	}{
+		"reports of a server": {
+			args("server", "--timeout", farOff, "--json", "run.json", bad(t, "deaf", "at-once")), "stdio deaf", true, []string{"run.json"},
+		},
+		"contact with a client": {
+			args("client", "--timeout", farOff, "--json", "run.json", "--transport", "http", "--", hostile(t), "client", "hangs"), "client hangs", false, []string{"run.json"},
+		},
+		"reports of a client": {
+			args("client", "--timeout", farOff, "--json", "run.json", "--transport", "http", "--", hostile(t), "client", "hangs"), "client hangs", true, []string{"run.json"},
+		},
+		"contact of init":     {args("init", "--timeout", farOff, bad(t, "deaf", "at-once")), "stdio deaf", false, nil},
+		"trying tools":        {args("init", "--timeout", farOff, bad(t, "deaf", "tools/call")), "stdio deaf", false, nil},
+		"matrix":              {args("matrix", "targets.yaml"), "stdio deaf", false, []string{"matrix", "targets.yaml"}},
+		"matrix, with no end": {args("matrix", "targets.yaml"), "stdio deaf", true, []string{"matrix", "targets.yaml"}},
+		"merging":             {args("merge", "run.fifo"), "", false, []string{"run.fifo"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			switch test.arguments[0] {
+			case "matrix":
+				text := fmt.Sprintf("- target: one\n  command: [%q, stdio, deaf, at-once]\n", hostile(t))
+				if err := os.WriteFile(filepath.Join(directory, "targets.yaml"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			case "merge":
+				if err := unix.Mkfifo(filepath.Join(directory, "run.fifo"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			one := watchLater(t, directory, test.arguments...)
+			if test.unread {
+				one.command.Stdout = unread(t)
+			}
+			one.begin()
+			if test.running != "" {
+				one.running(test.running)
+			} else if pipe, err := os.OpenFile(filepath.Join(directory, "run.fifo"), os.O_WRONLY, 0); err != nil { // when it reads
+				t.Fatal(err)
+			} else {
+				t.Cleanup(func() { _ = pipe.Close() })
+			}
+
+			if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+
+			_, _ = io.Copy(io.Discard, one.said)
+			one.wait().demand(t, exitDoesNot)
+			one.until("everything is gone", func() bool { return len(processes(one.mark)) == 0 })
+			onlyFiles(t, directory, test.files...)
+		})
+	}
+}
+
+func TestASecondSignalEndsARunAtOnce(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	one := watchLater(t, directory, args("server", "--timeout", farOff, "--json", "run.json", bad(t, "deaf", "at-once"))...)
+	one.command.Stdout = unread(t)
 	one.begin()
 	one.running(hostile(t))
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {

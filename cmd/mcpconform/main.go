@@ -13,8 +13,10 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/wait"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -98,7 +100,8 @@ func unlessUnread(err error) error {
 }
 
 // untilSignalled returns a context that ends with the first signal which asks this
-// process to end. The second ends it at once: what it wanted to write is not written.
+// process to end. The second ends it at once, as does the first in the end: what it wanted to
+// write by then is not written.
 func untilSignalled() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -118,12 +121,28 @@ func untilSignalled() (ctx context.Context, stop func()) {
 				os.Exit(exitDoesNot)
 			}
 			cancel(runner.Interrupted())
+			go endLate(over)
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		close(over)
 		cancel(nil)
+	}
+}
+
+// lastMoment is how long this process may take to end when it was asked to: five seconds, less
+// what the end itself takes.
+const lastMoment = 4500 * time.Millisecond
+
+// endLate ends a process that comes to no end by itself, as where nobody reads what it writes.
+func endLate(over <-chan struct{}) {
+	ctx, cancel := wait.WithTimeout(context.Background(), lastMoment)
+	defer cancel()
+	select {
+	case <-over:
+	case <-ctx.Done():
+		os.Exit(exitDoesNot)
 	}
 }
 

@@ -22,7 +22,7 @@ keeps the specification, and says where exactly it does not.
 Exit status: 0 conforms, 1 does not, or was not judged to the end, 2 wrong usage or
 config, 3 the target could not be started or reached, 4 the harness itself failed.
 
-A signal (SIGINT, SIGTERM, SIGHUP) or the deadline ends a run within two seconds,
+A signal (SIGINT, SIGTERM, SIGHUP) or the deadline ends a run within five seconds,
 with its reports and status 1. A second signal ends it at once, without reports.`,
 		Version:       version(),
 		SilenceErrors: true,

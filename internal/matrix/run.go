@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/wait"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -96,6 +97,8 @@ const (
 	// overrun is how long a run may take to end and to write its reports: two seconds, and
 	// ten times more on a machine that is busy with others.
 	overrun = 30 * time.Second
+	// parting is how much of it a run has when all are to end.
+	parting = 3500 * time.Millisecond
 	// slack is what a run has beyond its deadline: to start, and to end.
 	slack = 2 * overrun
 )
@@ -135,7 +138,12 @@ func (o *Options) check(ctx context.Context, entry *Entry, attempt *Attempt, fil
 	}
 	if cut != "" {
 		// Its own context is over; the steps of a shutdown are bounded.
-		_, _ = process.Shutdown(context.WithoutCancel(ctx), target.Grace{Terminate: overrun}) // Done or stuck
+		ending, stop := wait.WithTimeout(context.WithoutCancel(ctx), parting)
+		if ctx.Err() == nil {
+			ending = context.Background()
+		}
+		_, _ = process.Shutdown(ending, target.Grace{Terminate: overrun}) // Done or stuck
+		stop()
 	}
 	tail, _ := process.Stderr()
 	attempt.judge(process.Exit(), file, tail, cut)

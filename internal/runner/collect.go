@@ -64,12 +64,25 @@ func (c *collector) stateOf(leg conform.Leg) *legState {
 	return c.legs[at]
 }
 
-// closed takes what the rules found in a connection.
+// closed takes what the rules found in a connection, and keeps its transcript. Nobody who
+// wants to end the run waits for that: it is not done under the lock.
 func (c *collector) closed(planned int, connection conform.Connection) {
+	state := c.found(planned, connection)
+	if state == nil || c.options.Transcripts == "" {
+		return
+	}
+	if err := c.keep(state, connection); err != nil {
+		c.failed(err)
+	}
+}
+
+// found takes what the rules found in a connection, and returns its leg; nil when nothing is
+// taken any more.
+func (c *collector) found(planned int, connection conform.Connection) *legState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.abandoned {
-		return
+		return nil
 	}
 	state := c.state(planned)
 	if state.pace == nil {
@@ -86,10 +99,15 @@ func (c *collector) closed(planned int, connection conform.Connection) {
 			one.add(finding)
 		}
 	}
-	if c.options.Transcripts != "" {
-		if err := c.keep(state, connection); err != nil {
-			c.report.Errors = append(c.report.Errors, err.Error())
-		}
+	return state
+}
+
+// failed takes an error of the harness.
+func (c *collector) failed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.abandoned {
+		c.report.Errors = append(c.report.Errors, err.Error())
 	}
 }
 
@@ -103,28 +121,49 @@ func (c *collector) exited(planned int, one *process) {
 	c.state(planned).exits.add(*one)
 }
 
-// checked takes what a check found.
+// checked takes what a check found. What takes its time is not done under the lock: nobody who
+// wants to end the run waits for it.
 func (c *collector) checked(found checked) {
+	state := c.settled(&found)
+	if state == nil {
+		return
+	}
+	result := c.result(state, found)
+	if c.take(state, found, result) && c.options.Progress != nil {
+		c.options.Progress.Done(state.report.Name(), result.Text, result.Verdict)
+	}
+}
+
+// settled says what is left of what a check found in the light of all others, and returns its
+// leg; nil when nothing is taken any more.
+func (c *collector) settled(found *checked) *legState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.abandoned {
-		return
+		return nil
 	}
 	state := c.state(found.Leg)
 	if outcome := &found.Outcome; outcome.Gone != "" {
 		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.unresponsive, NoReply: outcome.NoReply}
 	}
-	c.unanswered(state, found)
-	result := c.result(state, found)
+	c.unanswered(state, *found)
+	return state
+}
+
+// take adds the result of a check, and reports whether it did.
+func (c *collector) take(state *legState, found checked, result reports.Result) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.abandoned {
+		return false
+	}
 	if found.Panic != "" {
 		c.report.Errors = append(c.report.Errors, fmt.Sprintf("%s: %s", found.Text, found.Panic))
 	}
 	state.listen(found)
 	state.report.Results = append(state.report.Results, result)
 	state.report.Duration += result.Duration
-	if c.options.Progress != nil {
-		c.options.Progress.Done(state.report.Name(), result.Text, result.Verdict)
-	}
+	return true
 }
 
 func eventsOf(exchanges [][]transcript.Event) []transcript.Event {

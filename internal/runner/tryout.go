@@ -162,7 +162,20 @@ func LookAt(ctx context.Context, options Options, may func(tools []string) bool)
 		fmt.Errorf("deadline of %s reached", options.Deadline),
 	)
 	defer cancel()
-	r := newRun(options, time.Now())
+	var found *Look
+	ended, err := inTime(ctx, endTimeout, func() (err error) {
+		found, err = newRun(options, time.Now()).look(ctx, may)
+		return err
+	})
+	if !ended || ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return found, err
+}
+
+// look does so.
+func (r *run) look(ctx context.Context, may func(tools []string) bool) (*Look, error) {
+	options := r.options
 	r.budget = transcript.NewMemoryBudget(budgetAlone)
 	r.plan = plan{Workers: 1, Policy: options.Policy}
 	var pending []contact
