@@ -25,6 +25,7 @@ func ServerChecks() {
 		malformed()
 		misread()
 		crashing()
+		refusedByStatus()
 		notifications()
 		fields()
 		statelessness()

@@ -2,6 +2,7 @@ package base
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -158,6 +159,46 @@ func crashing() {
 
 			demandNoCrash(ctx, server, hello, "after requests that came before it")
 		})
+}
+
+// refusedByStatus checks that valid requests are answered by JSON-RPC, whether the answer
+// would be one JSON object or an event stream.
+func refusedByStatus() {
+	It("answers valid requests with JSON-RPC responses, not with an HTTP server error alone",
+		Verifies("base.requests.answered"), NeedsTransport(protocol.HTTP),
+		func(ctx SpecContext) {
+			server := Session(ctx)
+
+			requests := HarmlessRequests()
+			for _, kind := range []string{"progress", "logging"} { // of which servers tell on a stream
+				if told, there := Provocable(kind); there {
+					call := told.Reporting("mcpconform-" + kind)
+					requests = append(requests, Harmless{Method: "tools/call", Params: call})
+				}
+			}
+			for _, request := range requests {
+				status, failed := failsByStatus(ctx, server, request)
+				if failed { // which may be for a moment
+					status, failed = failsByStatus(ctx, server, request)
+				}
+				Observe()
+				if failed {
+					Judging(status)
+					DemandOf(status, false, "a JSON-RPC response to "+request.Method)
+				}
+			}
+		})
+}
+
+// failsByStatus tells whether a request brings a status of the server's failure and no
+// response.
+func failsByStatus(ctx context.Context, server *Server, request Harmless) (status Status, failed bool) {
+	_, _, err := server.Attempt(ctx, request.Method, request.With(nil), "")
+	refusal, refused := errors.AsType[*scripted.StatusError](err)
+	if !refused || refusal.Status < http.StatusInternalServerError {
+		return Status{}, false
+	}
+	return Status{Response: refusal}, true
 }
 
 // demandNoCrash wants a request to be answered by a server whose process would otherwise
