@@ -38,6 +38,9 @@ func ServerChecks() {
 // asks for several lists, resources and tools together.
 const openAtOnce = 20
 
+// firstOfMany is the id of the first of those, beyond what other requests have.
+const firstOfMany = 7001
+
 func requests() {
 	It(
 		"answers requests of a client that opens the connection as the revision specifies",
@@ -63,8 +66,9 @@ func requests() {
 			server := Session(ctx)
 
 			var open []*scripted.Pending
-			for range openAtOnce {
-				open = append(open, server.Start(ctx, BarrierMethod(), nil))
+			for position := range openAtOnce {
+				id := jsonrpc.IntID(firstOfMany + int64(position))
+				open = append(open, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil))
 			}
 
 			for _, request := range open {
