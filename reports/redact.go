@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -83,6 +84,7 @@ func URLSecrets(text string) []Secret {
 // hardly with the number of secrets.
 type Redactor struct {
 	values *valueIndex
+	wraps  *valueIndex // those of the values in which lines may be broken
 	places *placeIndex
 	named  *strings.Replacer // of secrets that are shown by a name; nil for none
 }
@@ -91,7 +93,7 @@ type Redactor struct {
 // than four bytes, or a common word such as "true", is hidden only behind its
 // key ("KEY=on", "Key: on").
 func NewRedactor(secrets ...Secret) *Redactor {
-	r := &Redactor{values: &valueIndex{}, places: &placeIndex{}}
+	r := &Redactor{values: &valueIndex{}, wraps: &valueIndex{}, places: &placeIndex{}}
 	r.places.add(wellKnown()...)
 	for _, s := range secrets {
 		r.addValue(s.Value)
@@ -135,7 +137,7 @@ func (r *Redactor) Naming(names map[string]string) *Redactor {
 			pairs = append(pairs, secret, "‹"+names[secret]+"›")
 		}
 	}
-	return &Redactor{values: r.values, places: r.places, named: strings.NewReplacer(pairs...)}
+	return &Redactor{values: r.values, wraps: r.wraps, places: r.places, named: strings.NewReplacer(pairs...)}
 }
 
 func searchable(value string) bool {
@@ -147,9 +149,11 @@ func (r *Redactor) addValue(value string) {
 	if !searchable(value) {
 		return
 	}
-	r.values.add(value, html.EscapeString(value), hex.EncodeToString([]byte(value)))
+	digits := hex.EncodeToString([]byte(value))
+	r.values.add(value, html.EscapeString(value), digits, strings.ToUpper(digits), strings.ReplaceAll(value, " ", "+"))
 	r.values.add(escapedInURL(value)...)
 	r.values.add(inBase64(value)...)
+	r.wraps.add(inBase64(value)...)
 	for _, quoted := range quotedAs(value) {
 		r.values.add(quoted)
 		r.values.add(quotedAs(quoted)...) // JSON in JSON, or in a text
@@ -236,7 +240,30 @@ func (r *Redactor) Redact(s string) string {
 	if r.named != nil {
 		s = r.named.Replace(s)
 	}
-	return r.places.hide(oauth.NameSecrets(r.values.hide(s)))
+	return r.places.hide(oauth.NameSecrets(r.hideValues(s)))
+}
+
+// hideValues hides the values however their characters are written. Places that overlap are hidden
+// as one, so that no end of a secret remains beside the beginning of another.
+func (r *Redactor) hideValues(text string) string {
+	if r.values.longest == 0 {
+		return text
+	}
+	var found spans
+	r.values.find(readPart{text: text, first: true, last: true}, found.add)
+	for _, as := range spellings {
+		if as.joined {
+			found = append(found, r.wraps.read(text, as)...)
+		} else {
+			found = append(found, r.values.read(text, as)...)
+		}
+	}
+	slices.SortFunc(found, func(a, b span) int { return cmp.Or(a.from-b.from, a.to-b.to) })
+	var hidden spans
+	for _, one := range found {
+		hidden.add(one.from, one.to)
+	}
+	return hidden.hide(text)
 }
 
 // All redacts each string of a list, into a new one.
