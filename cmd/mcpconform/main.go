@@ -79,6 +79,9 @@ func run(arguments []string) int {
 	return statusOf(err)
 }
 
+// standardOutput is what errors call that file.
+const standardOutput = "/dev/stdout"
+
 // unlessUnread drops the error that nobody reads the standard output any more, as with
 // mcpconform list | head: that is no failure, and changes no verdict.
 func unlessUnread(err error) error {
@@ -93,7 +96,7 @@ func unlessUnread(err error) error {
 		return errors.Join(left...)
 	}
 	var failed *fs.PathError
-	if errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed, syscall.EPIPE) {
+	if errors.As(err, &failed) && failed.Path == standardOutput && errors.Is(failed, syscall.EPIPE) {
 		return nil
 	}
 	return err
