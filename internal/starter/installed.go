@@ -11,9 +11,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/baseline"
 )
 
-// maxManifest bounds the package.json of an SDK that is read.
-const maxManifest = 1 << 20
-
 // BaselineFor names the built-in baseline of the SDK that a server uses which a command
 // starts: that of the packages installed beside one of the files that the command names.
 // It is "" where there is none, or none for the version that is installed.
