@@ -75,9 +75,9 @@ func (c *Client) GoneOn(after *Message) bool {
 }
 
 // answersAfter tells whether the client answers a request of the server that comes after a
-// message on the same connection.
+// message of the server on the same connection: it has read that, and what it did then.
 func (c *Client) answersAfter(after *Message) bool {
-	return slices.ContainsFunc(c.messages, func(said *Message) bool {
+	return !fromClient(after) && slices.ContainsFunc(c.messages, func(said *Message) bool {
 		return fromClient(said) && said.Kind == jsonrpc.Response && said.Request != nil &&
 			said.Event.Connection == after.Event.Connection && said.Request.Event.Sequence > after.Event.Sequence
 	})

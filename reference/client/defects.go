@@ -270,6 +270,7 @@ var defects = map[string]func(*client){
 	"takes-any-output":             func(c *client) { c.part.checkOutput = func(*tool, object) error { return nil } },
 	"takes-any-result-for-its-own": func(c *client) { c.part.resultType = func(object) string { return complete } },
 	"broken-by-refusals":           func(c *client) { c.part.refusedPost = brokenByRefusal },
+	"hangs-at-null-errors":         func(c *client) { c.part.refusedPost = hangsAtNullError },
 	"hangs-at-refusals":            func(c *client) { c.part.refusedPost = hangsAtRefusal },
 	"insists-on-deletion":          func(c *client) { c.part.endSession = insistsOnDeletion(http.StatusNotFound) },
 	"insists-on-sessions":          func(c *client) { c.part.endSession = insistsOnDeletion(http.StatusMethodNotAllowed) },

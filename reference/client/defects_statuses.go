@@ -3,8 +3,10 @@
 package client
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 
@@ -15,6 +17,15 @@ import (
 func brokenByRefusal(h *streamableHTTP, r *request, _ *http.Response) {
 	if r.method == "tools/call" {
 		hangsUp(h.client)
+	}
+}
+
+// hangsAtNullError waits for an error that is about the request it was sent for.
+func hangsAtNullError(h *streamableHTTP, r *request, response *http.Response) {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusal)) // as much as there is
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	if r.method == "tools/call" && jsonrpc.Parse(body).Kind == jsonrpc.Response {
+		<-h.ctx.Done()
 	}
 }
 

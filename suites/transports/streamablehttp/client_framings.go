@@ -3,6 +3,7 @@ package streamablehttp
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -173,10 +174,39 @@ var (
 	}
 )
 
+// refusedPosts are refusals of a call at the level of HTTP, by the status and what people, or
+// nobody, can read.
+var refusedPosts = func() (all []*forms.Form) {
+	for _, one := range []struct {
+		status      int
+		media, body string
+	}{
+		{http.StatusBadRequest, "text/plain", "Bad Request"},
+		{http.StatusBadRequest, "application/json", `{"error":"bad request"}`},
+		{http.StatusBadRequest, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request"}}`},
+		{http.StatusRequestEntityTooLarge, "text/html", "<html><body>413</body></html>"},
+		{http.StatusInternalServerError, "text/plain", ""},
+		{http.StatusBadGateway, "text/html", "<html><body>502</body></html>"},
+		{http.StatusGatewayTimeout, "text/html", "<html><body>504</body></html>"},
+	} {
+		despite := fmt.Sprintf("the status %d with %s %q for one call", one.status, one.media, one.body)
+		all = append(all, &forms.Form{Despite: despite, Fails: true, Answer: func(call *scripted.Call) {
+			header := map[string]string{"Content-Type": one.media}
+			call.Exchange.Answer(one.status, header, []byte(one.body), "")
+		}})
+	}
+	return all
+}()
+
 // framings are all of them.
 var framings = forms.NewTable(
 	2,
 	100,
+	append(writtenForms, refusedPosts...)...,
+)
+
+// writtenForms are those that are written one by one.
+var writtenForms = []*forms.Form{
 	plainStream,
 	plainBody,
 	crlf,
@@ -202,7 +232,7 @@ var framings = forms.NewTable(
 	unavailable,
 	crAtEnd,
 	afterNamed,
-)
+}
 
 // framed is a server that frames each answer in another way.
 var framed = &Scenario{
@@ -350,6 +380,13 @@ func takingFramings() {
 
 	It("continues after a POST that was refused with 503", Verifies("transports.http.statuses.accepted"), In(framed),
 		func(ctx SpecContext) { framings.Accepts(ctx, unavailable, plainBody) })
+
+	It("continues after a POST that was refused with any other status", Verifies("transports.http.statuses.accepted"),
+		In(framed), func(ctx SpecContext) {
+			for _, refused := range refusedPosts {
+				framings.Accepts(ctx, refused, plainBody)
+			}
+		})
 
 	It("reports an error on an event stream", Verifies("base.responses.errors"), In(framed),
 		func(ctx SpecContext) { framings.Accepts(ctx, errorStream, plainStream) })

@@ -119,7 +119,7 @@ func takingRefusals() {
 			if len(ready) == 0 {
 				client.NeverBut("the client sent nothing that is answered with a 202", "tools/list")
 			}
-			if Observed(client.GoneOn(ready[0])) {
+			if Observed(len(client.AskedAfter(ready[0])) > 0) {
 				return
 			}
 			other := Beside(ctx, typed)
