@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/docs/drivers"
 )
 
 const pythonDriver = "drivers/driver.py"
@@ -95,5 +97,32 @@ func TestPythonDriver(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, outcomes); diff != "" {
 		t.Errorf("wanted - found +\n%s", diff)
+	}
+}
+
+// Each driver knows every step, or says that it does not.
+func TestDriversKnowAllSteps(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("steps.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs map[string]any `json:"$defs"`
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, driver := range drivers.All() {
+		source, err := driver.Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		refuses := regexp.MustCompile(`this driver does not know the step`).Match(source)
+		for verb := range schema.Defs {
+			if !refuses && !regexp.MustCompile(`["'\s]`+regexp.QuoteMeta(verb)+`["']?[:,]`).Match(source) {
+				t.Errorf("%s lacks %q", driver.Name, verb)
+			}
+		}
 	}
 }

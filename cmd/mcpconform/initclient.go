@@ -91,9 +91,6 @@ func (b *initial) driver() (drivers.Driver, error) {
 	case len(found) > 1:
 		return drivers.Driver{}, usageError("%s names %s, and %s %s%s", found[0].In, found[0].SDK, found[1].In, found[1].SDK, choice)
 	}
-	driver, known := starter.DriverNamed(found[0].Driver)
-	if !known {
-		return driver, usageError("there is no ready driver for %s, which %s names: docs/clients.md shows how to write one%s", found[0].SDK, found[0].In, choice)
-	}
+	driver, _ := starter.DriverNamed(found[0].Driver)
 	return driver, nil
 }

@@ -1,6 +1,5 @@
 // Package drivers has what drives the clients of SDKs through scenarios, to be written beside
-// a client: docs/clients.md says what a driver does. CI checks those SDKs with the drivers of
-// TypeScript and Go, by fixtures/peers.
+// a client: docs/clients.md says what a driver does, and how each was tried.
 package drivers
 
 import (
@@ -9,7 +8,7 @@ import (
 	"io/fs"
 )
 
-//go:embed driver.mjs driver.go driver.py
+//go:embed driver.mjs driver-2.mjs driver.go driver.py
 var texts embed.FS
 
 // A Driver is one for the client of an SDK.
@@ -25,6 +24,7 @@ type Driver struct {
 func All() []Driver {
 	return []Driver{
 		{"typescript", "the TypeScript SDK 1 (@modelcontextprotocol/sdk)", "mcpconform-driver.mjs", []string{"node", "mcpconform-driver.mjs"}, "driver.mjs"},
+		{"typescript-2", "the TypeScript SDK 2 (@modelcontextprotocol/client)", "mcpconform-driver.mjs", []string{"node", "mcpconform-driver.mjs"}, "driver-2.mjs"},
 		{"go", "the Go SDK 1 (github.com/modelcontextprotocol/go-sdk)", "mcpconform-driver/main.go", []string{"go", "run", "./mcpconform-driver"}, "driver.go"},
 		{"python", "the Python SDK 2 (mcp)", "mcpconform-driver.py", []string{"python3", "mcpconform-driver.py"}, "driver.py"},
 	}

@@ -17,7 +17,7 @@ const maxManifest = 1 << 20
 
 // Found is an SDK that a project depends on.
 type Found struct {
-	Driver string // the name of the driver for it; "" where there is none
+	Driver string // the name of the driver for it
 	SDK    string // as the project names it
 	In     string // the file that says so
 }
@@ -71,7 +71,7 @@ func ofNode(text []byte) []Found {
 	}
 	var all []Found
 	for _, sdk := range []struct{ name, driver string }{
-		{"@modelcontextprotocol/sdk", "typescript"}, {"@modelcontextprotocol/client", ""},
+		{"@modelcontextprotocol/sdk", "typescript"}, {"@modelcontextprotocol/client", "typescript-2"},
 	} {
 		for _, dependencies := range []map[string]any{project.Dependencies, project.DevDependencies, project.PeerDependencies} {
 			if _, depends := dependencies[sdk.name]; depends {

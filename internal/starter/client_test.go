@@ -20,7 +20,7 @@ func TestSDKs(t *testing.T) {
 	}{
 		"nothing":      {nil, nil},
 		"node":         {map[string]string{"package.json": `{"dependencies":{"@modelcontextprotocol/sdk":"^1.32.0","zod":"4"}}`}, []starter.Found{of("typescript", "@modelcontextprotocol/sdk", "package.json")}},
-		"node, later":  {map[string]string{"package.json": `{"devDependencies":{"@modelcontextprotocol/client":"2.0.0"}}`}, []starter.Found{of("", "@modelcontextprotocol/client", "package.json")}},
+		"node, later":  {map[string]string{"package.json": `{"devDependencies":{"@modelcontextprotocol/client":"2.0.0"}}`}, []starter.Found{of("typescript-2", "@modelcontextprotocol/client", "package.json")}},
 		"no SDK":       {map[string]string{"package.json": `{"dependencies":{"express":"5"}}`, "go.mod": "module x\n", "requirements.txt": "mcpadapt==1\nrequests\n"}, nil},
 		"broken":       {map[string]string{"package.json": `{`}, nil},
 		"go":           {map[string]string{"go.mod": "module x\n\nrequire (\n\t" + goSDK + " v1.8.0\n)\n"}, []starter.Found{of("go", goSDK, "go.mod")}},
