@@ -163,6 +163,18 @@ var needing = &Scenario{
 	},
 }
 
+// untold is a server that needs input of what a client declares without having been told to.
+var untold = &Scenario{
+	Name: "input-required-of-the-untold", Says: "The server needs input to answer calls of tools, if the client declares that it gives such; it was not told to.",
+	Since: "2026-07-28",
+	Steps: Steps{
+		ToConnect(), ToList("tools"),
+		ToCall(noState, nil), ToCall("sampling_only", nil), ToCall("roots_only", nil),
+		ToList("prompts"), ToClose(),
+	},
+	Server: needing.Server,
+}
+
 // twoRounds asks twice, with another state each time.
 func twoRounds(call *scripted.Call) {
 	switch call.Text("requestState") {
@@ -187,32 +199,47 @@ func asksForInput(result *Message) bool {
 	return len(requests) > 0
 }
 
+// retriesSimply wants a client to make calls again of tools that need one input, and tells
+// whether it was asked for any.
+func retriesSimply(client *Client) (asked bool) {
+	for _, tool := range slices.Sorted(maps.Keys(simpleNeeds)) {
+		for _, call := range client.Calls(tool) {
+			result := AnswerTo(call)
+			if result == nil || !asksForInput(result) {
+				continue
+			}
+			if asked = true; !Observed(isMadeAgain(client, result)) {
+				client.NeedGoingOn(result)
+				client.Missing(result, Mismatch{
+					Wanted: "the call again, with inputResponses, as the client declares what " + simpleNeeds[tool].Method + " takes",
+					Found:  "no such call, though the client goes on",
+				})
+			}
+		}
+	}
+	return asked
+}
+
 func retriesOfClients() {
 	It("retries a call with the requested inputResponses", Verifies("mrtr.client.retried"), In(needing),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			asked := 0
-			for _, tool := range slices.Sorted(maps.Keys(simpleNeeds)) {
-				for _, call := range client.Calls(tool) {
-					result := AnswerTo(call)
-					if result == nil || !asksForInput(result) {
-						continue
-					}
-					if asked++; !Observed(isMadeAgain(client, result)) {
-						client.NeedGoingOn(result)
-						client.Missing(result, Mismatch{
-							Wanted: "the call again, with inputResponses, as the client declares what " + simpleNeeds[tool].Method + " takes",
-							Found:  "no such call, though the client goes on",
-						})
-					}
-				}
-			}
-			if asked == 0 {
+			if !retriesSimply(client) {
 				client.NeverBut(
 					"the client was not asked for input, as it declares nothing that takes, or made no call",
 					confirmation.Method,
 				)
+			}
+		})
+
+	It("retries a call with input that it declares to give, or declares none", Verifies("mrtr.client.retried"),
+		In(untold), func(ctx SpecContext) {
+			client := RunScenario(ctx)
+			client.NeedRequests("tools/call")
+
+			if !retriesSimply(client) {
+				NotApplicable("the client declares only what it is told to")
 			}
 		})
 
