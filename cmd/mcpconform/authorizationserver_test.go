@@ -110,7 +110,7 @@ func TestAuthorizationServersThatAreNone(t *testing.T) {
 	t.Parallel()
 	address := transporttest.Unused(t)
 	mcpconform(t, "authorization-server", "--url", "http://"+address).
-		demand(t, exitUnreachable, "http://"+address+" cannot be reached: ")
+		demand(t, exitUnreachable, "cannot connect to http://"+address+": ")
 
 	directory := t.TempDir()
 	server := begin(t, directory, nil, "reference", "authorization-server", "--listen", address, "--defect", "redeems-codes-twice")

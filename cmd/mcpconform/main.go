@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/wait"
 	"github.com/mcpconform/mcpconform/reports"
@@ -74,7 +75,7 @@ func run(arguments []string) int {
 		return exitConforms
 	}
 	if text := err.Error(); text != "" {
-		_, _ = fmt.Fprintln(stderr(), "mcpconform: "+reports.Visible(text))
+		_, _ = fmt.Fprintln(stderr(), "mcpconform: "+reports.Visible(excerpt.Words(text)))
 	}
 	return statusOf(err)
 }

@@ -3,6 +3,7 @@ package excerpt
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -23,6 +24,21 @@ func Text(text string) string {
 		end--
 	}
 	return fmt.Sprintf("%s… (%d bytes)", strings.Clone(text[:end]), len(text)) // and lets go of the rest
+}
+
+// Words shortens what is too long to be read in a text of several words, such as a path.
+func Words(text string) string {
+	var short strings.Builder
+	for part := range strings.FieldsFuncSeq(text, unicode.IsSpace) {
+		at := strings.Index(text, part)
+		short.WriteString(text[:at])
+		text = text[at+len(part):]
+		if len(part) > longest {
+			part = fmt.Sprintf("%s… (%d bytes)", Beginning([]byte(part)), len(part))
+		}
+		short.WriteString(part)
+	}
+	return short.String() + text
 }
 
 // Short shortens bytes for a line of text.

@@ -19,3 +19,15 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
+
+func TestWordsThatNobodyReadsAreCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a/", 20_000)
+	got := Words("open " + long + " : no such file")
+	if want := "open " + long[:300] + "… (40000 bytes) : no such file"; got != want {
+		t.Errorf("%d bytes: %.400s", len(got), got)
+	}
+	if plain := "open run.json: no such file\nsee mcpconform merge --help"; Words(plain) != plain {
+		t.Error(Words(plain))
+	}
+}

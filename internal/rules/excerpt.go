@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -102,7 +103,11 @@ func SubjectOf(message jsonrpc.Message) Subject {
 	if of := cmp.Or(name, uri); of != "" && len(of) <= longestName {
 		text += " of " + of
 	}
-	if message.Kind == jsonrpc.Request {
+	switch {
+	case message.Kind != jsonrpc.Request:
+	case strings.HasPrefix(message.Method, "notifications/"):
+		text += fmt.Sprintf(" (a request, as it has the id %s)", message.ID)
+	default:
 		text += fmt.Sprintf(" with id %s", message.ID)
 	}
 	return Subject{message.Method, text}

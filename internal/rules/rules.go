@@ -124,7 +124,12 @@ func (r *Reporter) ViolationAt(event transcript.Event, mismatch Mismatch, before
 		mismatch,
 		event.Sequence,
 		Subject{},
-		func() []transcript.Event { return append(slices.Clip(before), event) },
+		func() []transcript.Event {
+			if slices.ContainsFunc(before, func(one transcript.Event) bool { return one.Place() == event.Place() }) {
+				return slices.Clone(before)
+			}
+			return append(slices.Clip(before), event)
+		},
 	)
 }
 

@@ -13,12 +13,18 @@ import (
 
 // oneCauseOneFailure leaves of each cause one failure. What several checks and rules
 // found broken of the same requirement is told by the rule, which has seen and counted
-// it in every connection, or else by the first check. What follows from the defect
+// it in every connection, or else by the most general check. What follows from the defect
 // that another result tells of, by the catalogue, is told there. The others are skipped,
 // and say where it is told.
 func oneCauseOneFailure(results []reports.Result, requirements *catalogue.Catalogue) {
 	slices.SortStableFunc(results, func(a, b reports.Result) int {
-		return cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text)) // rules first
+		return cmp.Or(
+			cmp.Compare(b.Kind, a.Kind), // rules first
+			cmp.Compare(a.ID, b.ID),
+			cmp.Compare(conditions(&a), conditions(&b)),
+			cmp.Compare(len(b.Failures), len(a.Failures)),
+			cmp.Compare(a.Text, b.Text),
+		)
 	})
 	gatherSame(results)
 	gatherFollowing(results, requirements)
@@ -27,6 +33,10 @@ func oneCauseOneFailure(results []reports.Result, requirements *catalogue.Catalo
 		forgetAbout(&results[i])
 	}
 }
+
+// conditions measures how special a check is, by the words of its text: of checks of one
+// requirement, the shortest is about the plain case.
+func conditions(result *reports.Result) int { return len(strings.Fields(result.Text)) }
 
 // isDrawn tells whether a draw has shown the result: each stands for an input of its own.
 func isDrawn(result *reports.Result) bool { return slices.Equal(result.Group, exploration) }

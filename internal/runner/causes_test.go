@@ -50,8 +50,8 @@ func TestOneCauseOneFailure(t *testing.T) {
 	t.Parallel()
 	wanted := func(text string) reports.Failure { return reports.Failure{Wanted: text, About: "ping with id 1"} }
 	results := []reports.Result{
-		brokenBy(reports.KindCheck, "tools.origin", "refuses requests", reports.Failed, reports.Failure{Wanted: "a refusal", About: "ping with id 2"}),
-		brokenBy(reports.KindCheck, "tools.origin", "refuses a handshake", reports.Failed, wanted("a refusal")),
+		brokenBy(reports.KindCheck, "tools.origin", "refuses a handshake", reports.Failed, reports.Failure{Wanted: "a refusal", About: "ping with id 2"}),
+		brokenBy(reports.KindCheck, "tools.origin", "refuses requests", reports.Failed, wanted("a refusal")),
 		brokenBy(reports.KindCheck, "tools.token", "reports no progress", reports.Failed, reports.Failure{Wanted: "no progress", About: "tools/call with id 3"}),
 		brokenBy(reports.KindRule, "tools.token", "knows its tokens", reports.Failed, wanted("a known token")),
 		brokenBy(reports.KindCheck, "tools.cursor", "refuses a cursor", reports.Warned, wanted("an error")),
@@ -62,7 +62,7 @@ func TestOneCauseOneFailure(t *testing.T) {
 
 	found := byText(results)
 	for text, verdict := range map[string]reports.Verdict{
-		"refuses a handshake": reports.Failed, "refuses requests": reports.Skipped,
+		"refuses requests": reports.Failed, "refuses a handshake": reports.Skipped,
 		"knows its tokens": reports.Failed, "reports no progress": reports.Skipped,
 		"refuses a cursor": reports.Warned, "serves its own site": reports.Passed,
 	} {
@@ -70,7 +70,7 @@ func TestOneCauseOneFailure(t *testing.T) {
 			t.Errorf("%q is %s, not %s", text, found[text].Verdict, verdict)
 		}
 	}
-	if told := found["refuses requests"]; told.Reason != `"refuses a handshake" reports the same` || told.Failures != nil || told.Rerun != "" || told.Transcript != "" {
+	if told := found["refuses a handshake"]; told.Reason != `"refuses requests" reports the same` || told.Failures != nil || told.Rerun != "" || told.Transcript != "" {
 		t.Errorf("%+v", told)
 	}
 	rule := found["knows its tokens"]
@@ -82,8 +82,26 @@ func TestOneCauseOneFailure(t *testing.T) {
 	if diff := cmp.Diff(want, rule.Failures); diff != "" {
 		t.Errorf("what the check found is not told by the rule (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]reports.Failure{{Wanted: "a refusal"}}, found["refuses a handshake"].Failures); diff != "" {
+	if diff := cmp.Diff([]reports.Failure{{Wanted: "a refusal"}}, found["refuses requests"].Failures); diff != "" {
 		t.Errorf("the same mismatch is told twice, or its request (-want +got):\n%s", diff)
+	}
+}
+
+// A failure that checks share is told by the most general of them, not the first by name.
+func TestTheMostGeneralCheckTellsOfACause(t *testing.T) {
+	t.Parallel()
+	one, two := reports.Failure{Wanted: "an error", About: "ping with id 1"}, reports.Failure{Wanted: "an error", About: "tools/list with id 2"}
+	results := []reports.Result{
+		brokenBy(reports.KindCheck, "tools.origin", "rejects a DELETE with a foreign Origin", reports.Failed, one),
+		brokenBy(reports.KindCheck, "tools.origin", "rejects a POST with a foreign Origin", reports.Failed, one, two),
+		brokenBy(reports.KindCheck, "tools.origin", "rejects a POST whose Origin and Host are foreign, if it is local", reports.Failed, one),
+		brokenBy(reports.KindCheck, "tools.origin", "rejects a first POST with a foreign Origin", reports.Failed, one, two, one),
+	}
+	oneCauseOneFailure(results, causesOf(t))
+	for text, result := range byText(results) {
+		if told := text == "rejects a POST with a foreign Origin"; told != (result.Verdict == reports.Failed) {
+			t.Errorf("%q is %s", text, result.Verdict)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -111,7 +112,10 @@ func (r *run) answers(ctx context.Context, to scripted.Target) error {
 		err = context.Cause(ctx)
 	}
 	if delivery.Status == 0 {
-		return &TargetError{Reason: fmt.Sprintf("%s cannot be reached: %s", to.URL, err)}
+		if late := context.Cause(ctx); late != nil && errors.Is(err, late) {
+			return &TargetError{Reason: fmt.Sprintf("%s did not answer GET %s within %s", to.URL, places[0], to.Reply)}
+		}
+		return &TargetError{Reason: fmt.Sprintf("cannot connect to %s: %s", to.URL, err)}
 	}
 	return nil
 }

@@ -341,14 +341,17 @@ func stepText(event transcript.Event, where []string) string {
 
 // Headers that say something about the protocol; a report need not show more.
 var (
+	// Those that are seldom sent come first, as a verdict may turn on them, and the end may
+	// be cut.
 	requestHeaders = []string{
-		"Accept",
-		"Content-Type",
+		"Host",
 		"Origin",
 		"Mcp-Session-Id",
 		"Mcp-Protocol-Version",
 		"Last-Event-Id",
 		"Authorization",
+		"Accept",
+		"Content-Type",
 	}
 	responseHeaders = []string{"Content-Type", "Mcp-Session-Id", "Location", "Www-Authenticate", "Allow", "Retry-After"}
 )

@@ -604,9 +604,14 @@ func complaint(stderr string) string {
 	return lastLines(strings.Join(lines, "\n"))
 }
 
+// lastLines are the last lines of a text, each as long as a person reads.
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-stderrLines):], "\n")
+	lines = lines[max(0, len(lines)-stderrLines):]
+	for i, line := range lines {
+		lines[i] = excerpt.Short([]byte(line))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
@@ -627,6 +632,9 @@ func httpReason(url string, visit *visit) string {
 	switch {
 	case status.Status == http.StatusUnauthorized: // in spite of a token
 		return url + " refuses the access token (HTTP 401): " + refusedToken(header)
+	case status.Status >= 300 && status.Status <= 399 && header.Get("Location") == "":
+		return fmt.Sprintf("%s answers initialize with HTTP %d and names no other place in Location; "+
+			"give the URL of the MCP endpoint itself, which often ends in /mcp", url, status.Status)
 	case status.Status >= 300 && status.Status <= 399:
 		return fmt.Sprintf(
 			"%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint",

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/rules"
 )
 
@@ -18,6 +17,9 @@ func Rules() []rules.Rule {
 		},
 	}
 }
+
+// beside is how many bytes are shown on either side of one that belongs to no character.
+const beside = 40
 
 func otherEncoding(said *rules.Message) rules.Mismatch {
 	if utf8.Valid(said.Raw) {
@@ -34,9 +36,10 @@ func otherEncoding(said *rules.Message) rules.Mismatch {
 	return rules.Mismatch{
 		Wanted: "a message in UTF-8",
 		Found: fmt.Sprintf(
-			"the byte 0x%02X, which belongs to no character: %q",
+			"the byte 0x%02X, which belongs to no character, between %q and %q",
 			said.Raw[position],
-			excerpt.Short(said.Raw),
+			said.Raw[max(0, position-beside):position],
+			said.Raw[position+1:min(len(said.Raw), position+1+beside)],
 		),
 		Where: fmt.Sprintf("byte %d", position),
 	}

@@ -1,10 +1,13 @@
 package transports
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
 
@@ -16,5 +19,16 @@ func TestEncoding(t *testing.T) {
 		if difference := cmp.Diff(wanted, broken); difference != "" || len(seen) == 0 {
 			t.Errorf("%q: broken requirements (-wanted +found):\n%s", text, difference)
 		}
+	}
+}
+
+// A message that is not UTF-8 is shown around the byte, however long it is.
+func TestTheByteThatBelongsToNoCharacterIsShown(t *testing.T) {
+	t.Parallel()
+	before, after := strings.Repeat("a", 5000)+"before", "after"+strings.Repeat("b", 5000)
+	raw := []byte(before + "\xe2" + after)
+	got := otherEncoding(&rules.Message{Message: jsonrpc.Message{Raw: raw}})
+	if got.Where != "byte 5006" || !strings.Contains(got.Found, `0xE2`) || !strings.Contains(got.Found, `before" and "after`) || len(got.Found) > 200 {
+		t.Errorf("%+v", got)
 	}
 }

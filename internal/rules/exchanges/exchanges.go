@@ -236,6 +236,11 @@ func (e *Exchange) Explained() []transcript.Event {
 	return events
 }
 
+// Whole are the events that explain the exchange, with what came in its body.
+func (e *Exchange) Whole() []transcript.Event {
+	return append(e.Explained(), e.Events[:min(len(e.Events), rules.LeadingMessages)]...)
+}
+
 // HeaderShown shows the values of a header for people.
 func HeaderShown(given []string) string {
 	if len(given) == 0 {

@@ -52,7 +52,7 @@ func acceptances(conversation *rules.Conversation, reporter *rules.Reporter) {
 			reporter.ViolationAt(
 				*one.Head,
 				rules.Mismatch{Wanted: wanted, Found: fmt.Sprintf("HTTP %d", one.Status()), Where: "HTTP status"},
-				one.Explained()...)
+				one.Whole()...)
 		case len(one.Events) > 0:
 			reporter.ViolationAt(
 				one.Events[0],
@@ -77,7 +77,7 @@ func refusals(conversation *rules.Conversation, reporter *rules.Reporter) {
 			reporter.ViolationAt(*one.Head, rules.Mismatch{
 				Wanted: "an HTTP error status, as the body is an error",
 				Found:  fmt.Sprintf("HTTP %d", one.Status()), Where: "HTTP status",
-			}, one.Explained()...)
+			}, one.Whole()...)
 		}
 	}
 }
