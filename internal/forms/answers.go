@@ -254,7 +254,7 @@ var Answers = []ServerForm{
 	{
 		Name:        "whose streams begin with a byte order mark",
 		Class:       Beginning,
-		Requirement: bothAnswers,
+		Requirement: answerForms,
 		Where:       over(protocol.HTTP),
 		Change:      func(style *scripted.Style) { style.Begin, style.Stream = []byte("\ufeff"), true },
 	},
