@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -236,7 +237,7 @@ func startServer(
 		stop()
 		text := fmt.Sprintf("%s: %s", strings.Join(command, " "), err)
 		if len(stderr) > 0 {
-			text += "\nits standard error ended with:\n" + string(stderr[max(0, len(stderr)-1<<10):])
+			text += "\nits standard error ended with:\n" + string(excerpt.End(stderr, 1<<10))
 		}
 		return nil, nil, &exitError{status: exitUnreachable, message: text}
 	}

@@ -107,13 +107,17 @@ func (b *initial) run(command *cobra.Command, arguments []string) error {
 	stop, err := b.prepareAuth(command.Context(), &options)
 	defer stop()
 	if err != nil {
-		return err
+		return b.hide(err)
 	}
 	look, err := runner.LookAt(command.Context(), options, b.mayCall(command))
 	if err != nil {
+		return b.hide(err)
+	}
+	var seen strings.Builder
+	b.describe(&seen, look)
+	if _, err := io.WriteString(command.OutOrStdout(), b.redactor().Redact(seen.String())); err != nil {
 		return err
 	}
-	b.describe(command.OutOrStdout(), look)
 	return b.write(command, look, ci)
 }
 
@@ -174,7 +178,7 @@ func (b *initial) mayCall(command *cobra.Command) func([]string) bool {
 		}
 		out := command.OutOrStdout()
 		_, _ = fmt.Fprintf(out, "Not annotated readOnlyHint: %s\nCall them, with arguments that are made up? [y/N] ",
-			reports.Visible(strings.Join(tools, ", ")))
+			b.redactor().Redact(reports.Visible(strings.Join(tools, ", "))))
 		answer, _ := bufio.NewReader(input).ReadString('\n')
 		yes := slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 		if yes {

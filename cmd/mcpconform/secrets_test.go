@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -89,4 +90,49 @@ func filesIn(t *testing.T, directory string, ended outcome) map[string]string {
 		t.Errorf("nothing was hidden\n%s", ended)
 	}
 	return written
+}
+
+// What the environment of the target, its command and its URL have that looks like a secret is
+// hidden as what was given, also in what init shows, and by whatever way the target ends.
+func TestSecretsThatNobodyGaveAreHidden(t *testing.T) {
+	t.Parallel()
+	wholePrograms(t)
+	const token = "t0k3n-" + secretPart + "-x9"
+	const random = secretPart + "a1b2c3d4e5f6g7h8i9"
+	echo := func(variable string) []string {
+		return []string{"--", "sh", "-c", `HOSTILE_SECRET=$` + variable + ` exec "$0" stdio echoes`, hostile(t)}
+	}
+	dying := func(text string) []string {
+		return []string{"--", "sh", "-c", `head -c 70000 /dev/zero | tr '\0' x >&2; printf %s "` + text + `" >&2; head -c 65523 /dev/zero | tr '\0' y >&2; exit 3`}
+	}
+	for name, arguments := range map[string][]string{
+		"by its name":   args("server", "-v", echo("MY_API_TOKEN")),
+		"by its looks":  args("server", "-v", echo("PLAIN")),
+		"init":          args("init", echo("MY_API_TOKEN")),
+		"init, exit 3":  args("init", "--", "sh", "-c", `echo "with $MY_API_TOKEN" >&2; exit 3`),
+		"cut":           args("server", dying("$MY_API_TOKEN")),
+		"an argument":   args("server", "-v", "--", hostile(t), "stdio", "none", "always", "handshake", "--token", token),
+		"a segment":     args("server", "--url", "http://127.0.0.1:1/mcp/"+random+"/sse"),
+		"start":         args("server", "--url", "http://127.0.0.1:1/", "--start", "cat /no/such/file --api-key="+token),
+		"start, a tail": args("server", "--url", "http://127.0.0.1:1/", "--start", "cat /no/such/file "+random),
+		"client":        args("client", "--filter", "pagination.operations", "--", "sh", "-c", `echo "with $MY_API_TOKEN" >&2; exit 3`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			if arguments[0] != "init" {
+				arguments = slices.Insert(arguments, 1, "--json", "run.json", "--html", "run.html", "--transcripts", "wires")
+			}
+			if arguments[0] == "server" {
+				arguments = slices.Insert(arguments, 1, "--filter", "ping||tools")
+			}
+			running := prepare(t, directory, []string{"MY_API_TOKEN=" + token, "PLAIN=" + random}, slices.Insert(arguments, 1, "--timeout", ample)...)
+			running.start()
+			for name, text := range filesIn(t, directory, running.wait()) {
+				if hasSecret(text) {
+					t.Errorf("%s shows a secret\n%.5000s", name, text)
+				}
+			}
+		})
+	}
 }

@@ -140,13 +140,13 @@ func (s *settings) teller(out io.Writer) func(scenario, found string) {
 		out = io.Discard
 	}
 	var mu sync.Mutex
-	told := map[string]string{}
+	told, redactor := map[string]string{}, s.redactor()
 	return func(scenario, found string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if told[scenario] != found {
 			told[scenario] = found
-			_, _ = fmt.Fprintln(out, reports.Visible(scenario+": "+found))
+			_, _ = fmt.Fprintln(out, reports.Visible(scenario+": "+redactor.Redact(found)))
 		}
 	}
 }

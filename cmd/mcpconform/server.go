@@ -245,7 +245,7 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 	}
 	found, err := s.runs(command.Context())
 	if _, wrong := errors.AsType[*runner.FilterError](err); wrong || found == nil {
-		return err
+		return s.hide(err)
 	}
 	return s.report(found, err)
 }
@@ -643,9 +643,23 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 	}
 }
 
-// redactor hides the values that may stand in no report.
+// hide hides in an error what may stand in no report.
+func (s *settings) hide(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := s.redactor().Redact(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	return &exitError{status: statusOf(err), message: text}
+}
+
+// redactor hides the values that may stand in no report: those that were given as secrets, and
+// those that the environment and the command have that look like some.
 func (s *settings) redactor() *reports.Redactor {
-	secrets := reports.URLSecrets(s.URL)
+	secrets := slices.Concat(reports.URLSecrets(s.URL), reports.GuessedInURL(s.URL),
+		reports.ArgumentSecrets(s.Command), reports.ArgumentSecrets(s.Start), reports.EnvironmentSecrets(os.Environ()))
 	for name, values := range s.secretHeaders {
 		for _, value := range values {
 			secrets = append(secrets, reports.Secret{Key: name, Value: value})

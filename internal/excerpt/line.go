@@ -49,6 +49,15 @@ func Short(raw []byte) string {
 	return fmt.Sprintf("%s… (%d bytes)", Beginning(raw), len(raw))
 }
 
+// End is the last of some bytes, behind an ellipsis where any are left out: what hides secrets
+// later finds the rest of one there.
+func End(raw []byte, most int) []byte {
+	if len(raw) <= most {
+		return raw
+	}
+	return append([]byte(ellipsis), raw[len(raw)-most:]...)
+}
+
 // Beginning cuts bytes for a line of text, between characters.
 func Beginning(raw []byte) string {
 	end := min(longest, len(raw))

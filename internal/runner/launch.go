@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
@@ -103,7 +104,7 @@ func launcher(command target.Command, within *conform.Process) scenario.Launch {
 		}
 		exit.Output = <-output
 		stderr, _ := process.Stderr()
-		exit.Stderr = stderr[max(0, len(stderr)-maxStderr):]
+		exit.Stderr = excerpt.End(stderr, maxStderr)
 		return exit, nil
 	}
 }
