@@ -152,7 +152,13 @@ func knownIDs(entries []reports.Deviation) error {
 		if _, there := requirements.Get(one.Requirement); there || one.Requirement == "" {
 			continue
 		}
-		return usageError("%s:%d: no requirement has the id %q%s", one.File, one.Line, one.Requirement, idMeant(requirements, one.Requirement))
+		return usageError(
+			"%s:%d: no requirement has the id %q%s",
+			one.File,
+			one.Line,
+			one.Requirement,
+			idMeant(requirements, one.Requirement),
+		)
 	}
 	return nil
 }

@@ -54,7 +54,11 @@ func (s *settings) diff(paths []string, markdown, page string) error {
 	}
 	found := reports.Compare(before, after)
 	outputs := []output{
-		{flag: "--markdown", path: markdown, write: func(_ *reports.Run, w io.Writer) error { return found.Markdown(w) }},
+		{
+			flag:  "--markdown",
+			path:  markdown,
+			write: func(_ *reports.Run, w io.Writer) error { return found.Markdown(w) },
+		},
 		{flag: "--html", path: page, write: func(run *reports.Run, w io.Writer) error {
 			return run.HTML(w, reports.HTMLOptions{Since: before})
 		}},

@@ -66,7 +66,8 @@ func named(requirements *catalogue.Catalogue, word string) []*catalogue.Requirem
 	for _, one := range requirements.All() {
 		if strings.HasPrefix(one.ID, word+".") || slices.ContainsFunc(protocol.Checked(), func(revision string) bool {
 			page := one.Page(revision)
-			return one.StandsAt(revision) && (page == word || strings.HasPrefix(page, word+"/") || path.Base(page) == word)
+			return one.StandsAt(revision) &&
+				(page == word || strings.HasPrefix(page, word+"/") || path.Base(page) == word)
 		}) {
 			all = append(all, one)
 		}

@@ -78,7 +78,10 @@ pyproject.toml or requirements.txt names, and the config that has it started.`,
 		&b.client,
 		"client",
 		"",
-		"write a driver for the client of an `SDK`: "+strings.Join(driverNames(), ", ")+"; by itself that of the project here",
+		"write a driver for the client of an `SDK`: "+strings.Join(
+			driverNames(),
+			", ",
+		)+"; by itself that of the project here",
 	)
 	flags.Lookup("client").NoOptDefVal = foundSDK
 	flags.BoolVar(&b.force, "force", false, "write over files that are there")

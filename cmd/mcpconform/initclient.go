@@ -60,7 +60,12 @@ func (b *initial) writeClient(ctx context.Context, out io.Writer, arguments []st
 		lines := strings.Split(strings.TrimSpace(string(config)), "\n")
 		_, _ = fmt.Fprintf(out, "%s is there already. Add to it: %s\n", b.output, lines[len(lines)-1])
 	}
-	_, err = fmt.Fprintf(out, "Read %s: make your own client where it connects. Then run: mcpconform client%s\n", driver.File, b.byConfig())
+	_, err = fmt.Fprintf(
+		out,
+		"Read %s: make your own client where it connects. Then run: mcpconform client%s\n",
+		driver.File,
+		b.byConfig(),
+	)
 	return err
 }
 
@@ -87,9 +92,19 @@ func (b *initial) driver() (drivers.Driver, error) {
 	case err != nil:
 		return drivers.Driver{}, usageError("%s", err)
 	case len(found) == 0:
-		return drivers.Driver{}, usageError("neither package.json, go.mod, pyproject.toml nor requirements.txt here names an SDK of MCP%s", choice)
+		return drivers.Driver{}, usageError(
+			"neither package.json, go.mod, pyproject.toml nor requirements.txt here names an SDK of MCP%s",
+			choice,
+		)
 	case len(found) > 1:
-		return drivers.Driver{}, usageError("%s names %s, and %s %s%s", found[0].In, found[0].SDK, found[1].In, found[1].SDK, choice)
+		return drivers.Driver{}, usageError(
+			"%s names %s, and %s %s%s",
+			found[0].In,
+			found[0].SDK,
+			found[1].In,
+			found[1].SDK,
+			choice,
+		)
 	}
 	driver, _ := starter.DriverNamed(found[0].Driver)
 	return driver, nil

@@ -60,7 +60,10 @@ that has any of the filter, or at those of --revision.`,
 			if err := writeList(command.OutOrStdout(), all, requirements); err != nil || revision != newest {
 				return err
 			}
-			_, err = fmt.Fprintln(command.OutOrStdout(), "At the newest revision that has any; --revision all lists every one.")
+			_, err = fmt.Fprintln(
+				command.OutOrStdout(),
+				"At the newest revision that has any; --revision all lists every one.",
+			)
 			return err
 		},
 	}

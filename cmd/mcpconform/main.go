@@ -52,7 +52,12 @@ func withOwnStatus(work func() int) (status int) {
 	debug.SetTraceback("crash")
 	defer func() {
 		if cause := recover(); cause != nil {
-			_, _ = fmt.Fprintf(stderr(), "mcpconform: panic: %s\n\n%s", reports.Visible(fmt.Sprint(cause)), debug.Stack())
+			_, _ = fmt.Fprintf(
+				stderr(),
+				"mcpconform: panic: %s\n\n%s",
+				reports.Visible(fmt.Sprint(cause)),
+				debug.Stack(),
+			)
 			status = exitHarness
 		}
 	}()

@@ -36,7 +36,10 @@ func (s *settings) completeShard() error {
 // shardIsWritten makes sure that what a shard finds is kept: it says nothing alone.
 func (s *settings) shardIsWritten() error {
 	if s.shard.Count > 0 && s.JSON == "" && !s.list {
-		return usageError("--shard %s needs --json FILE: a shard has no verdict until mcpconform merge has all of them", s.shardText)
+		return usageError(
+			"--shard %s needs --json FILE: a shard has no verdict until mcpconform merge has all of them",
+			s.shardText,
+		)
 	}
 	return nil
 }

@@ -41,7 +41,10 @@ func (s *settings) watchRuns(ctx context.Context) error {
 		}
 		changed, own := files.changedDuring(during)
 		if len(own) > 0 {
-			s.say("changed during the run: %s; taken for the target's own doing: if it was you, save it again now", relative(own))
+			s.say(
+				"changed during the run: %s; taken for the target's own doing: if it was you, save it again now",
+				relative(own),
+			)
 		}
 		if len(changed) == 0 {
 			if ctx.Err() == nil {

@@ -23,10 +23,34 @@ type Driver struct {
 // All are the drivers that there are.
 func All() []Driver {
 	return []Driver{
-		{"typescript", "the TypeScript SDK 1 (@modelcontextprotocol/sdk)", "mcpconform-driver.mjs", []string{"node", "mcpconform-driver.mjs"}, "driver.mjs"},
-		{"typescript-2", "the TypeScript SDK 2 (@modelcontextprotocol/client)", "mcpconform-driver.mjs", []string{"node", "mcpconform-driver.mjs"}, "driver-2.mjs"},
-		{"go", "the Go SDK 1 (github.com/modelcontextprotocol/go-sdk)", "mcpconform-driver/main.go", []string{"go", "run", "./mcpconform-driver"}, "driver.go"},
-		{"python", "the Python SDK 2 (mcp)", "mcpconform-driver.py", []string{"python3", "mcpconform-driver.py"}, "driver.py"},
+		{
+			"typescript",
+			"the TypeScript SDK 1 (@modelcontextprotocol/sdk)",
+			"mcpconform-driver.mjs",
+			[]string{"node", "mcpconform-driver.mjs"},
+			"driver.mjs",
+		},
+		{
+			"typescript-2",
+			"the TypeScript SDK 2 (@modelcontextprotocol/client)",
+			"mcpconform-driver.mjs",
+			[]string{"node", "mcpconform-driver.mjs"},
+			"driver-2.mjs",
+		},
+		{
+			"go",
+			"the Go SDK 1 (github.com/modelcontextprotocol/go-sdk)",
+			"mcpconform-driver/main.go",
+			[]string{"go", "run", "./mcpconform-driver"},
+			"driver.go",
+		},
+		{
+			"python",
+			"the Python SDK 2 (mcp)",
+			"mcpconform-driver.py",
+			[]string{"python3", "mcpconform-driver.py"},
+			"driver.py",
+		},
 	}
 }
 

@@ -37,7 +37,10 @@ func SDKs(folder fs.FS) ([]Found, error) {
 		}
 		for _, found := range one.find(text) {
 			found.In = one.file
-			if !slices.ContainsFunc(all, func(other Found) bool { return other.Driver == found.Driver && other.SDK == found.SDK }) {
+			if !slices.ContainsFunc(
+				all,
+				func(other Found) bool { return other.Driver == found.Driver && other.SDK == found.SDK },
+			) {
 				all = append(all, found)
 			}
 		}

@@ -26,7 +26,10 @@ func BaselineFor(command []string) string {
 		if version := installed(filepath.Dir(file), "@modelcontextprotocol/sdk"); version != "" {
 			major, rest, _ := strings.Cut(version, ".")
 			minor, _, _ := strings.Cut(rest, ".")
-			if name := baseline.SDKPrefix + "typescript@" + major + "." + minor; slices.Contains(baseline.SDKs(), name) {
+			if name := baseline.SDKPrefix + "typescript@" + major + "." + minor; slices.Contains(
+				baseline.SDKs(),
+				name,
+			) {
 				return name
 			}
 		}
