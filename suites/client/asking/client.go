@@ -178,6 +178,7 @@ func JudgeUntold(client *conform.Client, method, capability string) {
 	if !client.Declares(capability) {
 		conform.NotApplicable("the client declares " + capability + " only where it is told to")
 	}
+	answered := false
 	for _, request := range client.NeedServerRequests(method) {
 		if request.Refused && disowns(request.Refusal.Code) {
 			client.Blame(request.Answer, rules.Mismatch{
@@ -185,7 +186,10 @@ func JudgeUntold(client *conform.Client, method, capability string) {
 				Found:  request.Describe(),
 			})
 		}
-		conform.Observed(request.Answered())
+		answered = conform.Observed(request.Answered()) || answered
+	}
+	if !answered {
+		client.NeverBut("the client neither answered "+method+" nor refused to know it", method)
 	}
 }
 

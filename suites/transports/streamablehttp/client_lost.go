@@ -54,11 +54,13 @@ func losingSessions() {
 		Verifies("transports.http.session.renewed"), In(forgottenAtEach), func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
+			met := false
 			for at, one := range meetsForgotten {
 				lost, id, there := lostBy(client, one.method)
 				if !there {
 					continue
 				}
+				met = true
 				for _, call := range client.Calls(forgettingTool) { // the step after the one that failed
 					head, there := client.HeadOf(call)
 					if there && head.At.After(lost.At) && !Observed(sessionOf(head) != id) {
@@ -70,6 +72,9 @@ func losingSessions() {
 					}
 				}
 				renewsAfter(ctx, client, lost, stepAfter(at))
+			}
+			if !met {
+				client.NeverBut("the client made none of these requests in a session that was over", "resources/read")
 			}
 		})
 }
