@@ -45,7 +45,7 @@ func shorten(text string, fits func(string) bool, words bool, keep []string) (st
 	if begin < 0 {
 		return text, false
 	}
-	reader := &reader{text: text[begin:], left: maxNodes}
+	reader := &reader{text: text[begin:], left: maxNodes, keeps: maxKept}
 	root := reader.value(paths(keep), 0)
 	if reader.failed {
 		return text, false

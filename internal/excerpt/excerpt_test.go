@@ -25,6 +25,16 @@ func tools(count int) string {
 	return string(text)
 }
 
+// A pointer keeps no more than there is room for, however many members have its name.
+func TestManyOfOneNameAreShort(t *testing.T) {
+	t.Parallel()
+	text := `{"result":{"_meta":{` + strings.Repeat(`"a b":1,`, 200_000) + `"c":1}}}`
+	short, whole := Bytes(text, 2000, "/result/_meta/a b")
+	if !whole || len(short) > 16<<10 {
+		t.Errorf("%v, %d bytes", whole, len(short))
+	}
+}
+
 func TestWhatIsNamedStays(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 5000)

@@ -12,6 +12,8 @@ const (
 	maxNodes = 4096
 	// maxChildren bounds those of one object or list; more are never shown.
 	maxChildren = 64
+	// maxKept bounds the values that pointers keep: many members may have the same name.
+	maxKept = 512
 	// maxGap bounds the number in a gap, in bytes.
 	maxGap = 20
 	// maxDepth is how deep a text is read; what is deeper is never shown.
@@ -84,6 +86,7 @@ type reader struct {
 	text   string
 	at     int
 	left   int // nodes
+	keeps  int // that pointers may still keep
 	failed bool
 }
 
@@ -172,7 +175,7 @@ func (r *reader) children(parent *node, keep []path, depth int) {
 		switch {
 		case r.failed:
 			return
-		case one.kept, len(parent.children) < maxChildren && (r.left > 0 || parent.kept && one.telling()):
+		case one.kept && r.keeping(), len(parent.children) < maxChildren && (r.left > 0 || parent.kept && one.telling()):
 			parent.add(child{gap: parent.more, node: &node{}})
 			parent.add(one)
 			parent.more = 0
@@ -180,6 +183,12 @@ func (r *reader) children(parent *node, keep []path, depth int) {
 			parent.more += max(1, one.gap)
 		}
 	}
+}
+
+// keeping takes one of those that pointers may keep, if there are any left.
+func (r *reader) keeping() bool {
+	r.keeps--
+	return r.keeps >= 0
 }
 
 // add takes a child, or a gap that joins the one before.
