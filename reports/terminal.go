@@ -71,6 +71,7 @@ func (r *Run) Terminal(w io.Writer, o TerminalOptions) error {
 
 // terminal lays out one run.
 type terminal struct {
+	shortHeads bool // of the columns of the table
 	sheet
 	run     *Run
 	verbose bool
@@ -152,12 +153,16 @@ func (t *terminal) legs() {
 			heads = append(heads, v)
 		}
 	}
-	budget := t.width
-	for _, v := range heads {
-		budget -= 2 + len(v)
-	}
 	first += 2
-	if first > budget {
+	room := func(short bool) int {
+		left := t.width - first
+		for _, v := range heads {
+			left -= 2 + len(headOf(v, short))
+		}
+		return left
+	}
+	t.shortHeads = room(false) < 0
+	if room(t.shortHeads) < 0 {
 		heads = nil // no table: words
 	}
 
@@ -187,12 +192,20 @@ func (t *terminal) legNote(leg *Leg) {
 	}
 }
 
+// headOf is the head of a column of verdicts, short where there is less room.
+func headOf(v Verdict, short bool) string {
+	if !short {
+		return string(v)
+	}
+	return map[Verdict]string{Passed: "pass", Failed: "fail", Warned: "warn", Skipped: "skip", Inconclusive: "incon.", Known: "known"}[v]
+}
+
 // table writes a row of counts for each page: in columns by verdict, or in words
 // if there are no heads because the columns would not fit.
 func (t *terminal) table(leg *Leg, first int, heads []Verdict) {
 	head := []string{t.paint(bold, padRight(leg.Name(), first))}
 	for _, v := range heads {
-		head = append(head, "  ", t.paint(dim, string(v)))
+		head = append(head, "  ", t.paint(dim, headOf(v, t.shortHeads)))
 	}
 	t.line(head...)
 	for page, results := range leg.byPage() {
@@ -211,7 +224,7 @@ func (t *terminal) table(leg *Leg, first int, heads []Verdict) {
 			row = append(
 				row,
 				"  ",
-				strings.Repeat(" ", max(0, len(v)-columns.StringWidth(number))),
+				strings.Repeat(" ", max(0, len(headOf(v, t.shortHeads))-columns.StringWidth(number))),
 				t.paint(how, number),
 			)
 		}

@@ -109,6 +109,9 @@
     if (details.l) box.append(make("p", "quiet", details.l + (details.l === 1 ? " step is" : " steps are") + " left out"));
     if (!details.s && !details.l) box.append(make("p", "quiet", "rule" in line.dataset && line.dataset.v === "passed"
       ? "A rule judges every connection of the run, and no message broke this one." : "The run has no exchange of this result."));
+    const link = make("a", "quiet", "link to this result");
+    link.href = "#" + line.id;
+    box.append(link);
     line.append(box);
   };
 
@@ -123,7 +126,11 @@
   const follow = () => {
     const line = location.hash ? document.getElementById(location.hash.slice(1)) : null;
     if (!line || !lines.includes(line)) return;
-    if (line.hidden) { form.reset(); apply(); }
+    if (line.hidden) {
+      form.reset();
+      for (const box of form.querySelectorAll("[name=verdict]")) if (box.value === line.dataset.v) box.checked = true;
+      apply();
+    }
     fill(line);
     line.open = true;
     line.firstElementChild.focus();
@@ -159,7 +166,23 @@
     }
     document.getElementById("shown").textContent = shown + " of " + lines.length;
   };
-  form.addEventListener("input", apply);
+  // The filters stand in the address, so that a link keeps them.
+  const fields = [...form.elements].filter((field) => field.name);
+  const remember = () => {
+    const query = new URLSearchParams(new FormData(form));
+    for (const name of [...query.keys()]) if (!query.get(name)) query.delete(name);
+    try { history.replaceState(null, "", "?" + query + location.hash); } catch { /* a file that may not change its address */ }
+  };
+  const recall = () => {
+    const query = new URLSearchParams(location.search);
+    if (!fields.some((field) => query.has(field.name))) return;
+    for (const field of fields) {
+      if (field.type === "checkbox") field.checked = query.getAll(field.name).includes(field.value);
+      else if (query.has(field.name)) field.value = query.get(field.name);
+    }
+  };
+  recall();
+  form.addEventListener("input", () => { apply(); remember(); });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
   apply();
