@@ -185,7 +185,7 @@ func demandReason(ctx context.Context, token, deliberate string) {
 		NotApplicable("the token is not refused with HTTP 401 and a Bearer challenge")
 	}
 	reason, _ := challenge.Get("error")
-	Demand(reason == "invalid_token", `error="invalid_token" for a request that `+deliberate, response.DescribeChallenge())
+	Demand(reason == "invalid_token", `error="invalid_token" for what `+deliberate, response.DescribeChallenge())
 }
 
 // demandRefused makes a request with a token that the server must not take, by whatever

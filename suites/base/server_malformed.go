@@ -107,14 +107,15 @@ func answerWithoutID(ctx context.Context, server *Server, request Harmless) any 
 	case <-wait.After(ctx, server.ReplyTime()): // what came until then is judged
 	case <-ctx.Done():
 	}
+	came := server.Sent(mark, isResponse)
 	if Transport() == protocol.Stdio {
-		server.NeedUsable(ctx, surviving)
+		came = responsesBut(server, mark, server.NeedUsable(ctx, surviving))
 	}
-	for _, response := range server.Sent(mark, isResponse) {
+	for _, response := range came {
 		refusal, refused := response.Error()
 		anonymous := response.ID == jsonrpc.NoID || response.ID == jsonrpc.NullID
 		reads := refused && (refusal.Code == jsonrpc.InvalidRequest || delivery.Status >= http.StatusBadRequest)
-		if !response.ID.IsInteger() && !(anonymous && reads) {
+		if !anonymous || !reads {
 			return Reply{Received: response}
 		}
 	}
