@@ -217,8 +217,12 @@ func forms() {
 		},
 	)
 
-	It("implements elicitation/create or does not declare elicitation", Verifies("elicitation.capability.fulfilled"), In(asking.Undeclared),
-		func(ctx SpecContext) { asking.JudgeUntold(RunScenario(ctx), method, "elicitation") })
+	It(
+		"implements elicitation/create or does not declare elicitation",
+		Verifies("elicitation.capability.fulfilled"),
+		In(asking.Undeclared),
+		func(ctx SpecContext) { asking.JudgeUntold(RunScenario(ctx), method, "elicitation") },
+	)
 
 	It(
 		"declares elicitation in the request that returns accepted elicitation content",

@@ -146,8 +146,12 @@ func samplings() {
 		},
 	)
 
-	It("implements sampling/createMessage or does not declare sampling", Verifies("sampling.capability.fulfilled"), In(asking.Undeclared),
-		func(ctx SpecContext) { asking.JudgeUntold(RunScenario(ctx), method, "sampling") })
+	It(
+		"implements sampling/createMessage or does not declare sampling",
+		Verifies("sampling.capability.fulfilled"),
+		In(asking.Undeclared),
+		func(ctx SpecContext) { asking.JudgeUntold(RunScenario(ctx), method, "sampling") },
+	)
 
 	It(
 		"rejects no valid sampling request with tools, or with content in a list, as invalid",

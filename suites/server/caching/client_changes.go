@@ -99,7 +99,10 @@ func fetchesChanged(client *Client, method, announcement string, awaited, wanted
 	client.NeedRequests(method)
 	announced := client.FromServer(announcement)
 	if len(announced) == 0 {
-		client.NeverBut("the client did not listen for changes, or did not come to the second page", "subscriptions/listen")
+		client.NeverBut(
+			"the client did not listen for changes, or did not come to the second page",
+			"subscriptions/listen",
+		)
 	}
 	again := func(request *Message) bool {
 		return isFirst(request) && request.Event.At.After(announced[0].Event.At)
