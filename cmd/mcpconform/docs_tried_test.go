@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestDocsTried(t *testing.T) {
 			protocol.Last(protocol.Handshake) + "," + protocol.Last(protocol.PerRequestMeta),
 		}, target...)...)...).demand(t, 0)
 	}
-	want := triedTable(triedIn(t, filepath.Join(directory, "transcripts")))
+	want := triedTable(t, triedIn(t, filepath.Join(directory, "transcripts")))
 	page := filepath.Join(repository, "docs", "tried.md")
 	source, err := os.ReadFile(page)
 	if err != nil {
@@ -62,21 +63,64 @@ func TestDocsTried(t *testing.T) {
 	}
 }
 
-// triedIn collects, by what was wrong, in which requests it was.
-func triedIn(t *testing.T, directory string) map[string]map[string]bool {
+// tries are the requests in which something was wrong, and where those were sent.
+type tries struct {
+	requests map[string]bool
+	legs     map[string]bool // "2025-11-25 stdio"
+}
+
+// triedIn collects, by what was wrong, in which requests it was, and where.
+func triedIn(t *testing.T, directory string) map[string]tries {
 	t.Helper()
-	tried := map[string]map[string]bool{}
-	eachTranscript(t, directory, func(_ string, _ transcript.Header, events []transcript.Event) {
+	tried := map[string]tries{}
+	eachTranscript(t, directory, func(_ string, header transcript.Header, events []transcript.Event) {
 		for _, event := range events {
-			if name := triedBy(event); event.Deliberate != "" && name != "" {
-				if tried[event.Deliberate] == nil {
-					tried[event.Deliberate] = map[string]bool{}
-				}
-				tried[event.Deliberate][name] = true
+			name := triedBy(event)
+			if event.Deliberate == "" || name == "" {
+				continue
 			}
+			if _, known := tried[event.Deliberate]; !known {
+				tried[event.Deliberate] = tries{map[string]bool{}, map[string]bool{}}
+			}
+			tried[event.Deliberate].requests[name] = true
+			tried[event.Deliberate].legs[header.Revision+" "+header.Transport] = true
 		}
 	})
 	return tried
+}
+
+// hole is why what is wrong is tried in no other requests.
+type hole struct {
+	wrong *regexp.Regexp
+	why   string
+}
+
+// triedNotElsewhere has the holes of docs/tried.md: the first that matches counts.
+var triedNotElsewhere = []hole{
+	{regexp.MustCompile(`Mcp-Name`), "only these have a name, and the header for it"},
+	{regexp.MustCompile(`Mcp-Method in another case`), "another method is tried with each request, how letters compare with one"},
+	{regexp.MustCompile(`Mcp-Method|version header|version in the header`), "only 2026-07-28 has the header in each request; ping is gone there"},
+	{regexp.MustCompile(`header of an? |argument in the body|header with (broken|char)|beyond 2\^53`), "only arguments of tools have headers"},
+	{regexp.MustCompile(`cursor`), "only lists have cursors"},
+	{regexp.MustCompile(`^(a batch|a method that|a string where|not JSON|bytes that|has (the number|a comma|a comment|single|a name without))`), "what cannot be read has no method"},
+	{regexp.MustCompile(`^a response to|^answers no request`), "it is a response, and belongs to no request"},
+	{regexp.MustCompile(`^a response has|responses are|inputResponses`), "only what asks for input takes responses; each wrong value is tried with a tool, a list and null with resources and prompts, too"},
+	{regexp.MustCompile(`content is not of the form`), "a task takes its input by this request alone"},
+	{regexp.MustCompile(`arguments`), "only tools and prompts have arguments"},
+	{regexp.MustCompile(`task by a number`), "tasks/result waits, and tasks/cancel changes something"},
+	{regexp.MustCompile(`names? .*task|as a task|without a task`), "only these are about tasks"},
+	{regexp.MustCompile(`asks for a task`), "calls may be tasks; only 2025-11-25 has the member"},
+	{regexp.MustCompile(`^cancels|names no request|id is an object|params that are an array|method of a notification`), "it is about a notification"},
+	{regexp.MustCompile(`session`), "only HTTP at 2025-11-25 has sessions; initialize begins one"},
+	{regexp.MustCompile(`clientCapabilities`), "only 2026-07-28 has the member; ping is gone there"},
+	{regexp.MustCompile(`_meta|protocolVersion`), "ping is gone at 2026-07-28; over stdio the reference speaks both eras, so that such a request may be one of the other"},
+	{regexp.MustCompile(`^has the version|^names no revision`), "a revision that does not exist is tried with each request, each further value with one"},
+	{regexp.MustCompile(`names a revision`), "only HTTP has the header"},
+	{regexp.MustCompile(`earlier revisions`), "only these were there before 2026-07-28 and are gone"},
+	{regexp.MustCompile(`web page`), "a server that lets them in would be left with subscriptions and tasks"},
+	{regexp.MustCompile(`no initialize came`), "only the first message of a session can come before initialize"},
+	{regexp.MustCompile(`has no id`), "the others change something, or are not known to be harmless"},
+	{regexp.MustCompile(`clientInfo|unknown level|nobody has defined`), "it is about this request"},
 }
 
 // eachTranscript reads all transcripts below a directory.
@@ -116,17 +160,52 @@ func triedBy(event transcript.Event) string {
 	return ""
 }
 
-func triedTable(tried map[string]map[string]bool) string {
+func triedTable(t *testing.T, tried map[string]tries) string {
+	t.Helper()
 	var table strings.Builder
-	fmt.Fprintf(&table, "| wrong with it | %s | other |\n|%s\n",
-		strings.Join(triedColumns, " | "), strings.Repeat(" --- |", len(triedColumns)+2))
+	fmt.Fprintf(&table, "| wrong with it | %s | other | at | why not in others |\n|%s\n",
+		strings.Join(triedColumns, " | "), strings.Repeat(" --- |", len(triedColumns)+4))
+	used := map[int]bool{}
 	for _, reason := range slices.Sorted(maps.Keys(tried)) {
-		fmt.Fprintf(&table, "| %s |", reason)
-		for _, method := range triedColumns {
-			fmt.Fprintf(&table, " %s |", map[bool]string{true: "×", false: "·"}[tried[reason][method]])
-			delete(tried[reason], method)
+		at := slices.IndexFunc(triedNotElsewhere, func(one hole) bool { return one.wrong.MatchString(reason) })
+		if at < 0 {
+			t.Errorf("nothing says why %q is tried in no other requests: see triedNotElsewhere", reason)
+			continue
 		}
-		fmt.Fprintf(&table, " %s |\n", strings.Join(slices.Sorted(maps.Keys(tried[reason])), ", "))
+		used[at] = true
+		fmt.Fprintf(&table, "| %s |", reason)
+		requests := tried[reason].requests
+		for _, method := range triedColumns {
+			fmt.Fprintf(&table, " %s |", map[bool]string{true: "×", false: "·"}[requests[method]])
+			delete(requests, method)
+		}
+		fmt.Fprintf(&table, " %s | %s | %s |\n", strings.Join(slices.Sorted(maps.Keys(requests)), ", "),
+			triedAt(tried[reason].legs), triedNotElsewhere[at].why)
+	}
+	for i, one := range triedNotElsewhere {
+		if !used[i] {
+			t.Errorf("triedNotElsewhere: nothing that was wrong is left for %q", one.wrong)
+		}
 	}
 	return table.String()
+}
+
+// triedAt names legs: by its revision where it was both transports, nothing where it was all.
+func triedAt(legs map[string]bool) string {
+	var all []string
+	for _, revision := range []string{protocol.Last(protocol.Handshake), protocol.Last(protocol.PerRequestMeta)} {
+		stdio, http := legs[revision+" stdio"], legs[revision+" http"]
+		switch {
+		case stdio && http:
+			all = append(all, revision)
+		case http:
+			all = append(all, revision+" HTTP")
+		case stdio:
+			all = append(all, revision+" stdio")
+		}
+	}
+	if len(all) == 2 && !strings.Contains(strings.Join(all, ""), " ") {
+		return ""
+	}
+	return strings.Join(all, ", ")
 }
