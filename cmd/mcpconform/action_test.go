@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -14,13 +15,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcpconform/mcpconform/reports"
 )
 
 // action is the file that makes this repository an action of GitHub.
 type action struct {
-	Inputs map[string]struct{ Description, Default string }
-	Runs   struct {
+	Inputs  map[string]struct{ Description, Default string }
+	Outputs map[string]struct{ Description, Value string }
+	Runs    struct {
 		Steps []struct {
+			ID  string
 			Run string
 			Env map[string]string
 		}
@@ -123,6 +128,71 @@ func TestActionsArePinned(t *testing.T) {
 	}
 }
 
+// Each output is described, and one that the step writes.
+func TestOutputsOfTheAction(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	settings := &settings{}
+	settings.JSON, settings.JUnit, settings.HTML = "run.json", "run.xml", "run.html"
+	if err := writeStepOutputs(&text, settings.outputs(), &reports.Run{}); err != nil {
+		t.Fatal(err)
+	}
+	written := stepOutputs(t, text.String())
+	written["status"] = "0" // by the script
+	read := readAction(t)
+	for name, said := range read.Outputs {
+		if _, there := written[name]; !there || said.Description == "" || said.Value != "${{ steps.run.outputs."+name+" }}" {
+			t.Errorf("%s: %+v, written: %v", name, said, there)
+		}
+		delete(written, name)
+	}
+	if steps := read.Runs.Steps; len(written) > 0 || steps[len(steps)-1].ID != "run" {
+		t.Errorf("no output is %v, of the step %q", written, steps[len(steps)-1].ID)
+	}
+}
+
+// What a run found, and where its reports are, is in the outputs of its step, and nothing
+// else, whatever a value says.
+func TestStepOutputs(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	const odd = "page\nstatus=0\nx<<y\n.html"
+	one := prepare(t, directory, []string{"GITHUB_OUTPUT=" + filepath.Join(directory, "outputs")}, slices.Concat(
+		[]string{"server", "--revision", "2025-11-25", "--filter", "resources.uri.validated", "--json", "run.json", "--html", odd},
+		faulty())...)
+	one.start()
+	found := one.wait()
+	found.demand(t, exitDoesNot)
+	text, err := os.ReadFile(filepath.Join(directory, "outputs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := map[string]string{
+		"conclusion": "Does not conform to 2025-11-25 (--filter resources.uri.validated)",
+		"passed":     "0", "failed": "1", "known": "0", "warned": "0", "skipped": "0", "inconclusive": "0",
+		"json": "run.json", "html": odd,
+	}
+	if diff := cmp.Diff(wanted, stepOutputs(t, string(text))); diff != "" {
+		t.Errorf("wanted - found +\n%s", diff)
+	}
+}
+
+// stepOutputs reads the file of GITHUB_OUTPUT as the runner does.
+func stepOutputs(t *testing.T, text string) map[string]string {
+	t.Helper()
+	outputs := map[string]string{}
+	for text != "" {
+		line, rest, _ := strings.Cut(text, "\n")
+		name, end, heredoc := strings.Cut(line, "<<")
+		value, rest, ended := strings.Cut(rest, "\n"+end+"\n")
+		if !heredoc || !ended || len(end) < 20 {
+			t.Fatalf("%q is no output: %s", line, text)
+		}
+		outputs[name], text = value, rest
+	}
+	return outputs
+}
+
 // The script gives the command line what the inputs say, each value whole.
 func TestTheScriptOfTheAction(t *testing.T) {
 	t.Parallel()
@@ -131,7 +201,7 @@ func TestTheScriptOfTheAction(t *testing.T) {
 		t.Fatal(err)
 	}
 	programs := t.TempDir()
-	echo := "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"
+	echo := "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n"
 	if err := os.WriteFile(filepath.Join(programs, "mcpconform"), []byte(echo), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -156,9 +226,14 @@ func TestTheScriptOfTheAction(t *testing.T) {
 			for input := range readAction(t).Inputs {
 				command.Env = append(command.Env, variableOf(input)+"="+one.inputs[input])
 			}
+			outputs := filepath.Join(t.TempDir(), "outputs")
+			command.Env = append(command.Env, "GITHUB_OUTPUT="+outputs)
 			output, err := command.CombinedOutput()
-			if err != nil {
+			if exit, is := errors.AsType[*exec.ExitError](err); !is || exit.ExitCode() != 3 {
 				t.Fatalf("%v\n%s", err, output)
+			}
+			if text, err := os.ReadFile(outputs); err != nil || string(text) != "status=3\n" {
+				t.Errorf("%v, outputs: %s", err, text)
 			}
 			if diff := cmp.Diff(one.wanted, strings.Split(strings.TrimSuffix(string(output), "\n"), "\n")); diff != "" {
 				t.Errorf("wanted - found +\n%s", diff)

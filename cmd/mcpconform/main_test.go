@@ -156,7 +156,7 @@ func prepare(t *testing.T, directory string, environment []string, arguments ...
 	t.Cleanup(cancel)
 	one := &execution{t: t, command: exec.CommandContext(ctx, os.Args[0], arguments...)}
 	one.command.Dir = directory
-	one.command.Env = append(append(os.Environ(), asProgram+"=1", "NO_COLOR=1", "GITHUB_ACTIONS=", "GITHUB_STEP_SUMMARY="), environment...)
+	one.command.Env = append(append(os.Environ(), asProgram+"=1", "NO_COLOR=1", "GITHUB_ACTIONS=", "GITHUB_STEP_SUMMARY=", "GITHUB_OUTPUT="), environment...)
 	one.command.Stdout, one.command.Stderr = &one.stdout, &one.stderr
 	one.command.WaitDelay = testDeadline
 	return one

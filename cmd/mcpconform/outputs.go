@@ -2,12 +2,15 @@ package main
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/internal/files"
@@ -133,16 +136,44 @@ func tellGitHub(found *reports.Run) error {
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
 		err = found.Annotations(os.Stdout)
 	}
-	path := os.Getenv("GITHUB_STEP_SUMMARY")
+	return errors.Join(err, appendTo("GITHUB_STEP_SUMMARY", found.Markdown))
+}
+
+// appendTo adds to the file that a variable names; there may be none.
+func appendTo(variable string, write func(io.Writer) error) error {
+	path := os.Getenv(variable)
 	if path == "" {
-		return err
+		return nil
 	}
 	const flags, mode = os.O_WRONLY | os.O_APPEND | os.O_CREATE, 0o644
-	summary, wrong := os.OpenFile(filepath.Clean(path), flags, mode) //nolint:gosec // it is for everyone
-	if wrong != nil {
-		return errors.Join(err, fmt.Errorf("cannot write GITHUB_STEP_SUMMARY: %w", files.Reason(wrong)))
+	file, err := os.OpenFile(filepath.Clean(path), flags, mode) //nolint:gosec // it is for everyone
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", variable, files.Reason(err))
 	}
-	return errors.Join(err, found.Markdown(summary), summary.Close())
+	return errors.Join(write(file), file.Close())
+}
+
+// writeStepOutputs writes what later steps of a job on GitHub can refer to: how many results
+// have each verdict, the conclusion, and where the reports are. Each value stands between
+// two lines that nobody can guess, so that none adds an output of its own.
+func writeStepOutputs(w io.Writer, outputs []output, found *reports.Run) error {
+	values := [][2]string{{"conclusion", found.Conclusion()}}
+	counts := found.Counts()
+	for _, verdict := range reports.Verdicts() {
+		values = append(values, [2]string{string(verdict), strconv.Itoa(counts.Of(verdict))})
+	}
+	for _, one := range outputs {
+		if one.path != "" {
+			values = append(values, [2]string{strings.TrimPrefix(one.flag, "--"), one.path})
+		}
+	}
+	for _, value := range values {
+		end := rand.Text()
+		if _, err := fmt.Fprintf(w, "%s<<%s\n%s\n%s\n", value[0], end, value[1], end); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writable tries whether a file can be made where path will stand, and leaves

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -793,7 +794,7 @@ func (s *settings) report(found *reports.Run, failure error) error {
 	}
 	found = reports.RedactAll(redactor, found) // the door of all that leaves
 	if failure != nil && len(found.Legs) == 0 {
-		return errors.Join(failure, writeFiles(s.outputs(), found))
+		return errors.Join(failure, s.leave(found))
 	}
 	err := s.tell(found)
 	if exit, is := errors.AsType[*exitError](err); is && failure != nil && exit.status == exitHarness {
@@ -802,9 +803,17 @@ func (s *settings) report(found *reports.Run, failure error) error {
 	return err
 }
 
+// leave writes the files of a run, and where GitHub looks for them.
+func (s *settings) leave(found *reports.Run) error {
+	outputs := s.outputs()
+	return errors.Join(writeFiles(outputs, found), appendTo("GITHUB_OUTPUT", func(w io.Writer) error {
+		return writeStepOutputs(w, outputs, found)
+	}))
+}
+
 // tell writes the files of a run and prints it.
 func (s *settings) tell(found *reports.Run) error {
-	err := writeFiles(s.outputs(), found)
+	err := s.leave(found)
 	err = errors.Join(err, unlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 		Slowest: s.durations,

@@ -115,7 +115,7 @@ func (o *Options) check(ctx context.Context, entry *Entry, attempt *Attempt, fil
 		Args: append(append([]string{}, o.Program...), arguments...),
 		Dir:  entry.Directory,
 		// What a build shows of itself is told for all targets together.
-		Env: []string{"GITHUB_ACTIONS=", "GITHUB_STEP_SUMMARY="},
+		Env: []string{"GITHUB_ACTIONS=", "GITHUB_STEP_SUMMARY=", "GITHUB_OUTPUT="},
 	})
 	if err != nil {
 		attempt.State, attempt.Reason = Harness, clip(err.Error())
