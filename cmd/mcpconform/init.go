@@ -268,7 +268,9 @@ func (b *initial) write(command *cobra.Command, look *runner.Look, ci *starter.C
 		return err
 	}
 	if ci != nil {
-		text, err := starter.Pipeline(*ci, b.URL != "")
+		text, err := starter.Pipeline(*ci, starter.Use{
+			URL: b.URL != "", Config: b.byConfig(), SDK: server.Baseline, Version: version(),
+		})
 		if err != nil {
 			return err
 		}

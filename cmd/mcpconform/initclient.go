@@ -74,7 +74,7 @@ func (b *initial) byConfig() string {
 	if b.output == config.DefaultFile {
 		return ""
 	}
-	return " --config " + b.output
+	return " --config " + shellWord(b.output)
 }
 
 // driver is the one that was chosen, or that for the SDK that the project depends on.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -153,14 +154,45 @@ func Systems() []CI {
 	}
 }
 
-// Pipeline returns the text of the file of a system that runs the checks of a server, which
-// is reached by a URL or else started by a command.
-func Pipeline(ci CI, url bool) ([]byte, error) {
+// Use is how the checks of a project are run.
+type Use struct {
+	URL     bool   // whether the server is reached by one, or else started by a command
+	Config  string // the flag for the config, with a blank before it; "" where none is needed
+	SDK     string // the baseline that the config names; "" for none
+	Version string // of mcpconform, as it says itself
+}
+
+// knownDeviations is the file that a pipeline takes for the baseline of the project.
+const knownDeviations = "mcpconform-baseline.yaml"
+
+// latest stands in a pipeline for the version of what has none that could be installed.
+const latest = "latest"
+
+// Pipeline returns the text of the file of a system that runs the checks of a server.
+func Pipeline(ci CI, use Use) ([]byte, error) {
 	page, err := template.ParseFS(texts, "templates/"+ci.Name+".*")
 	if err != nil {
 		return nil, err
 	}
+	if !released(use.Version) {
+		use.Version = latest
+	}
+	filled := struct {
+		Use
+		Latest           bool
+		Baseline, Beside string
+	}{Use: use, Latest: use.Version == latest, Baseline: knownDeviations}
+	if use.SDK != "" {
+		filled.Beside = "; include " + use.SDK + " there, as the config's baseline is not read then"
+	}
 	var text bytes.Buffer
-	err = page.Execute(&text, struct{ URL bool }{url})
+	err = page.Execute(&text, filled)
 	return text.Bytes(), err
+}
+
+// released tells whether a version is that of a release: neither of a commit, as of builds
+// between two releases, nor of changed files.
+func released(version string) bool {
+	return regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(version) &&
+		!regexp.MustCompile(`\d{14}-[0-9a-f]{12}$`).MatchString(version)
 }

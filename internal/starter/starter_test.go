@@ -1,11 +1,16 @@
 package starter_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/mcpconform/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/internal/provoke"
@@ -87,18 +92,116 @@ func TestConfigOfAServerWithoutTools(t *testing.T) {
 	}
 }
 
+// pipelines is the text for each system.
+func pipelines(t *testing.T, use starter.Use) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, ci := range starter.Systems() {
+		text, err := starter.Pipeline(ci, use)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[ci.Name] = string(text)
+	}
+	return texts
+}
+
 func TestPipelines(t *testing.T) {
 	t.Parallel()
-	for _, ci := range starter.Systems() {
-		for _, url := range []bool{true, false} {
-			text, err := starter.Pipeline(ci, url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(string(text), "mcpconform server --junit mcpconform.xml") ||
-				strings.Contains(string(text), "and start it") != url {
-				t.Errorf("%s: %s", ci.Name, text)
+	for _, url := range []bool{true, false} {
+		for name, text := range pipelines(t, starter.Use{URL: url, Config: " --config other.yaml"}) {
+			if !strings.Contains(text, "mcpconform server --config other.yaml --junit") ||
+				strings.Contains(text, "and start it") != url {
+				t.Errorf("%s: %s", name, text)
 			}
 		}
 	}
+	for name, text := range pipelines(t, starter.Use{SDK: "sdk:typescript@1.32"}) {
+		if !strings.Contains(text, "include sdk:typescript@1.32 there") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// A pipeline installs the release that wrote it; of another build, none could be had.
+func TestPipelinesPin(t *testing.T) {
+	t.Parallel()
+	for version, installed := range map[string]string{
+		"v1.2.3": "v1.2.3", "v2.0.0-rc.1": "v2.0.0-rc.1",
+		"(devel)": "latest", "unknown": "latest", "v1.2.3+dirty": "latest", "v1.2.3$(x)": "latest",
+		"v0.0.0-20261126114215-1efa977abcde": "latest", "v1.2.4-0.20261126114215-1efa977abcde": "latest",
+	} {
+		for name, text := range pipelines(t, starter.Use{Version: version}) {
+			if !strings.Contains(text, "/cmd/mcpconform@"+installed+"\n") ||
+				strings.Contains(text, "in place of latest") != (installed == "latest") {
+				t.Errorf("%s of %s: %s", name, version, text)
+			}
+		}
+	}
+}
+
+// What a pipeline runs has the baseline, if there is one, and writes what is kept.
+func TestPipelinesRun(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no sh")
+	}
+	echo := t.TempDir()
+	if err := os.WriteFile(filepath.Join(echo, "mcpconform"), []byte("#!/bin/sh\nprintf '%s\\n' \"$*\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range pipelines(t, starter.Use{Version: "v1.2.3"}) {
+		script := text
+		if name != "shell" {
+			script = scriptOf(t, text)
+		}
+		for _, known := range []bool{false, true} {
+			directory := t.TempDir()
+			want := "server --junit mcpconform.xml --json mcpconform.json --html mcpconform.html"
+			if known {
+				want += " --baseline mcpconform-baseline.yaml"
+				if err := os.WriteFile(filepath.Join(directory, "mcpconform-baseline.yaml"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(directory, "run"), []byte(script), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			command := exec.CommandContext(t.Context(), "sh", "-eu", "run")
+			command.Dir, command.Env = directory, []string{"PATH=" + echo + ":" + os.Getenv("PATH")}
+			output, err := command.CombinedOutput()
+			if diff := cmp.Diff(want+"\n", string(output)); err != nil || diff != "" {
+				t.Errorf("%s: %v, wanted - found +\n%s", name, err, diff)
+			}
+		}
+		for _, file := range []string{"mcpconform.xml", "mcpconform.json", "mcpconform.html"} {
+			if name != "shell" && strings.Count(text, file) != 2 {
+				t.Errorf("%s writes %s and does not keep it: %s", name, file, text)
+			}
+		}
+	}
+}
+
+// scriptOf is the last one that a workflow or a pipeline has.
+func scriptOf(t *testing.T, text string) string {
+	t.Helper()
+	var read struct {
+		Mcpconform struct{ Script []string }
+		Jobs       map[string]struct{ Steps []struct{ Run string } }
+	}
+	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	scripts := read.Mcpconform.Script
+	for _, job := range read.Jobs {
+		for _, step := range job.Steps {
+			if step.Run != "" {
+				scripts = append(scripts, step.Run)
+			}
+		}
+	}
+	if len(scripts) < 2 {
+		t.Fatalf("it has no script: %s", text)
+	}
+	return scripts[len(scripts)-1]
 }

@@ -1,10 +1,16 @@
 #!/bin/sh
-# Checks the server of this project, as mcpconform.yaml says, and leaves the reports beside.
+# Checks the server of this project, as mcpconform.yaml and further flags say, and leaves the
+# reports beside. Known deviations are read from {{.Baseline}}, once there is
+# one{{.Beside}}.
 set -eu
 cd "$(dirname "$0")"
 command -v mcpconform >/dev/null || {
-  go install github.com/mcpconform/mcpconform/cmd/mcpconform@latest
+{{- if .Latest}}
+  # Name a version in place of latest, so that what is checked changes when you say so.
+{{- end}}
+  go install github.com/mcpconform/mcpconform/cmd/mcpconform@{{.Version}}
   PATH=$(go env GOPATH)/bin:$PATH
 }
 # Build your server here{{if .URL}}, and start it, unless start in mcpconform.yaml does{{end}}.
-exec mcpconform server --junit mcpconform.xml --json mcpconform.json
+[ ! -f {{.Baseline}} ] || set -- --baseline {{.Baseline}} "$@"
+exec mcpconform server{{.Config}} --junit mcpconform.xml --json mcpconform.json --html mcpconform.html "$@"
