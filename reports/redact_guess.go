@@ -98,12 +98,14 @@ func GuessedInURL(text string) []Secret {
 // say at its end that it is not: it tells where the secret is, or something about it.
 var (
 	secretNames = []string{
-		"token", "tokens", "secret", "secrets", "password", "passwd", "passphrase", "pass", "pwd", "key", "apikey", "credential", "credentials",
-		"auth", "authorization", "cookie", "pat", "dsn", "jwt", "bearer", "signature", "salt", "private", "webhook",
+		"token", "tokens", "secret", "secrets", "password", "passwd", "passphrase", "pass", "pwd", "key", "apikey",
+		"credential", "credentials", "auth", "authorization", "cookie", "pat", "dsn", "jwt", "bearer", "signature",
+		"salt", "private", "webhook",
 	}
 	openNames = []string{
-		"file", "path", "dir", "directory", "sock", "socket", "host", "port", "name", "id", "type", "mode", "method", "enabled", "ttl", "timeout",
-		"issuer", "audience", "scope", "scopes", "server", "version", "algorithm", "length", "size", "count", "user", "username", "email", "region",
+		"file", "path", "dir", "directory", "sock", "socket", "host", "port", "name", "id", "type", "mode",
+		"method", "enabled", "ttl", "timeout", "issuer", "audience", "scope", "scopes", "server", "version",
+		"algorithm", "length", "size", "count", "user", "username", "email", "region",
 	}
 	wordsOfName = lazy.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 )
@@ -131,7 +133,7 @@ var uuid = lazy.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // between tells whether a character stands between the runs of a token.
 func between(char rune) bool {
-	return char >= utf8.RuneSelf || !isToken(byte(char)) || strings.ContainsRune("._~/-", char)
+	return !isTokenRune(char) || strings.ContainsRune("._~/-", char)
 }
 
 // random is a value that is long and random: one word, in some part of which letters and digits
@@ -148,7 +150,7 @@ func random(value string) []Secret {
 		if len(part) < shortestRun || turns(part) < leastTurns {
 			continue
 		}
-		if strings.TrimFunc(value, func(char rune) bool { return char < utf8.RuneSelf && isToken(byte(char)) }) == "" {
+		if strings.TrimFunc(value, isTokenRune) == "" {
 			return []Secret{{Value: value}}
 		}
 		all = append(all, Secret{Value: part})
@@ -164,4 +166,9 @@ func turns(text string) (count int) {
 		}
 	}
 	return count
+}
+
+// isTokenRune tells whether a character is one of a token.
+func isTokenRune(char rune) bool {
+	return char < utf8.RuneSelf && isToken(byte(char)) //nolint:gosec // it is ASCII
 }

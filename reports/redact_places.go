@@ -130,8 +130,19 @@ func wellKnown() []secretPlace {
 			"x-api-key", "api-key", "x-auth-token", "x-csrf-token",
 		),
 		keyed(
-			"access_token", "refresh_token", "id_token", "registration_access_token", "client_secret", "client_assertion",
-			"subject_token", "private_key_pem", "code_verifier", "password", "passwd", "api_key", "apikey",
+			"access_token",
+			"refresh_token",
+			"id_token",
+			"registration_access_token",
+			"client_secret",
+			"client_assertion",
+			"subject_token",
+			"private_key_pem",
+			"code_verifier",
+			"password",
+			"passwd",
+			"api_key",
+			"apikey",
 		),
 		[]secretPlace{
 			{names: []string{"bearer"}, before: beginsWord, secret: bearerToken},
@@ -189,9 +200,14 @@ func keyed(keys ...string) []secretPlace {
 
 // parameter is one in the query of a URL.
 func parameter(name, value string) secretPlace {
-	return secretPlace{names: []string{name + "=" + value}, exact: true, before: endsWith("?&"), secret: func(text string) (int, int, bool) {
-		return -len(value), 0, while(isUnreserved)(text) == 0
-	}}
+	return secretPlace{
+		names:  []string{name + "=" + value},
+		exact:  true,
+		before: endsWith("?&"),
+		secret: func(text string) (int, int, bool) {
+			return -len(value), 0, while(isUnreserved)(text) == 0
+		},
+	}
 }
 
 // What may stand before a name.
@@ -202,8 +218,8 @@ func ends(with string) func(string) bool {
 	return func(text string) bool { return strings.HasSuffix(text, with) }
 }
 
-func endsWith(any string) func(string) bool {
-	return func(text string) bool { return text != "" && strings.IndexByte(any, text[len(text)-1]) >= 0 }
+func endsWith(chars string) func(string) bool {
+	return func(text string) bool { return text != "" && strings.IndexByte(chars, text[len(text)-1]) >= 0 }
 }
 
 func beginsWord(text string) bool { return text == "" || !isWord(text[len(text)-1]) }
@@ -271,9 +287,9 @@ func scheme(text string) int {
 
 // Where a secret ends.
 
-func until(any string) func(string) int {
+func until(chars string) func(string) int {
 	return func(text string) int {
-		if end := strings.IndexAny(text, any); end >= 0 {
+		if end := strings.IndexAny(text, chars); end >= 0 {
 			return end
 		}
 		return len(text)

@@ -100,10 +100,12 @@ func (e *escaped) next() byte {
 	return one.bytes[0]
 }
 
-func asByte(number int) (letter, bool) { return byteLetter(byte(number), 0), number <= 0xff }
+func asByte(number int) (letter, bool) {
+	return byteLetter(byte(number&0xff), 0), number <= 0xff //nolint:gosec // it has one byte
+}
 
 func asRune(number int) (letter, bool) {
-	return letterOf(rune(number), 0), number <= utf8.MaxRune && utf8.ValidRune(rune(number))
+	return letterOf(rune(number), 0), number <= utf8.MaxRune && utf8.ValidRune(rune(number)) //nolint:gosec // it is bounded beside
 }
 
 // number takes digits, and returns what stands for their value.
@@ -162,8 +164,8 @@ func (e *escaped) backslash() (letter, bool) {
 
 // unit reads one unit of UTF-16, or the two of a character that has two.
 func (e *escaped) unit() (letter, bool) {
-	first, is := -1, false
-	_, is = e.number(16, 4, 4, func(number int) (letter, bool) {
+	first := -1
+	_, is := e.number(16, 4, 4, func(number int) (letter, bool) {
 		first = number
 		return letter{}, true
 	})
@@ -175,7 +177,7 @@ func (e *escaped) unit() (letter, bool) {
 		return letter{}, false
 	}
 	return e.number(16, 4, 4, func(second int) (letter, bool) {
-		char := utf16.DecodeRune(rune(first), rune(second))
+		char := utf16.DecodeRune(rune(first), rune(second)) //nolint:gosec // they have four digits
 		return letterOf(char, 0), char != utf8.RuneError
 	})
 }
@@ -248,7 +250,7 @@ func readParts(text string, as spelling, overlap int, take func(part readPart)) 
 			}
 			for _, char := range one.bytes[:one.count] {
 				read = append(read, char)
-				part.from, part.to = append(part.from, int32(at)), append(part.to, int32(end))
+				part.from, part.to = append(part.from, int32(at)), append(part.to, int32(end)) //nolint:gosec // texts are far smaller
 			}
 			at = end
 		}

@@ -27,9 +27,11 @@ func each(write func(char rune) string) func(string) string {
 func units(format string) func(rune) string {
 	return func(char rune) string {
 		text := ""
+		var textSb30 strings.Builder
 		for _, unit := range utf16.Encode([]rune{char}) {
-			text += fmt.Sprintf(format, unit)
+			textSb30.WriteString(fmt.Sprintf(format, unit))
 		}
+		text += textSb30.String()
 		return text
 	}
 }
@@ -47,9 +49,11 @@ func unless(left string, write func(rune) string) func(rune) string {
 func bytesOf(format string) func(rune) string {
 	return func(char rune) string {
 		text := ""
+		var textSb50 strings.Builder
 		for _, one := range []byte(string(char)) {
-			text += fmt.Sprintf(format, one)
+			textSb50.WriteString(fmt.Sprintf(format, one))
 		}
+		text += textSb50.String()
 		return text
 	}
 }
@@ -91,10 +95,36 @@ var encoders = map[string]func(string) string{
 	"a URL in a URL":                      func(text string) string { return url.QueryEscape(url.PathEscape(text)) },
 	"JSON in a URL":                       func(text string) string { return url.PathEscape(inJSON(text)) },
 	"HTML of Go":                          html.EscapeString,
-	"HTML of Python":                      strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;").Replace,
-	"HTML with names":                     strings.NewReplacer("&", "&amp;", "<", "&lt;", "+", "&plus;", `"`, "&quot;", "=", "&equals;", "/", "&sol;").Replace,
-	"HTML by numbers":                     each(unless("", func(char rune) string { return fmt.Sprintf("&#%d;", char) })),
-	"all of it in HTML by numbers":        each(func(char rune) string { return fmt.Sprintf("&#x%X;", char) }),
+	"HTML of Python": strings.NewReplacer(
+		"&",
+		"&amp;",
+		"<",
+		"&lt;",
+		">",
+		"&gt;",
+		`"`,
+		"&quot;",
+		"'",
+		"&#x27;",
+	).Replace,
+	"HTML with names": strings.NewReplacer(
+		"&",
+		"&amp;",
+		"<",
+		"&lt;",
+		"+",
+		"&plus;",
+		`"`,
+		"&quot;",
+		"=",
+		"&equals;",
+		"/",
+		"&sol;",
+	).Replace,
+	"HTML by numbers": each(
+		unless("", func(char rune) string { return fmt.Sprintf("&#%d;", char) }),
+	),
+	"all of it in HTML by numbers": each(func(char rune) string { return fmt.Sprintf("&#x%X;", char) }),
 	"HTML in JSON of .NET": func(text string) string {
 		return each(unless(" -_.", units(`\u%04X`)))(html.EscapeString(text))
 	},
@@ -143,14 +173,29 @@ func TestRedactEncoders(t *testing.T) {
 // if it is long enough to tell.
 func TestRedactEncodersWhereTextsWereCut(t *testing.T) {
 	t.Parallel()
-	breaks := strings.NewReplacer("***\n…", "***…", "…\n***", "…***", `***\r\n…`, "***…", `***\r…`, "***…", `…\r\n***`, "…***", `…\n***`, "…***") // which tell nothing
+	breaks := strings.NewReplacer(
+		"***\n…",
+		"***…",
+		"…\n***",
+		"…***",
+		`***\r\n…`,
+		"***…",
+		`***\r…`,
+		"***…",
+		`…\r\n***`,
+		"…***",
+		`…\n***`,
+		"…***",
+	) // which tell nothing
 	for _, secret := range spelledSecrets[:3] {
 		r := NewRedactor(Secret{"TOKEN", secret})
 		for name, encode := range encoders {
 			form := encode(secret)
 			least := shortestPart * max(1, (len(form)+len(secret)-1)/len(secret)) // bytes that eight letters may take
 			for at := least + longestEscape; at < len(form); at++ {
-				if got, want := breaks.Replace(r.Redact("it said "+form[:at]+"…")), "it said "+Redacted+"…"; got != want {
+				if got, want := breaks.Replace(
+					r.Redact("it said "+form[:at]+"…"),
+				), "it said "+Redacted+"…"; got != want {
 					t.Errorf("%s: %q became %q", name, form[:at], got)
 				}
 			}
@@ -174,10 +219,28 @@ func TestRedactLongTexts(t *testing.T) {
 	for _, name := range []string{"as it is", "JSON of .NET in JSON", "Base64 of mail in JSON", "HTML by numbers"} {
 		form := encoders[name](secret)
 		for before := partLength - 2*r.values.longest - 3*longestEscape; before < partLength+3*r.values.longest; before += 7 {
-			text := `\n` + strings.Repeat("x", before) + " " + form + " " + strings.Repeat("y", 3*partLength) + form[:len(form)-1]
+			text := `\n` + strings.Repeat(
+				"x",
+				before,
+			) + " " + form + " " + strings.Repeat(
+				"y",
+				3*partLength,
+			) + form[:len(form)-1]
 			got := r.Redact(text)
-			if want := `\n` + strings.Repeat("x", before) + " *** " + strings.Repeat("y", 3*partLength) + "***"; got != want {
-				t.Fatalf("%s behind %d: %q…%q", name, before, strings.Trim(got, "xy")[:min(200, len(strings.Trim(got, "xy")))], got[max(0, len(got)-100):])
+			if want := `\n` + strings.Repeat(
+				"x",
+				before,
+			) + " *** " + strings.Repeat(
+				"y",
+				3*partLength,
+			) + "***"; got != want {
+				t.Fatalf(
+					"%s behind %d: %q…%q",
+					name,
+					before,
+					strings.Trim(got, "xy")[:min(200, len(strings.Trim(got, "xy")))],
+					got[max(0, len(got)-100):],
+				)
 			}
 		}
 	}

@@ -147,10 +147,11 @@ const lastMoment = 4500 * time.Millisecond
 // endLate ends a process that comes to no end by itself, as where nobody reads what it writes.
 func endLate(over <-chan struct{}) {
 	ctx, cancel := wait.WithTimeout(context.Background(), lastMoment)
-	defer cancel()
 	select {
 	case <-over:
+		cancel()
 	case <-ctx.Done():
+		cancel()
 		os.Exit(exitDoesNot)
 	}
 }

@@ -42,7 +42,10 @@ func named(run *reports.Run, entries []reports.Deviation) []string {
 			}
 			at := slices.IndexFunc(entries, func(one reports.Deviation) bool {
 				return one.Only != nil && one.Covers(leg) && one.Names(result) &&
-					!slices.ContainsFunc(result.Failures, func(failure reports.Failure) bool { return !one.Excuses(&failure) })
+					!slices.ContainsFunc(
+						result.Failures,
+						func(failure reports.Failure) bool { return !one.Excuses(&failure) },
+					)
 			})
 			if at >= 0 && !slices.Contains(ids, entries[at].Requirement) {
 				ids = append(ids, entries[at].Requirement)

@@ -285,7 +285,11 @@ func inForms(
 		case err != nil && errors.Is(err, context.DeadlineExceeded):
 			one.found, one.late = "no answer", true
 			patience := current.environment.Target.Reply
-			one.err = scripted.Late(ctx, patience, fmt.Sprintf("%s was not answered beside others within %s", asked.Method, patience))
+			one.err = scripted.Late(
+				ctx,
+				patience,
+				fmt.Sprintf("%s was not answered beside others within %s", asked.Method, patience),
+			)
 		case err != nil:
 			one.found, one.at = err.Error(), placeOf(err)
 		case received.ID != request.ID:

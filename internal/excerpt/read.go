@@ -175,7 +175,8 @@ func (r *reader) children(parent *node, keep []path, depth int) {
 		switch {
 		case r.failed:
 			return
-		case one.kept && r.keeping(), len(parent.children) < maxChildren && (r.left > 0 || parent.kept && one.telling()):
+		case one.kept && r.keeping(),
+			len(parent.children) < maxChildren && (r.left > 0 || parent.kept && one.telling()):
 			parent.add(child{gap: parent.more, node: &node{}})
 			parent.add(one)
 			parent.more = 0

@@ -103,7 +103,10 @@ func parseField(field string, limit int) (challenges []Challenge, flaws []string
 		}
 		if wrong := s.element(&challenges); wrong != "" {
 			if len(flaws) < maxFlaws {
-				flaws = append(flaws, fmt.Sprintf("%s at character %d of %q", shortened(wrong), s.at+1, shortened(field)))
+				flaws = append(
+					flaws,
+					fmt.Sprintf("%s at character %d of %q", shortened(wrong), s.at+1, shortened(field)),
+				)
 			}
 			s.resume()
 		}

@@ -43,7 +43,12 @@ func shortHead(event transcript.Event) transcript.Event {
 	event.Note = excerpt.Text(event.Note)
 	if head := event.HTTP; head != nil {
 		event.HTTP = &transcript.HTTP{
-			Method: excerpt.Text(head.Method), URL: excerpt.Text(head.URL), Status: head.Status, Header: shortHeaders(head.Header),
+			Method: excerpt.Text(
+				head.Method,
+			),
+			URL:    excerpt.Text(head.URL),
+			Status: head.Status,
+			Header: shortHeaders(head.Header),
 		}
 	}
 	if beside := event.SSE; beside != nil {

@@ -55,7 +55,7 @@ const (
 // it did not. served is the process of a server over HTTP, where the harness has started it.
 func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *target.Process) *crashError {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the run ends, and the target may be told so
 	}
 	if to.Transport == protocol.Stdio { // each visit has a process of its own
 		last := visits[len(visits)-1]

@@ -109,8 +109,13 @@ func (c *collector) denied(state *legState) reports.Result {
 		hint = "a " + role + " that does not support " + revision + " is checked without it in --revision"
 	}
 	return reports.Result{
-		ID: name, Kind: reports.KindCheck, Group: []string{"First contact"}, Text: cmp.Or(state.denied.text, "speaks "+revision),
-		Requirements: c.requirements(state, ids), Page: c.page(state, state.denied.id), Verdict: reports.Failed,
+		ID:           name,
+		Kind:         reports.KindCheck,
+		Group:        []string{"First contact"},
+		Text:         cmp.Or(state.denied.text, "speaks "+revision),
+		Requirements: c.requirements(state, ids),
+		Page:         c.page(state, state.denied.id),
+		Verdict:      reports.Failed,
 		Failures: []reports.Failure{{
 			Wanted: c.redact(state.denied.wanted), Found: c.redact(state.denied.found),
 			Hint: hint,

@@ -40,7 +40,11 @@ func (c *collector) certain(found checked) bool {
 func (c *collector) tooLate(found checked) conform.Outcome {
 	outcome := found.Outcome
 	left := conform.Outcome{
-		Ending: conform.Inconclusion, Gone: outcome.Gone, GoneLate: outcome.GoneLate, Hint: relief, Reason: outcome.Reason,
+		Ending:   conform.Inconclusion,
+		Gone:     outcome.Gone,
+		GoneLate: outcome.GoneLate,
+		Hint:     relief,
+		Reason:   outcome.Reason,
 	}
 	if left.Reason == "" {
 		left.Reason = why(outcome)

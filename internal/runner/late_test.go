@@ -1,8 +1,8 @@
 package runner
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +83,8 @@ func TestLatenessThatShowsNothingIsNoFailure(t *testing.T) {
 			if broken := state.broken(); (broken == 1) != test.breaks || broken > 1 {
 				t.Errorf("%s, %s: %d broken: %+v", name, kind, broken, state.report.Results)
 			}
-			if result := state.report.Results[0]; !test.breaks && (result.Verdict != reports.Inconclusive || result.Hint != relief) {
+			if result := state.report.Results[0]; !test.breaks &&
+				(result.Verdict != reports.Inconclusive || result.Hint != relief) {
 				t.Errorf("%s, %s: %+v", name, kind, result)
 			}
 		}
@@ -121,7 +122,12 @@ func TestASlowTargetIsGivenTimeAlone(t *testing.T) {
 		d.toRepeat()
 		alone := leg{Reply: 5 * time.Second, Start: 20 * time.Second}
 		if d.giveTime(&alone, 0); alone.Reply != wanted || alone.Start != 20*time.Second {
-			t.Errorf("of a target whose slowest took %s a reply may take %s, and a start %s", slowest, alone.Reply, alone.Start)
+			t.Errorf(
+				"of a target whose slowest took %s a reply may take %s, and a start %s",
+				slowest,
+				alone.Reply,
+				alone.Start,
+			)
 		}
 	}
 }
@@ -132,7 +138,7 @@ func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
 	d := unhurried(t, conform.Pace{"ping": time.Second})
 	found := late(conform.Late{For: "ping", Waited: 5 * time.Second})["failed"]
 	for i := range mostUnshown + 1 {
-		d.take(fmt.Sprint(i), found, false)
+		d.take(strconv.Itoa(i), found, false)
 	}
 	keys := d.toRepeat()
 	for i, key := range keys {
@@ -163,7 +169,11 @@ func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
 func TestAMachineThatStartsNothingInTimeEndsTheLeg(t *testing.T) {
 	t.Parallel()
 	d := unhurried(t, conform.Pace{conform.Starting: 20 * time.Second})
-	bad := checked{Text: "bad", Requirements: []string{"ping.answered"}, Outcome: conform.Outcome{Ending: conform.Failed}}
+	bad := checked{
+		Text:         "bad",
+		Requirements: []string{"ping.answered"},
+		Outcome:      conform.Outcome{Ending: conform.Failed},
+	}
 	d.take("bad", bad, false)
 	slow := late(conform.Late{For: conform.Starting, Waited: time.Minute})["no reply"]
 	d.take("a", slow, false)
@@ -179,7 +189,7 @@ func TestAMachineThatStartsNothingInTimeEndsTheLeg(t *testing.T) {
 		if state.report.Ended != nil {
 			t.Fatalf("the leg ended after %d", i)
 		}
-		d.take(fmt.Sprint(i), slow, false)
+		d.take(strconv.Itoa(i), slow, false)
 	}
 	if err := d.confirm(t.Context()); err != nil {
 		t.Fatal(err)
@@ -198,7 +208,10 @@ func TestATargetThatIsLateEverywhereIsNotGone(t *testing.T) {
 	for slowest, breaks := range map[time.Duration]int{time.Millisecond: 1, 20 * time.Second: 0} {
 		d := unhurried(t, conform.Pace{conform.Starting: slowest})
 		found := late(conform.Late{For: "ping", Waited: time.Second})["no reply"]
-		found.Outcome.Gone, found.Outcome.GoneLate = "initialize was not answered", &conform.Late{For: conform.Starting, Waited: time.Minute}
+		found.Outcome.Gone, found.Outcome.GoneLate = "initialize was not answered", &conform.Late{
+			For:    conform.Starting,
+			Waited: time.Minute,
+		}
 		d.take("a", found, false)
 		state := d.run.legs[0]
 		if state.broken() != breaks || strings.HasPrefix(state.report.Ended.Reason, overloaded) != (breaks == 0) {

@@ -126,7 +126,10 @@ func (c *collector) describeBreaches(state *legState, result *reports.Result, se
 
 // judgedOf is the position of what was judged in the exchange of a breach; -1 for none.
 func judgedOf(breach rules.Breach) int {
-	return slices.IndexFunc(breach.Exchange, func(event transcript.Event) bool { return event.Sequence == breach.Judged })
+	return slices.IndexFunc(
+		breach.Exchange,
+		func(event transcript.Event) bool { return event.Sequence == breach.Judged },
+	)
 }
 
 // result makes a report of what a check found.

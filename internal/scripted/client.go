@@ -435,7 +435,11 @@ func (c *Client) Await(ctx context.Context, mark int, match func(Received) bool)
 		received, err := c.inbox.await(ctx, mark, match, c.wire.quiet())
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
-			return received, Late(ctx, patience, fmt.Sprintf("%s: nothing of the kind came within %s", ErrTimeout, patience))
+			return received, Late(
+				ctx,
+				patience,
+				fmt.Sprintf("%s: nothing of the kind came within %s", ErrTimeout, patience),
+			)
 		case !errors.Is(err, errOtherwise):
 			return received, err
 		case closed(c.wire.quiet()): // nor was anything opened meanwhile

@@ -430,7 +430,9 @@ func (s *stderr) tail() ([]byte, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.total > int64(len(s.kept)) {
-		return append([]byte("…"), s.kept[len("…"):]...), s.total // what hides secrets later finds the rest of one there
+		return append(
+			[]byte("…"),
+			s.kept[len("…"):]...), s.total // what hides secrets later finds the rest of one there
 	}
 	return bytes.Clone(s.kept), s.total
 }

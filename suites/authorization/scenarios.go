@@ -578,15 +578,24 @@ func refusesGrant(name, grant, says string, onRequest func(*scripted.Admission))
 	})
 }
 
-var refreshOfResourceRefused = refusesGrant("resource-refused-at-refresh", grantRefresh,
+var refreshOfResourceRefused = refusesGrant(
+	"resource-refused-at-refresh",
+	grantRefresh,
 	"The token expires before the list of tools, and the next one before the call; the authorization server refuses to refresh them with invalid_target, then with invalid_request.",
-	expiresTwice)
+	expiresTwice,
+)
 
-var tokenOfResourceRefused = refusesGrant("resource-refused-at-token", grantCode,
+var tokenOfResourceRefused = refusesGrant(
+	"resource-refused-at-token",
+	grantCode,
 	"The server wants a token for the list of tools and the call; the authorization server refuses the first code with invalid_target, and the second with invalid_request.",
-	lateAsking)
+	lateAsking,
+)
 
-var loginOfResourceRefused = guarded("resource-refused-at-login", sinceResourceMetadata, officialDefault,
+var loginOfResourceRefused = guarded(
+	"resource-refused-at-login",
+	sinceResourceMetadata,
+	officialDefault,
 	"The server wants a token for the list of tools and the call; the authorization server refuses the first authorization request with invalid_target, and the second with invalid_request.",
 	func(g *scripted.Guard) {
 		g.OnRequest = lateAsking
@@ -600,7 +609,8 @@ var loginOfResourceRefused = guarded("resource-refused-at-login", sinceResourceM
 				l.Answer.Set("error", refusals[logins-1])
 			}
 		}
-	})
+	},
+)
 
 var noRefreshToken = guarded("no-refresh-token", sinceIssuers, officialDefault,
 	"The authorization server issues no refresh token.",

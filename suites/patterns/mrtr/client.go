@@ -165,7 +165,8 @@ var needing = &Scenario{
 
 // untold is a server that needs input of what a client declares without having been told to.
 var untold = &Scenario{
-	Name: "input-required-of-the-untold", Says: "The server needs input to answer calls of tools, if the client declares that it gives such; it was not told to.",
+	Name:  "input-required-of-the-untold",
+	Says:  "The server needs input to answer calls of tools, if the client declares that it gives such; it was not told to.",
 	Since: "2026-07-28",
 	Steps: Steps{
 		ToConnect(), ToList("tools"),

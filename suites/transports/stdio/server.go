@@ -206,7 +206,11 @@ func demandExitFrom(ctx context.Context, server *Server, amid string) {
 
 func demandExit(server *Server, exited bool) {
 	JudgingNothing()
-	server.DemandInTime(exited, "the end of the process after its standard input was closed", "a process that still runs")
+	server.DemandInTime(
+		exited,
+		"the end of the process after its standard input was closed",
+		"a process that still runs",
+	)
 }
 
 // line is a request that every server answers, on a line of its own.

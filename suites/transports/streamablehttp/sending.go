@@ -145,7 +145,11 @@ func demandEnd(ctx context.Context, server *Server, request *scripted.Pending) {
 	case <-wait.After(ctx, server.ReplyTime()):
 		ended = false
 	}
-	server.DemandInTime(ended, "the end of the stream after the response to "+request.Method, "a stream that is still open")
+	server.DemandInTime(
+		ended,
+		"the end of the stream after the response to "+request.Method,
+		"a stream that is still open",
+	)
 }
 
 // harmless is a notification that changes nothing. From 2026-07-28 on clients have none
