@@ -112,14 +112,20 @@ func matchingFilter(expression string, roles []string) (func(runner.Declared) bo
 		return func(runner.Declared) bool { return true }, nil
 	}
 	var wrong error
+	var first *filter.Filter
+	of := map[string]*filter.Filter{} // a text is that of other requirements in each
 	for _, role := range roles {
 		chosen, _, err := runner.ParseFilter(role, expression)
-		if err == nil {
-			return func(one runner.Declared) bool { return one.Matches(chosen) }, nil
+		if err != nil {
+			wrong = cmp.Or(wrong, err)
+			continue
 		}
-		wrong = cmp.Or(wrong, err)
+		of[role], first = chosen, cmp.Or(first, chosen)
 	}
-	return nil, wrong
+	if first == nil {
+		return nil, wrong
+	}
+	return func(one runner.Declared) bool { return one.Matches(cmp.Or(of[one.Role], first)) }, nil
 }
 
 func chosenRevisions(list string) ([]string, error) {

@@ -10,7 +10,9 @@
 //   - the id of a requirement, tools.list.valid, or the beginning of several ids, up
 //     to a dot: tools.list;
 //   - a level. MUST has those of MUST NOT, too, and SHOULD those of SHOULD NOT;
-//   - a revision, 2025-11-25, or a transport, stdio.
+//   - a revision, 2025-11-25, or a transport, stdio;
+//   - a part of the text of checks and rules, "foreign Origin", that begins where one of its
+//     words does: in quotation marks, or without when it is none of the above and has no operator.
 //
 // /REGEXP/ stands for every word that it matches somewhere.
 package filter
@@ -19,6 +21,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/onsi/ginkgo/v2/types"
 
@@ -30,7 +34,15 @@ type Filter struct {
 	text       string
 	expression string
 	words      []string
+	places     []place // of the words in the expression
 	matches    types.LabelFilter
+}
+
+// place is where a word stands in the expression.
+type place struct {
+	word     string
+	from, to int
+	quoted   bool
 }
 
 // Parse reads a filter. The error says in one line what is wrong with it, without
@@ -40,12 +52,39 @@ func Parse(text string) (*Filter, error) {
 		return nil, errors.New("it is empty")
 	}
 	f := &Filter{text: text}
-	f.translate()
-	var err error
+	err := f.translate()
+	if err != nil {
+		return nil, err
+	}
 	if f.matches, err = types.ParseLabelFilter(f.expression); err != nil {
 		return nil, problem(err)
 	}
 	return f, nil
+}
+
+// Resolve puts the requirements of the checks and rules that have a text in the place of
+// each word that is quoted, or not known. find returns their ids; a word for which it returns none stays as it is.
+func (f *Filter) Resolve(known func(word string) bool, find func(text string) []string) error {
+	var out strings.Builder
+	var words []string
+	at := 0
+	for _, one := range f.places {
+		var ids []string
+		if one.quoted || !known(one.word) {
+			ids = find(one.word)
+		}
+		if len(ids) == 0 {
+			words = append(words, one.word)
+			continue
+		}
+		words = append(words, ids...)
+		out.WriteString(f.expression[at:one.from] + "(" + strings.Join(ids, " || ") + ")")
+		at = one.to
+	}
+	f.expression, f.words, f.places = out.String()+f.expression[at:], words, nil
+	var err error
+	f.matches, err = types.ParseLabelFilter(f.expression)
+	return err
 }
 
 // problem is what Ginkgo finds wrong: the last line, below the expression.
@@ -127,12 +166,31 @@ func Level(level string) []string {
 	return []string{level}
 }
 
+// HasText tells whether a text of a check or rule has a part that begins where one of the
+// text's words does. Case does not matter.
+func HasText(text, part string) bool {
+	text, part = strings.ToLower(text), strings.ToLower(part)
+	for at := 0; part != ""; {
+		found := strings.Index(text[at:], part)
+		if found < 0 {
+			return false
+		}
+		at += found
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		if at == 0 || !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+			return true
+		}
+		at++
+	}
+	return false
+}
+
 // operators of an expression, each a character or a pair of one.
 const operators = "&|!,()"
 
 // translate finds the words and writes the expression. Regular expressions and what
 // Ginkgo has for labels with a colon stay as they are.
-func (f *Filter) translate() {
+func (f *Filter) translate() error {
 	var out strings.Builder
 	for rest := f.text; rest != ""; {
 		size := strings.IndexFunc(rest, func(r rune) bool { return r != ' ' })
@@ -142,6 +200,17 @@ func (f *Filter) translate() {
 		case size > 0:
 		case strings.ContainsRune(operators, rune(rest[0])):
 			size = 1
+		case rest[0] == '"':
+			end := strings.IndexByte(rest[1:], '"')
+			if end < 0 {
+				return errors.New(`the closing " is missing`)
+			}
+			if strings.TrimSpace(rest[1:1+end]) == "" {
+				return errors.New("nothing stands between the quotation marks")
+			}
+			f.quoted(rest[1:1+end], &out)
+			rest = rest[end+2:]
+			continue
 		case rest[0] == '/':
 			if size = 1 + strings.IndexByte(rest[1:], '/') + 1; size == 1 {
 				size = len(rest)
@@ -155,6 +224,16 @@ func (f *Filter) translate() {
 		rest = rest[size:]
 	}
 	f.expression = out.String()
+	return nil
+}
+
+// quoted takes a quoted text. Until it is resolved, a label stands for it that no check has.
+func (f *Filter) quoted(text string, out *strings.Builder) {
+	text = strings.TrimSpace(text)
+	from := out.Len()
+	out.WriteString("a quoted text")
+	f.words = append(f.words, text)
+	f.places = append(f.places, place{word: text, from: from, to: out.Len(), quoted: true})
 }
 
 // word takes the word that a text begins with, or a set with its argument, and
@@ -164,6 +243,7 @@ func (f *Filter) word(rest string, out *strings.Builder) int {
 	if size < 0 {
 		size = len(rest)
 	}
+	from, isWord := out.Len(), false
 	if strings.Contains(rest[:size], ": ") { // a set, and what is asked of it
 		if open := strings.IndexByte(rest[:size], '{'); open >= 0 {
 			if end := strings.IndexByte(rest[open:], '}'); end >= 0 {
@@ -171,8 +251,13 @@ func (f *Filter) word(rest string, out *strings.Builder) int {
 			}
 		}
 	} else {
-		f.words = append(f.words, strings.TrimSpace(rest[:size]))
+		isWord = true
 	}
 	out.WriteString(Label(rest[:size]))
+	if isWord {
+		word := strings.TrimSpace(rest[:size])
+		f.words = append(f.words, word)
+		f.places = append(f.places, place{word: word, from: from, to: out.Len()})
+	}
 	return size
 }

@@ -81,3 +81,28 @@ func TestUnknownWords(t *testing.T) {
 		}
 	}
 }
+
+func TestTextsStandForRequirements(t *testing.T) {
+	t.Parallel()
+	known := func(word string) bool { return word == "MUST" }
+	find := func(text string) []string {
+		if HasText("rejects a DELETE (or a GET) with a foreign Origin", text) {
+			return []string{"http.origin", "http.delete"}
+		}
+		return nil
+	}
+	for text, want := range map[string]string{
+		"foreign origin":                 "(http.origin || http.delete)",
+		`"MUST" || MUST`:                 "a quoted text || MUST",
+		`MUST && !"DELETE (or" , nobody`: "MUST && !(http.origin || http.delete) , nobody",
+		"reign":                          "reign",
+	} {
+		f, err := Parse(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if err := f.Resolve(known, find); err != nil || f.Expression() != want || f.String() != text {
+			t.Errorf("%s: %q, wanted %q (%v)", text, f.Expression(), want, err)
+		}
+	}
+}

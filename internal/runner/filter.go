@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
@@ -36,6 +38,9 @@ func ParseFilter(role, text string) (chosen *filter.Filter, revisions []string, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := resolve(chosen, all); err != nil {
+		return nil, nil, err
+	}
 	if word, meant := chosen.Unknown(words(all)); word != "" {
 		return nil, nil, &FilterError{
 			Reason: fmt.Sprintf("--filter: %q is unknown%s", word, mend(role, word, meant, all, requirements)),
@@ -52,6 +57,39 @@ func ParseFilter(role, text string) (chosen *filter.Filter, revisions []string, 
 		}
 	}
 	return chosen, revisions, nil
+}
+
+// resolve puts requirements in the place of the texts of a role's checks and rules. A word
+// of any role, and a heading, is no text.
+func resolve(chosen *filter.Filter, all map[string][]Declared) error {
+	find := func(has func(*Declared) bool) (ids []string) {
+		for _, declared := range all {
+			for i := range declared {
+				if has(&declared[i]) {
+					ids = append(ids, declared[i].Requirements...)
+				}
+			}
+		}
+		slices.Sort(ids)
+		return slices.Compact(ids)
+	}
+	var failed error
+	everyWord := sync.OnceValue(func() []string { // seldom: most filters name what the role has
+		known, err := Words(protocol.Roles()...)
+		failed = err
+		return known
+	})
+	own := words(all)
+	known := func(word string) bool {
+		is := func(one string) bool { return strings.EqualFold(one, word) }
+		return slices.ContainsFunc(own, func(label string) bool { return is(filter.Word(label)) }) ||
+			slices.ContainsFunc(everyWord(), is) ||
+			len(find(func(one *Declared) bool { return slices.ContainsFunc(one.Group, is) })) > 0
+	}
+	err := chosen.Resolve(known, func(text string) []string {
+		return find(func(one *Declared) bool { return filter.HasText(one.Text, text) })
+	})
+	return cmp.Or(failed, err)
 }
 
 // Words returns all words that a filter may have for the checks and rules of some
@@ -96,9 +134,6 @@ func mend(role, word, meant string, all map[string][]Declared, requirements *cat
 			if slices.ContainsFunc(one.Group, func(heading string) bool { return strings.EqualFold(heading, word) }) {
 				first, _ := requirements.Get(one.Requirements[0])
 				return ": it is a heading; its page is " + first.Page(revision)
-			}
-			if strings.EqualFold(one.Text, word) {
-				return ": it is the text of a check or rule; its requirement is " + one.Requirements[0]
 			}
 		}
 	}

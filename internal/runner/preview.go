@@ -20,6 +20,7 @@ import (
 
 // Declared is a check or a rule, as it is written.
 type Declared struct {
+	Role         string // of All
 	Group        []string
 	Text         string
 	Rule         bool
@@ -162,6 +163,7 @@ func AllOf(role string, revisions []string, requirements *catalogue.Catalogue) (
 	all := map[string][]Declared{}
 	add := func(at int, one Declared) {
 		if conform.Stands(one.Labels) {
+			one.Role = role
 			one.Transports = environments[at].TransportsOf(one.Labels)
 			one.Labels = slices.DeleteFunc(
 				one.Labels,

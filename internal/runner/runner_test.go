@@ -293,18 +293,58 @@ func TestFilterOfARule(t *testing.T) {
 
 func TestUnknownWordsOfFilters(t *testing.T) {
 	for text, want := range map[string]string{
-		"server/tols":                       `"server/tols" is unknown, did you mean "server/tools"?`,
-		"server/tools && tools.list.vaild":  `"tools.list.vaild" is unknown, did you mean`,
-		"answers PING with an empty result": `is unknown: it is the text of a check or rule; its requirement is ping.answered`,
-		"tools.header.rejected":             `is unknown among the checks of a server; a client has it: mcpconform client`,
-		"calling tools":                     `is unknown: it is a heading; its page is server/tools`,
-		"nothing like it":                   `is unknown; mcpconform list shows what there is`,
-		"server/tools && client/roots":      `matches no check or rule of a server`,
-		"server/tools &&":                   `cannot be read: Unexpected EOF.`,
+		"server/tols":                      `"server/tols" is unknown, did you mean "server/tools"?`,
+		"server/tools && tools.list.vaild": `"tools.list.vaild" is unknown, did you mean`,
+		"tools.header.rejected":            `is unknown among the checks of a server; a client has it: mcpconform client`,
+		"calling tools":                    `is unknown: it is a heading; its page is server/tools`,
+		"nothing like it":                  `is unknown; mcpconform list shows what there is`,
+		"server/tools && client/roots":     `matches no check or rule of a server`,
+		"server/tools &&":                  `cannot be read: Unexpected EOF.`,
 	} {
 		_, _, err := ParseFilter(protocol.ServerRole, text)
 		if wrong, ok := errors.AsType[*FilterError](err); !ok || !strings.Contains(wrong.Reason, want) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestFiltersByText(t *testing.T) {
+	for text, want := range map[string]string{
+		"answers PING with an empty result":                   "ping.answered",
+		`"with an empty result" && ping`:                      "ping.answered",
+		`2025-11-25 && "PING with an empty result" && !stdio`: "ping.answered",
+	} {
+		chosen, _, err := ParseFilter(protocol.ServerRole, text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		all, _, err := All(protocol.ServerRole, []string{"2025-11-25"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, one := range all["2025-11-25"] {
+			if matches := one.Matches(chosen); matches {
+				found++
+				if !slices.Contains(one.Requirements, want) {
+					t.Errorf("%s: %s of %v", text, one.Text, one.Requirements)
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s: nothing", text)
+		}
+	}
+	for text, want := range map[string]string{
+		`"no check says this"`: `--filter: "no check says this" is unknown`,
+		`"mpty result"`:        `is unknown`,
+		`"open`:                `cannot be read: the closing " is missing`,
+		`""`:                   `cannot be read: nothing stands between the quotation marks`,
+	} {
+		_, _, err := ParseFilter(protocol.ServerRole, text)
+		if wrong, ok := errors.AsType[*FilterError](err); !ok || !strings.Contains(wrong.Reason, want) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
