@@ -66,8 +66,12 @@ type view struct {
 	Finished bool
 	Played   int
 	Counts   reports.Counts
-	Scenes   []sceneView
+	Groups   []groupView
+	Total    int // of the scenarios
 }
+
+// longest is the number of steps that stand open on the page.
+const longest = 6
 
 // sceneView is what the page shows of one scenario.
 type sceneView struct {
@@ -75,6 +79,7 @@ type sceneView struct {
 	Says        string
 	URL         string
 	Steps       []string
+	Long        bool // too long for all steps to stand open
 	Connections int
 	Messages    int // of the client
 	Judged      bool
@@ -93,14 +98,21 @@ func (s *stage) view(r *http.Request, finished bool) view {
 		Style: template.CSS(styleText), Script: template.JS(scriptText), //nolint:gosec // our own
 		Revision: s.options.Judging.Revision(), Plain: base + scripted.Endpoint, Finished: finished,
 	}
-	for _, one := range s.scenes {
-		view := one.view(base)
-		shown.Scenes = append(shown.Scenes, view)
-		shown.Counts = shown.Counts.Plus(view.Counts)
-		if view.Judged {
-			shown.Played++
+	for _, group := range s.groups {
+		part := groupView{ID: group.id, Title: group.title}
+		for _, one := range group.scenes {
+			view := one.view(base)
+			part.Scenes = append(part.Scenes, view)
+			shown.Counts = shown.Counts.Plus(view.Counts)
+			if view.Judged {
+				part.Played++
+			}
 		}
+		shown.Played += part.Played
+		part.Open = len(shown.Groups) == 0 || part.Played > 0
+		shown.Groups = append(shown.Groups, part)
 	}
+	shown.Total = len(s.scenes)
 	return shown
 }
 
@@ -110,6 +122,7 @@ func (s *scene) view(base string) sceneView {
 	shown := sceneView{
 		Name: s.Scenario.Name,
 		Says: s.Scenario.Says,
+		Long: len(s.Scenario.Steps) > longest,
 		URL:  base + "/scenarios/" + s.Scenario.Name + scripted.Endpoint,
 	}
 	for _, step := range s.Scenario.Steps {

@@ -99,6 +99,7 @@ type stage struct {
 	options Options
 	finish  func()
 	scenes  []*scene // the first is the meeting
+	groups  []*group // of the scenes
 	bodies  *bodies
 }
 
@@ -111,6 +112,7 @@ func newStage(options Options, finish func()) *stage {
 	for _, one := range options.Judging.Scenes() {
 		s.scenes = append(s.scenes, newScene(options.Judging, one))
 	}
+	s.groups = grouped(s.scenes)
 	return s
 }
 

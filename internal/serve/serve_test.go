@@ -171,6 +171,42 @@ func TestThePageSaysWhatToDo(t *testing.T) {
 		s.judging.Scenes()[0].Checks[0].Text, "not played yet")
 }
 
+func TestThePageGroupsTheScenarios(t *testing.T) {
+	t.Parallel()
+	s := begin(t, runner.Options{})
+	page := s.page()
+	in := map[string]string{} // the group of each scenario
+	var order []string
+	for _, part := range strings.Split(page, `<details class="group" id="group-`)[1:] {
+		group, rest, _ := strings.Cut(part, `"`)
+		for _, scenario := range strings.Split(rest, `id="scenario-`)[1:] {
+			name, text, _ := strings.Cut(scenario, `"`)
+			if in[name] != "" {
+				t.Errorf("%s stands on the page twice", name)
+			}
+			in[name] = group
+			order = append(order, name)
+			steps := strings.Count(text[:max(0, strings.Index(text, "</ol>"))], "<li>")
+			if open := strings.Contains(text, `id="steps-`+name+`" open>`); open != (steps > 0 && steps <= longest) {
+				t.Errorf("%s: %d steps, open %t", name, steps, open)
+			}
+			s.shows(text, `data-copy="address-`+name+`"`)
+		}
+	}
+	if len(in) != len(s.judging.Scenes()) || order[0] != scenario.Meeting.Name {
+		t.Errorf("%d of %d scenarios, first %s", len(in), len(s.judging.Scenes()), order[0])
+	}
+	for name, group := range map[string]string{
+		"meeting": "connect", "sampling-with-tools": "answers", "elicitation-forms": "answers", "cancelled-calls": "cancel",
+		"structured-results": "tools", "resource-templates": "resources", "completions": "prompts", "lists-in-pages": "lists",
+	} {
+		if in[name] != group {
+			t.Errorf("%s stands in the group %q, wanted %q", name, in[name], group)
+		}
+	}
+	s.shows(page, `id="group-connect" open>`, `id="group-tools">`, `<input type="search" id="search"`)
+}
+
 func TestThePageShowsWhatWasFound(t *testing.T) {
 	t.Parallel()
 	s := begin(t, meeting)
