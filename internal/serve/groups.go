@@ -53,8 +53,8 @@ func groups() []*group {
 }
 
 // grouped returns the groups that have scenarios. A scenario stands in the group of the
-// page that its name begins with, or else of most of its checks, those with the most checks first. The first scenario is where everybody
-// begins.
+// page that its name begins with, or else of most of its checks, those with the most checks
+// first. The first scenario is where everybody begins.
 func grouped(scenes []*scene) []*group {
 	all := groups()
 	for i, one := range scenes {
