@@ -286,7 +286,13 @@ func (k *work) beside(action *Action, step Step) {
 	}
 }
 
+// answer answers a request instead of its receiver. What has no id is none, whatever its
+// method, and goes on its way.
 func (k *work) answer(member string, value *Value) {
+	id, is := k.said.message.Object["id"]
+	if !is {
+		return
+	}
 	resolved, err := value.resolve(k.edit.object, k.edit.asked)
 	if err != nil {
 		return
@@ -295,7 +301,7 @@ func (k *work) answer(member string, value *Value) {
 	if member == "result" {
 		resolved = completed(resolved, k.edit.object)
 	}
-	answer := map[string]any{"jsonrpc": "2.0", "id": k.said.message.Object["id"], member: resolved}
+	answer := map[string]any{"jsonrpc": "2.0", "id": id, member: resolved}
 	k.after = append(k.after, Step{Direction: k.said.Direction.Opposite(), Message: write(answer), Answers: true})
 }
 

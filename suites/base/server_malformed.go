@@ -47,6 +47,7 @@ func misread() {
 			InEachMethod(ctx, beUnanswered(), func(request Harmless) any {
 				return answerWithoutID(ctx, server, request)
 			})
+			server.NeedUsable(ctx, surviving)
 		})
 
 	It("answers a JSON-RPC batch with single messages, if at all", Verifies("base.messages.single"), ByBarrier(),
