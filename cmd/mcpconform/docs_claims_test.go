@@ -145,6 +145,9 @@ func TestDocsNumbers(t *testing.T) {
 	t.Parallel()
 	unused := slices.Clone(claims)
 	for _, d := range documents(t) {
+		if d.name == "docs/tried.md" {
+			continue // TestDocsTried writes it
+		}
 		text := d.prose()
 		for _, release := range dated.FindAllIndex(text, -1) {
 			if revision := string(text[release[0]:release[1]]); !slices.Contains(protocol.Checked(), revision) {

@@ -243,6 +243,7 @@ func judgeYAML(shown string) error {
 		members, _ := entry.(map[string]any)
 		switch {
 		case members["run"] != nil:
+		case isOthers(members["uses"]):
 		case members["uses"] != nil:
 			if err := knownInputs(members["with"]); err != nil {
 				return err
@@ -260,6 +261,12 @@ func judgeYAML(shown string) error {
 		}
 	}
 	return nil
+}
+
+// isOthers tells whether a step uses the action of somebody else.
+func isOthers(uses any) bool {
+	name, _ := uses.(string)
+	return name != "" && !strings.HasPrefix(name, "mcpconform/mcpconform@")
 }
 
 // knownInputs makes sure that a step gives our action only what it takes.
