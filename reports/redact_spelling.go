@@ -101,11 +101,12 @@ func (e *escaped) next() byte {
 }
 
 func asByte(number int) (letter, bool) {
-	return byteLetter(byte(number&0xff), 0), number <= 0xff //nolint:gosec // it has one byte
+	return byteLetter(byte(number&0xff), 0), number <= 0xff
 }
 
 func asRune(number int) (letter, bool) {
-	return letterOf(rune(number), 0), number <= utf8.MaxRune && utf8.ValidRune(rune(number)) //nolint:gosec // it is bounded beside
+	char := rune(min(number, utf8.MaxRune+1)) //nolint:gosec // it is bounded
+	return letterOf(char, 0), utf8.ValidRune(char)
 }
 
 // number takes digits, and returns what stands for their value.
@@ -250,7 +251,8 @@ func readParts(text string, as spelling, overlap int, take func(part readPart)) 
 			}
 			for _, char := range one.bytes[:one.count] {
 				read = append(read, char)
-				part.from, part.to = append(part.from, int32(at)), append(part.to, int32(end)) //nolint:gosec // texts are far smaller
+				part.from = append(part.from, int32(at)) //nolint:gosec // texts are far smaller
+				part.to = append(part.to, int32(end))    //nolint:gosec // as that
 			}
 			at = end
 		}

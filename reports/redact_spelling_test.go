@@ -26,13 +26,11 @@ func each(write func(char rune) string) func(string) string {
 // units writes a character by its units of UTF-16.
 func units(format string) func(rune) string {
 	return func(char rune) string {
-		text := ""
-		var textSb30 strings.Builder
+		var text strings.Builder
 		for _, unit := range utf16.Encode([]rune{char}) {
-			textSb30.WriteString(fmt.Sprintf(format, unit))
+			_, _ = fmt.Fprintf(&text, format, unit)
 		}
-		text += textSb30.String()
-		return text
+		return text.String()
 	}
 }
 
@@ -48,13 +46,11 @@ func unless(left string, write func(rune) string) func(rune) string {
 
 func bytesOf(format string) func(rune) string {
 	return func(char rune) string {
-		text := ""
-		var textSb50 strings.Builder
+		var text strings.Builder
 		for _, one := range []byte(string(char)) {
-			textSb50.WriteString(fmt.Sprintf(format, one))
+			_, _ = fmt.Fprintf(&text, format, one)
 		}
-		text += textSb50.String()
-		return text
+		return text.String()
 	}
 }
 

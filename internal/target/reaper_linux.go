@@ -88,9 +88,7 @@ func Reap(in io.Reader) (left []string) {
 	count, _ := in.Read(make([]byte, 1))
 	if killed := count == 0; killed {
 		for deadline := time.Now().Add(reaperPatience); reapOthers(mark) && time.Now().Before(deadline); {
-			time.Sleep(
-				reaperPause,
-			) //nolint:forbidigo // nothing tells of the end of processes that are not its children
+			time.Sleep(reaperPause) //nolint:forbidigo // nothing tells of the end of others' children
 		}
 	}
 	all := func(int) bool { return true }
