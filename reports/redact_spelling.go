@@ -251,8 +251,8 @@ func readParts(text string, as spelling, overlap int, take func(part readPart)) 
 			}
 			for _, char := range one.bytes[:one.count] {
 				read = append(read, char)
-				part.from = append(part.from, int32(at)) //nolint:gosec // texts are far smaller
-				part.to = append(part.to, int32(end))    //nolint:gosec // as that
+				part.from = append(part.from, int32(at))
+				part.to = append(part.to, int32(end)) //nolint:gosec // texts are far smaller
 			}
 			at = end
 		}

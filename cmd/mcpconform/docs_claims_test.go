@@ -135,6 +135,8 @@ func pattern(sentence string) *regexp.Regexp {
 var (
 	dated  = regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
 	number = regexp.MustCompile(`\b\d{2,}\b`)
+
+	errorCode = regexp.MustCompile(`^-\d+$`)
 )
 
 // Every number of the documentation is the real one: a number of two digits or more
@@ -259,6 +261,7 @@ func TestDocsNames(t *testing.T) {
 			switch name := goName.FindStringSubmatch(span); {
 			case strings.HasPrefix(span, "mcpconform "), strings.HasPrefix(span, "make "):
 				problem = understood(span)
+			case errorCode.MatchString(span): // of JSON-RPC
 			case span != "--" && strings.HasPrefix(span, "-"):
 				problem = isFlag(span)
 			case inRepository(span):

@@ -65,7 +65,7 @@ var lengthy = []encounter{
 	{"stdio long-lines initialize", called, ample, exitDoesNot, nil, nil},
 }
 
-func TestLengthyServersAreBearable(t *testing.T) {
+func TestLengthyServers(t *testing.T) {
 	t.Parallel()
 	meetAll(t, lengthy)
 }
@@ -97,7 +97,7 @@ var lengthyClients = []encounter{
 	{"client http query-900k", soon + listing, ample, exitDoesNot, nil, nil},
 }
 
-func TestLengthyClientsAreBearable(t *testing.T) {
+func TestLengthyClients(t *testing.T) {
 	t.Parallel()
 	meetAll(t, lengthyClients)
 }
@@ -127,7 +127,7 @@ var lengthyIssuers = []encounter{
 	{"issuer upgrades metadata", protected, hasty, exitDoesNot, nil, nil},
 }
 
-func TestLengthyAuthorizationServersAreBearable(t *testing.T) {
+func TestLengthyAuthorizationServers(t *testing.T) {
 	t.Parallel()
 	meetAll(t, lengthyIssuers)
 }
