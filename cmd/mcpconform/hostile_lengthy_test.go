@@ -60,13 +60,13 @@ var lengthy = []encounter{
 	{"http reason-900k tools/call", called, ample, byDeadline, nil, nil},
 	{"stdio forks-300 initialize", crowded + "--filter ping", ample, byDeadline, nil, nil},
 	{"stdio forks-300 server/discover stateless", crowded + "--filter tools.list.answered", ample, byDeadline, nil, nil},
-	{"stdio forks-forking initialize", crowded + "--filter ping", ample, byDeadline, nil, nil},
 	{"stdio long-lines tools/call", called, ample, byDeadline, nil, nil},
 	{"stdio long-lines initialize", called, ample, exitDoesNot, nil, nil},
 }
 
 func TestLengthyServers(t *testing.T) {
 	t.Parallel()
+	byHand(t)
 	meetAll(t, lengthy)
 }
 
@@ -88,7 +88,6 @@ var lengthyClients = []encounter{
 	{"client stdio long-outcomes", soon + listing, ample, exitDoesNot, nil, nil},
 	{"client http forks-300", soon + listing, ample, byDeadline, nil, nil},
 	{"client stdio forks-300", soon + listing, ample, byDeadline, nil, nil},
-	{"client http forks-forking", soon + listing, ample, byDeadline, nil, nil},
 	{"client http headers-900k", soon + listing, ample, byDeadline, nil, nil},
 	{"client http session-900k", soon + listing, ample, exitDoesNot, nil, nil},
 	{"client http version-900k", soon + listing, ample, exitDoesNot, nil, nil},
@@ -99,6 +98,7 @@ var lengthyClients = []encounter{
 
 func TestLengthyClients(t *testing.T) {
 	t.Parallel()
+	byHand(t)
 	meetAll(t, lengthyClients)
 }
 
@@ -129,5 +129,14 @@ var lengthyIssuers = []encounter{
 
 func TestLengthyAuthorizationServers(t *testing.T) {
 	t.Parallel()
+	byHand(t)
 	meetAll(t, lengthyIssuers)
+}
+
+// byHand skips what takes ten minutes of two processors unless all of it is asked for.
+func byHand(t *testing.T) {
+	t.Helper()
+	if !*everyTarget {
+		t.Skip("minutes of a machine: go test ./cmd/mcpconform -run TestLengthy -all")
+	}
 }
