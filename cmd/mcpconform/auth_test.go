@@ -33,7 +33,7 @@ func TestRungsOfAuthorization(t *testing.T) {
 		count   int
 		rest    reports.Verdict
 	}{
-		"the URL alone": {true, nil, " --auth http://127.0.0.1:1", reports.Passed, 15, reports.Inconclusive},
+		"the URL alone": {true, nil, " --auth http://127.0.0.1:1", reports.Passed, 16, reports.Inconclusive},
 		"a test server": {true, []string{"--auth-server"}, "", reports.Inconclusive, 7, reports.Passed},
 		"a test server, seeded": {
 			true, []string{"--auth-server=127.0.0.1:0", "--auth-seed", "seed"}, "",

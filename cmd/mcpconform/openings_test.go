@@ -33,11 +33,6 @@ var ofBothEras = map[string]string{
 	"client-wants-its-own-version":      "a server that speaks what it asks for answers with no other",
 }
 
-// unreachable are faults that leave nobody to speak to, and why: the run says so.
-var unreachable = map[string]string{
-	"initialize-with-elicitation-kills": "the server dies of first contact",
-}
-
 // opened is a fault of the opening, and the leg that it is injected into.
 type opened struct {
 	fault *fault.Fault
@@ -135,11 +130,6 @@ func TestBrokenOpeningsAreTold(t *testing.T) {
 		}
 		t.Run(one.fault.ID+" at "+one.leg.Revision, func(t *testing.T) {
 			t.Parallel()
-			if unreachable[one.fault.ID] != "" {
-				found := mcpconform(t, slices.Concat([]string{one.leg.Role, "--timeout", "2s", "--revision", one.leg.Revision}, one.target(t, ""))...)
-				found.demand(t, exitUnreachable, "exited with status")
-				return
-			}
 			inOpening := one.run(t, "", "--revision", one.leg.Revision)
 			if inOpening && ofBothEras[one.fault.ID] == "" {
 				one.run(t, one.era())
@@ -234,7 +224,7 @@ func TestNamedRevisionsMustBeSpoken(t *testing.T) {
 	}{
 		"a server of the handshake era": {"server", "2026-07-28", []string{"server", "--stdio", "--revision", "2025-11-25"}, "discover.implemented"},
 		"a server of the stateless era": {"server", "2025-11-25", []string{"server", "--stdio", "--revision", "2026-07-28"}, "lifecycle.version.echoed"},
-		"a server of another revision":  {"server", "2025-11-25", []string{"server", "--stdio", "--revision", "2025-06-18"}, "lifecycle.version.echoed"},
+		"a server of another revision":  {"server", "2025-11-25", []string{"server", "--stdio", "--revision", "2025-06-18"}, "revision"},
 		"a client of the handshake era": {"client", "2026-07-28", []string{"client", "--revision", "2025-11-25"}, "base.fields.sent"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +234,8 @@ func TestNamedRevisionsMustBeSpoken(t *testing.T) {
 			found := mcpconformIn(t, directory, slices.Concat([]string{one.role, "--revision", one.revision, "--filter", "MUST",
 				"--json", "run.json", "--junit", "run.xml"}, reference)...)
 			found.demand(t, exitDoesNot, "FAILED", "speaks "+one.revision, one.id, "Does not speak "+one.revision)
-			if !(opened{fault: &fault.Fault{Breaks: []string{one.id}}}).namedIn(t, filepath.Join(directory, "run.json")) {
+			// That a released revision is not spoken breaks no requirement.
+			if one.id != "revision" && !(opened{fault: &fault.Fault{Breaks: []string{one.id}}}).namedIn(t, filepath.Join(directory, "run.json")) {
 				t.Errorf("the run does not name %s", one.id)
 			}
 			junit, err := os.ReadFile(filepath.Join(directory, "run.xml"))

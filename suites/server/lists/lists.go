@@ -43,18 +43,14 @@ func JudgeDeclarationToAll(ctx context.Context, capability, key string) {
 	}
 	server := Connect(ctx)
 	declared := declaredToNobody(ctx, server)
-	if _, there := declared[capability]; Observed(there) {
-		return
-	}
 	offered := triedPage(ctx, server, capability, capability+"/list")
-	Demand(len(offered) == 0, fmt.Sprintf("the capability %q, or no %s", capability, capability),
-		func() string {
-			if len(offered) == 0 {
-				return ""
-			}
-			return fmt.Sprintf("no such capability for a client that declares none, and the %s %s",
-				strings.TrimSuffix(capability, "s"), Show(offered[0][key]))
-		}())
+	if len(offered) == 0 {
+		NotApplicable("the server lists no " + capability + " to a client that declares nothing")
+	}
+	_, there := declared[capability]
+	Demand(there, fmt.Sprintf("the capability %q, or no %s", capability, capability),
+		fmt.Sprintf("no such capability for a client that declares none, and the %s %s",
+			strings.TrimSuffix(capability, "s"), Show(offered[0][key])))
 }
 
 // declaredToNobody are the capabilities that a server declares to a client that declares
