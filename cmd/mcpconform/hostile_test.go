@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -237,7 +238,7 @@ func (o outcome) judgesNothing(t *testing.T, directory string) {
 	onlyFiles(t, directory, "run.json")
 	first, rest, _ := strings.Cut(o.stderr, "\n")
 	if run := readRun(t, filepath.Join(directory, "run.json")); len(run.Legs) > 0 || len(run.Errors) != 1 ||
-		!strings.HasPrefix("mcpconform: "+reports.Visible(run.Errors[0]), first) {
+		!strings.HasPrefix("mcpconform: "+reports.Visible(excerpt.Words(run.Errors[0])), first) {
 		t.Errorf("the report says %q of %d legs\n%s", run.Errors, len(run.Legs), o)
 	}
 	if o.stdout != "" || !strings.HasPrefix(first, "mcpconform: ") {

@@ -33,7 +33,7 @@ func Words(text string) string {
 		at := strings.Index(text, part)
 		short.WriteString(text[:at])
 		text = text[at+len(part):]
-		if len(part) > longest {
+		if len(part) > longest+len("…") { // one that was cut before stays as it is
 			part = fmt.Sprintf("%s… (%d bytes)", Beginning([]byte(part)), len(part))
 		}
 		short.WriteString(part)
