@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -35,8 +36,8 @@ func newMiddleman() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			exit, err := fault.ServeCommand(target.Command{Args: arguments}, standardStreams(), takeSignals(),
-				fault.StdioOptions{Injection: injection})
+			exit, err := record.ServeCommand(target.Command{Args: arguments}, standardStreams(), takeSignals(),
+				record.StdioOptions{Changes: injection.Changes()})
 			if err != nil {
 				return &runner.TargetError{Reason: err.Error()}
 			}
@@ -48,7 +49,7 @@ func newMiddleman() *cobra.Command {
 }
 
 // standardStreams are those of this process.
-func standardStreams() fault.Peer { return fault.Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+func standardStreams() record.Peer { return record.Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
 
 // takeSignals takes over the signals that end a process.
 func takeSignals() <-chan os.Signal {

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
@@ -122,18 +123,18 @@ func serveStdio(ctx context.Context, reference *server.Server, injection fault.I
 	if injection.None() {
 		return reference.ServeStdio(ctx, os.Stdin, os.Stdout)
 	}
-	err := fault.ServeStdio(
+	err := record.ServeStdio(
 		reference.ServeStdio,
 		standardStreams(),
 		takeSignals(),
-		fault.StdioOptions{Injection: injection},
+		record.StdioOptions{Changes: injection.Changes()},
 	)
 	return exitAsMade(err)
 }
 
 // exitAsMade gives this process the status with which a change makes it exit.
 func exitAsMade(err error) error {
-	if exit, made := errors.AsType[*fault.ExitError](err); made {
+	if exit, made := errors.AsType[*record.ExitError](err); made {
 		return &exitError{status: exit.Status}
 	}
 	return err
@@ -180,5 +181,5 @@ func serveHTTP(
 	if injection.None() {
 		return reference.Serve(ctx, listener)
 	}
-	return exitAsMade(fault.ServeHTTP(ctx, listener, reference.Serve, injection))
+	return exitAsMade(record.ServeHTTP(ctx, listener, reference.Serve, injection.Changes()))
 }

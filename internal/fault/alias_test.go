@@ -1,6 +1,10 @@
 package fault
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/record"
+)
 
 func TestAliasesHoldBothWays(t *testing.T) {
 	t.Parallel()
@@ -35,7 +39,7 @@ func TestAliasesLeaveEmptyMessagesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	wire := injected(t, "  when: {response-to: make}\n  do: [{alias: {at: /result/thing, names: [a]}}]")
 	pass(wire, `>{"id":1,"method":"make"}`, `<{"id":1,"result":{"thing":"x1"}}`)
-	if steps := wire.Message(Passage{Direction: Out, Raw: []byte{}, Carried: "post"}); len(steps) != 1 || steps[0].Message == nil {
+	if steps := wire.Message(record.Passage{Direction: record.Out, Raw: []byte{}, Carried: "post"}); len(steps) != 1 || steps[0].Message == nil {
 		t.Errorf("found %+v", steps)
 	}
 }

@@ -1,6 +1,10 @@
 package fault
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/record"
+)
 
 // Of a client everything is seen from the client: what is out is on its way to the
 // server.
@@ -41,10 +45,10 @@ func TestMessagesOfClients(t *testing.T) {
 func TestHeadsOfClients(t *testing.T) {
 	t.Parallel()
 	wire := injected(t, "  role: client\n  when: {http: {method: POST}}\n  do: [{header: {Accept: null}}]")
-	if plan := wire.Head(Head{Direction: In, Method: "POST"}); len(plan.Header) != 1 {
+	if plan := wire.Head(record.Head{Direction: record.In, Method: "POST"}); len(plan.Header) != 1 {
 		t.Errorf("found %+v", plan)
 	}
-	if plan := wire.Head(Head{Direction: Out, Method: "POST"}); !plan.none() {
+	if plan := wire.Head(record.Head{Direction: record.Out, Method: "POST"}); !none(plan) {
 		t.Errorf("found %+v", plan)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // Something more stands wherever the schema allows it, and nowhere else.
@@ -33,8 +34,8 @@ func TestExtend(t *testing.T) {
 				t.Fatal(err)
 			}
 			wire := fault.NewWire(fault.Injection{Faults: faults})
-			wire.Message(fault.Passage{Direction: fault.In, Raw: []byte(test.asked)})
-			steps := wire.Message(fault.Passage{Direction: fault.Out, Raw: []byte(test.said)})
+			wire.Message(record.Passage{Direction: record.In, Raw: []byte(test.asked)})
+			steps := wire.Message(record.Passage{Direction: record.Out, Raw: []byte(test.said)})
 			before, after := sizes(t, test.said), sizes(t, string(steps[0].Message))
 			for _, place := range test.want {
 				if after[place] != before[place]+1 {

@@ -3,15 +3,14 @@
 // legal and must not be. Both are data; fixtures/faults and fixtures/variations
 // have them, and Load reads them.
 //
-// A middleman (Stdio, HTTP) stands between the peers, gives each message and
-// event to the Wire of its connection, and does what the Wire says. Without
-// changes it passes everything on as it came and only records.
+// The middleman of package record stands between the peers, asks the Wire of a
+// connection about each message and event, and does what the Wire says.
 package fault
 
 import (
-	"net/http"
-	"net/url"
 	"time"
+
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // Fault is one deliberate change of what a target says or does. A variation is
@@ -74,30 +73,13 @@ type Change struct {
 	Do   []Action `yaml:"do"`
 }
 
-// Direction of a message. What is written sees it from the target, which may be a
-// client; a wire, and all that stands on it, sees it from the server.
-type Direction string
-
-// The two directions.
-const (
-	In  Direction = "in"  // to the target; on a wire: to the server
-	Out Direction = "out" // from the target; on a wire: from the server
-)
-
-// Opposite returns the other direction.
-func (d Direction) Opposite() Direction {
-	if d == In {
-		return Out
-	}
-	return In
-}
-
 // Match says what a change is for. All that is given must hold. With Process it
 // matches an event of a process, with HTTP and nothing about a message the head
 // of an exchange, and else a message.
 type Match struct {
-	// Direction is Out when it is empty.
-	Direction Direction `yaml:"direction"`
+	// Direction is Out when it is empty. What is written sees it from the target, which
+	// may be a client; a Wire sees it from the server.
+	Direction record.Direction `yaml:"direction"`
 	// Kind is request, notification, response, result (a response with one) or
 	// error (a response with one).
 	Kind string `yaml:"kind"`
@@ -180,17 +162,17 @@ type Action struct {
 	Alias *Alias `yaml:"alias"`
 
 	// What becomes of the message.
-	Drop      bool          `yaml:"drop"`      // it is not passed on
-	Repeat    int           `yaml:"repeat"`    // so many more times
-	Delay     time.Duration `yaml:"delay"`     // others may overtake it
-	Hold      *Match        `yaml:"hold"`      // until a message that matches has passed
-	Answer    *Value        `yaml:"answer"`    // of a request: not passed on; answered with this result (and what every result has), or
-	Refuse    *Value        `yaml:"refuse"`    // with this error
-	Send      *Value        `yaml:"send"`      // another message, whole; Direction and Place say which way, and when
-	Request   *Request      `yaml:"request"`   // of a client, over HTTP: another request, with the headers of the one at hand
-	Direction Direction     `yaml:"direction"` // of Send; that of the match when empty
-	Place     string        `yaml:"place"`     // of Send and Write: "after" (default) or "before" the message
-	Stream    string        `yaml:"stream"`    // of Send over HTTP: "get" for the stream of what comes unasked (GET, subscriptions/listen), "others" for all others of them; default: the one of the message
+	Drop      bool             `yaml:"drop"`      // it is not passed on
+	Repeat    int              `yaml:"repeat"`    // so many more times
+	Delay     time.Duration    `yaml:"delay"`     // others may overtake it
+	Hold      *Match           `yaml:"hold"`      // until a message that matches has passed
+	Answer    *Value           `yaml:"answer"`    // of a request: not passed on; answered with this result (and what every result has), or
+	Refuse    *Value           `yaml:"refuse"`    // with this error
+	Send      *Value           `yaml:"send"`      // another message, whole; Direction and Place say which way, and when
+	Request   *record.Request  `yaml:"request"`   // of a client, over HTTP: another request, with the headers of the one at hand
+	Direction record.Direction `yaml:"direction"` // of Send; that of the match when empty
+	Place     string           `yaml:"place"`     // of Send and Write: "after" (default) or "before" the message
+	Stream    string           `yaml:"stream"`    // of Send over HTTP: "get" for the stream of what comes unasked (GET, subscriptions/listen), "others" for all others of them; default: the one of the message
 
 	// How it stands on stdio.
 	Split int     `yaml:"split"` // a newline after so many bytes
@@ -203,8 +185,8 @@ type Action struct {
 	Header    map[string]*string `yaml:"header"`     // set on the head, null removes; %s is the value that it had
 	Challenge map[string]*string `yaml:"challenge"`  // parameters of the Bearer challenge of a response, null removes; %s as in header
 	Body      *string            `yaml:"body"`       // instead of the body
-	Respond   *Respond           `yaml:"respond"`    // to a request, without asking the target
-	Event     *Fields            `yaml:"event"`      // fields of the event that carries the message
+	Respond   *record.Respond    `yaml:"respond"`    // to a request, without asking the target
+	Event     *record.Fields     `yaml:"event"`      // fields of the event that carries the message
 	EventText *string            `yaml:"event-text"` // the whole event, as text with its blank line; %s is the message
 	As        string             `yaml:"as"`         // "json" or "events": how an answer is carried
 	Cut       bool               `yaml:"cut"`        // the connection breaks here
@@ -215,96 +197,4 @@ type Action struct {
 	Exit   *int `yaml:"exit"`   // it exits with this status
 	Hang   bool `yaml:"hang"`   // it does nothing more
 	Ignore bool `yaml:"ignore"` // the process event is not passed on to the target
-}
-
-// Request is an HTTP request of a client that is made up. It has no body, and
-// nobody hears what becomes of it.
-type Request struct {
-	Method string             `yaml:"method"`
-	Header map[string]*string `yaml:"header"` // as in Action
-}
-
-// Respond is an answer over HTTP that is made up.
-type Respond struct {
-	Status int               `yaml:"status"`
-	Header map[string]string `yaml:"header"`
-	Body   string            `yaml:"body"`
-}
-
-// Fields are those of an event beside its data; "" writes an empty field.
-type Fields struct {
-	ID      *string `yaml:"id"`
-	Name    *string `yaml:"name"`
-	Retry   *string `yaml:"retry"`
-	Comment *string `yaml:"comment"`
-	NoID    bool    `yaml:"no-id"` // without the id that it had
-	End     string  `yaml:"end"`   // of each of its lines: "\n" (default), "\r" or "\r\n"
-	Bare    bool    `yaml:"bare"`  // without the space after the colons
-}
-
-// Head is the head of an HTTP request or response as a middleman sees it.
-type Head struct {
-	Direction Direction // In for a request, Out for a response
-	Method    string
-	URL       *url.URL    // of the request
-	Status    int         // of a response
-	Header    http.Header // of this head
-	Request   http.Header // of the request, when this is a response
-}
-
-// Passage is a message on its way, or a block of an event stream that carries
-// none (a comment, an id to resume at), whose Raw is empty.
-type Passage struct {
-	Direction Direction
-	Raw       []byte
-	Carried   string // see Match.Carried
-	Head      *Head  // of the head that carries it; nil over stdio
-	Exchange  string // that carries it, over HTTP
-}
-
-// Step is one thing for the middleman to do with a message; steps are done in
-// their order. One that has no message and no text is done where it stands.
-type Step struct {
-	Direction Direction // of Message
-	Message   []byte    // nil for none; what came for a block without a message
-	Beside    bool      // Message goes beside the one that came, not in its place
-	Stream    string    // "get": on the GET stream; "others": on all other GET streams; "" where the message came
-	Answers   bool      // Message takes the place of the target's answer
-	Wait      Wait      // first; what follows may overtake this step
-	End       *string   // over stdio: what follows instead of a newline
-	Chunk     int       // written in pieces of so many bytes; 0: whole
-	Text      []byte    // over stdio: bytes beside the messages
-	Stderr    bool      // Text goes to standard error
-	Request   *Request  // over HTTP: another request to the server
-	Event     *Fields   // over an event stream: changed fields of the event
-	EventText *string   // over an event stream: the whole event; %s is the message
-	As        string    // over HTTP: "json" or "events", how the answer is carried
-	Head      HeadPlan  // over HTTP: what becomes of the head, when it is not written yet
-	Cut       bool      // the connection breaks
-	Close     bool      // the stream ends in good order
-	KeepOpen  bool      // the stream does not end by itself
-	Exit      *int      // the process exits
-	Hang      bool      // nothing more is passed on, either way
-}
-
-// Wait is what a step waits for: a time, a message, or nothing.
-type Wait struct {
-	Time  time.Duration
-	Until <-chan struct{} // closed when it has passed; nil for none
-}
-
-// HeadPlan is what becomes of an HTTP exchange, by its head.
-type HeadPlan struct {
-	Respond *Respond // a request is answered so, and not passed on
-	Status  int      // of the response; 0: its own
-	Header  map[string]*string
-	// Challenge are parameters of the Bearer challenge.
-	Challenge map[string]*string
-	Body      *string // instead of the body; nil: its own
-	As        string
-	Wait      time.Duration // before the head is passed on
-	Chunk     int           // the body is written in pieces of so many bytes
-	Drop      bool          // a request never reaches the target, and is not answered
-	Cut       bool          // the connection breaks instead
-	KeepOpen  bool          // the body does not end
 }

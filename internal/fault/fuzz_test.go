@@ -9,13 +9,14 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // told is how every line of an error begins: with the place.
 var told = regexp.MustCompile(`^f\.yaml:[0-9]+: \S`)
 
 // passages are what goes over a connection: a handshake, a call, its answer.
-func passages(more ...[]byte) []fault.Passage {
+func passages(more ...[]byte) []record.Passage {
 	texts := [][]byte{
 		[]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`),
 		[]byte(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`),
@@ -24,13 +25,13 @@ func passages(more ...[]byte) []fault.Passage {
 		[]byte(`{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"_meta":{"progressToken":1}}}`),
 		[]byte(`{"jsonrpc":"2.0","id":"a","result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}],"nextCursor":"b"}}`),
 	}
-	var all []fault.Passage
+	var all []record.Passage
 	for index, text := range append(texts, more...) {
-		direction := fault.In
+		direction := record.In
 		if index%2 == 1 {
-			direction = fault.Out
+			direction = record.Out
 		}
-		all = append(all, fault.Passage{Direction: direction, Raw: text, Carried: []string{"stdio", "body", "post", "get"}[index%4]})
+		all = append(all, record.Passage{Direction: direction, Raw: text, Carried: []string{"stdio", "body", "post", "get"}[index%4]})
 	}
 	return all
 }
@@ -64,7 +65,7 @@ func FuzzParse(f *testing.F) {
 		wire := fault.NewWire(fault.Injection{Faults: faults})
 		for _, passage := range passages() {
 			wire.Message(passage)
-			wire.Head(fault.Head{Direction: passage.Direction, Method: "POST", Status: 200})
+			wire.Head(record.Head{Direction: passage.Direction, Method: "POST", Status: 200})
 		}
 		wire.Process("start")
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/spelling"
 )
 
@@ -92,7 +93,7 @@ func (j *judge) match(match *Match) {
 	if match == nil {
 		return
 	}
-	j.oneOf("direction", string(match.Direction), "", string(In), string(Out))
+	j.oneOf("direction", string(match.Direction), "", string(record.In), string(record.Out))
 	j.oneOf("kind", match.Kind, "", "request", "notification", "response", kindResult, kindError, "batch", "invalid")
 	j.oneOf("process", match.Process, "", "start", "input-closed", "terminate")
 	if j.fault.ofClient() && match.aboutProcess() {
@@ -218,8 +219,8 @@ func (j *judge) values(action *Action, verb string) {
 	}
 	j.oneOf("place", action.Place, "", placeBefore, "after")
 	j.oneOf("as", action.As, "", "json", "events")
-	j.oneOf("stream", action.Stream, "", onGet, onOthers)
-	j.oneOf("direction", string(action.Direction), "", string(In), string(Out))
+	j.oneOf("stream", action.Stream, "", record.OnGet, record.OnOthers)
+	j.oneOf("direction", string(action.Direction), "", string(record.In), string(record.Out))
 	if action.Request != nil && action.Request.Method == "" {
 		j.fail("request needs \"method\"")
 	}

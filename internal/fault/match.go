@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // said is a message as a Match sees it.
 type said struct {
-	Passage
+	record.Passage
 	message jsonrpc.Message
 	asked   *jsonrpc.Message  // the request that it answers
 	inputs  map[string]string // methods of the requests for input that the server has made, by key
@@ -37,9 +38,9 @@ func (m *Match) aboutHead() bool {
 		) == 0 && len(m.Answers) == 0 && len(m.Where) == 0 && len(m.Asked) == 0 && len(m.Carried) == 0 && m.Text == nil
 }
 
-func (m *Match) direction() Direction {
+func (m *Match) direction() record.Direction {
 	if m.Direction == "" {
-		return Out
+		return record.Out
 	}
 	return m.Direction
 }
@@ -125,7 +126,7 @@ func (m *Match) fitsKind(message jsonrpc.Message) bool {
 	return string(message.Kind) == m.Kind
 }
 
-func (e *Exchange) fits(head Head) bool {
+func (e *Exchange) fits(head record.Head) bool {
 	return (len(e.Method) == 0 || slices.Contains(e.Method, head.Method)) &&
 		(e.Status == 0 || e.Status == head.Status) &&
 		holdHeader(e.Header, head.Header) && holdHeader(e.Request, head.Request) && e.fitsURL(head)
@@ -133,7 +134,7 @@ func (e *Exchange) fits(head Head) bool {
 
 // fitsURL judges the URL of a request; where it is not known, only what wants nothing of
 // it fits.
-func (e *Exchange) fitsURL(head Head) bool {
+func (e *Exchange) fitsURL(head record.Head) bool {
 	if e.Path == nil && len(e.Query) == 0 {
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // Injection says what is injected into traffic.
@@ -28,12 +29,21 @@ func (l Injection) ofClient() bool {
 	return slices.ContainsFunc(slices.Concat(l.Faults, l.Watched), (*Fault).ofClient)
 }
 
+// Changes are what a middleman asks about each connection; nil where it has nothing to
+// ask.
+func (l Injection) Changes() func() record.Changes {
+	if l.None() {
+		return nil
+	}
+	return func() record.Changes { return NewWire(l) }
+}
+
 // Wire is one connection between a peer and a target, as its middleman sees it:
 // it decides what becomes of each message and event. Over HTTP a connection is a
 // session, or one exchange that belongs to none. It is safe for concurrent use.
 type Wire struct {
 	injection Injection
-	from      Direction // the way of what the target says
+	from      record.Direction // the way of what the target says
 
 	mu       sync.Mutex
 	open     map[asking]*jsonrpc.Message // requests that passed, by who sent them
@@ -52,7 +62,7 @@ const maxOpen = 10_000
 // asking names a request: by its exchange, too, as several at once may have one id, or
 // by none, for what is answered elsewhere.
 type asking struct {
-	by       Direction
+	by       record.Direction
 	id       jsonrpc.ID
 	exchange string
 }
@@ -73,9 +83,9 @@ type gate struct {
 
 // NewWire begins a connection.
 func NewWire(injection Injection) *Wire {
-	w := &Wire{injection: injection, from: Out, open: map[asking]*jsonrpc.Message{}, inputs: map[string]string{}}
+	w := &Wire{injection: injection, from: record.Out, open: map[asking]*jsonrpc.Message{}, inputs: map[string]string{}}
 	if injection.ofClient() {
-		w.from = In
+		w.from = record.In
 	}
 	for _, fault := range injection.Faults {
 		w.inject(fault, true)
@@ -117,13 +127,16 @@ func (w *Wire) matching(fits func(*Match) bool) []*change {
 	return acting
 }
 
+// Changed is the way of what the target says.
+func (w *Wire) Changed() record.Direction { return w.from }
+
 // Message says what becomes of a message: the steps that take its place. Without
 // a change that is one step, with the message as it came.
-func (w *Wire) Message(p Passage) []Step {
+func (w *Wire) Message(p record.Passage) []record.Step {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.injection.None() {
-		return []Step{{Direction: p.Direction, Message: p.Raw}}
+		return []record.Step{{Direction: p.Direction, Message: p.Raw}}
 	}
 	if p.Direction != w.from {
 		p.Raw = w.aliases.inward(p.Raw)
@@ -197,8 +210,8 @@ func (w *Wire) gate(match *Match) <-chan struct{} {
 }
 
 // perform does what the changes say with a message.
-func (w *Wire) perform(s *said, acting []*change) []Step {
-	work := &work{wire: w, said: s, edit: newEdit(s), own: Step{Direction: s.Direction}}
+func (w *Wire) perform(s *said, acting []*change) []record.Step {
+	work := &work{wire: w, said: s, edit: newEdit(s), own: record.Step{Direction: s.Direction}}
 	for _, one := range acting {
 		work.places = one.found.match.places(s)
 		for i := range one.do {
@@ -213,12 +226,12 @@ type work struct {
 	wire    *Wire
 	said    *said
 	edit    *edit
-	places  [][]string // of what a change is about in the message
-	own     Step       // of the message itself
+	places  [][]string  // of what a change is about in the message
+	own     record.Step // of the message itself
 	dropped bool
 	repeat  int
-	before  []Step
-	after   []Step
+	before  []record.Step
+	after   []record.Step
 }
 
 func (k *work) act(action *Action) {
@@ -249,11 +262,11 @@ func (k *work) act(action *Action) {
 	case action.Send != nil:
 		k.send(action)
 	case action.Request != nil:
-		k.after = append(k.after, Step{Direction: In, Request: action.Request})
+		k.after = append(k.after, record.Step{Direction: record.In, Request: action.Request})
 	case action.Alias != nil:
 		k.wire.aliases.add(action.Alias, k.edit.object)
 	case action.Write != nil:
-		k.beside(action, Step{Direction: k.wire.from, Text: []byte(*action.Write), Stderr: action.To == toStderr})
+		k.beside(action, record.Step{Direction: k.wire.from, Text: []byte(*action.Write), Stderr: action.To == toStderr})
 	case action.Split > 0:
 		text := k.edit.text()
 		at := min(action.Split, len(text))
@@ -278,7 +291,7 @@ const toStderr = "stderr"
 // placeBefore is what Place says of what comes before the message.
 const placeBefore = "before"
 
-func (k *work) beside(action *Action, step Step) {
+func (k *work) beside(action *Action, step record.Step) {
 	if action.Place == placeBefore {
 		k.before = append(k.before, step)
 	} else {
@@ -302,7 +315,7 @@ func (k *work) answer(member string, value *Value) {
 		resolved = completed(resolved, k.edit.object)
 	}
 	answer := map[string]any{"jsonrpc": "2.0", "id": id, member: resolved}
-	k.after = append(k.after, Step{Direction: k.said.Direction.Opposite(), Message: write(answer), Answers: true})
+	k.after = append(k.after, record.Step{Direction: k.said.Direction.Opposite(), Message: write(answer), Answers: true})
 }
 
 func (k *work) send(action *Action) {
@@ -318,14 +331,14 @@ func (k *work) send(action *Action) {
 	if words, isText := message.(string); isText {
 		text = []byte(words) // not JSON, on purpose
 	}
-	k.beside(action, Step{Direction: direction, Message: text, Beside: true, Stream: action.Stream})
+	k.beside(action, record.Step{Direction: direction, Message: text, Beside: true, Stream: action.Stream})
 }
 
 // carry is what changes how the message travels.
 func (k *work) carry(action *Action) {
 	step := &k.own
 	if action.Place == placeBefore { // an end that comes before the message
-		k.before = append(k.before, Step{Direction: k.said.Direction})
+		k.before = append(k.before, record.Step{Direction: k.said.Direction})
 		step = &k.before[len(k.before)-1]
 	}
 	if (action.Exit != nil || action.Hang) && k.said.Direction != k.wire.from {
@@ -360,35 +373,35 @@ func (k *work) carry(action *Action) {
 
 // steps are what is done in place of the message. An end (a cut, an exit) that
 // belongs to a message that is dropped is done all the same.
-func (k *work) steps() []Step {
+func (k *work) steps() []record.Step {
 	steps := k.before
 	if !k.dropped {
 		k.own.Message = k.edit.text()
 		for range 1 + k.repeat {
 			steps = append(steps, k.own)
 		}
-	} else if k.own.ends() {
+	} else if ends(k.own) {
 		steps = append(steps, k.own)
 	}
 	return append(steps, k.after...)
 }
 
 // ends tells whether a step does something without a message.
-func (s Step) ends() bool {
-	return s.Cut || s.Close || s.KeepOpen || s.Exit != nil || s.Hang || !s.Head.none()
+func ends(s record.Step) bool {
+	return s.Cut || s.Close || s.KeepOpen || s.Exit != nil || s.Hang || !none(s.Head)
 }
 
-func (p HeadPlan) none() bool {
+func none(p record.HeadPlan) bool {
 	return p.Respond == nil && p.Status == 0 && len(p.Header) == 0 && p.Body == nil && p.As == "" &&
 		p.Wait == 0 && p.Chunk == 0 && !p.Drop && !p.Cut && !p.KeepOpen
 }
 
 // Head says what becomes of an exchange by its head alone: of a request before
 // it is passed on, of a response before its body is read.
-func (w *Wire) Head(head Head) HeadPlan {
+func (w *Wire) Head(head record.Head) record.HeadPlan {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var plan HeadPlan
+	var plan record.HeadPlan
 	acting := w.matching(func(match *Match) bool {
 		return match.aboutHead() && match.direction() == head.Direction && match.HTTP.fits(head)
 	})
@@ -401,7 +414,7 @@ func (w *Wire) Head(head Head) HeadPlan {
 }
 
 // change writes what an action says of a head into the plan.
-func (a *Action) change(plan *HeadPlan) {
+func (a *Action) change(plan *record.HeadPlan) {
 	switch {
 	case a.Status != 0:
 		plan.Status = a.Status
@@ -433,7 +446,7 @@ func (a *Action) change(plan *HeadPlan) {
 
 // Process says what is done at an event of the target's process, and whether the
 // event is kept from it.
-func (w *Wire) Process(event string) (steps []Step, ignored bool) {
+func (w *Wire) Process(event string) (steps []record.Step, ignored bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	acting := w.matching(func(match *Match) bool { return match.Process == event })
@@ -444,19 +457,47 @@ func (w *Wire) Process(event string) (steps []Step, ignored bool) {
 			case action.Ignore:
 				ignored = true
 			case action.Write != nil:
-				steps = append(steps, Step{Direction: Out, Text: []byte(*action.Write), Stderr: action.To == toStderr})
+				steps = append(steps, record.Step{Direction: record.Out, Text: []byte(*action.Write), Stderr: action.To == toStderr})
 			case action.Send != nil:
 				if message, err := action.Send.resolve(nil, nil); err == nil {
-					steps = append(steps, Step{Direction: Out, Message: write(message)})
+					steps = append(steps, record.Step{Direction: record.Out, Message: write(message)})
 				}
 			case action.Exit != nil:
-				steps = append(steps, Step{Direction: Out, Exit: action.Exit})
+				steps = append(steps, record.Step{Direction: record.Out, Exit: action.Exit})
 			case action.Hang:
-				steps = append(steps, Step{Direction: Out, Hang: true})
+				steps = append(steps, record.Step{Direction: record.Out, Hang: true})
 			case action.Delay > 0:
-				steps = append(steps, Step{Direction: Out, Wait: Wait{Time: action.Delay}})
+				steps = append(steps, record.Step{Direction: record.Out, Wait: record.Wait{Time: action.Delay}})
 			}
 		}
 	}
 	return steps, ignored
+}
+
+// OnlyLooks tells whether nothing is done with what matches.
+func (w *Wire) OnlyLooks() bool {
+	return !slices.ContainsFunc(w.injected, func(one *change) bool { return one.acts && len(one.do) > 0 })
+}
+
+// ChangesHeads tells whether a change of a message that an event stream brings, in
+// answer to a request of some method, may change the head of that stream, which
+// must then wait for the first message.
+func (w *Wire) ChangesHeads(carried, asked string) bool {
+	return slices.ContainsFunc(w.injected, func(one *change) bool {
+		match := one.found.match
+		if !one.acts || !match.aboutMessage() || match.direction() != record.Out {
+			return false
+		}
+		if len(match.Carried) > 0 && !slices.Contains(match.Carried, carried) ||
+			len(match.Carried) == 0 && carried == record.OnGet {
+			return false
+		}
+		if len(match.ResponseTo) > 0 && !slices.Contains(match.ResponseTo, asked) &&
+			!slices.Contains(match.ResponseTo, anyPart) {
+			return false
+		}
+		return slices.ContainsFunc(one.do, func(action Action) bool {
+			return action.Status != 0 || len(action.Header) > 0 || action.Body != nil || action.As != ""
+		})
+	})
 }

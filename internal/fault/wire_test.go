@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // injected begins a connection into which one fault is injected, given as when and do.
@@ -22,21 +24,21 @@ func injected(t *testing.T, text string) *Wire {
 func pass(wire *Wire, messages ...string) string {
 	var all []string
 	for _, text := range messages {
-		direction := In
+		direction := record.In
 		if text[0] == '<' {
-			direction = Out
+			direction = record.Out
 		}
-		for _, step := range wire.Message(Passage{Direction: direction, Raw: []byte(text[1:]), Carried: "body"}) {
+		for _, step := range wire.Message(record.Passage{Direction: direction, Raw: []byte(text[1:]), Carried: "body"}) {
 			all = append(all, shownStep(step))
 		}
 	}
 	return strings.Join(all, "\n")
 }
 
-func shownStep(step Step) string {
+func shownStep(step record.Step) string {
 	var text strings.Builder
 	if step.Message != nil {
-		text.WriteString(map[Direction]string{In: ">", Out: "<"}[step.Direction] + string(step.Message))
+		text.WriteString(map[record.Direction]string{record.In: ">", record.Out: "<"}[step.Direction] + string(step.Message))
 	}
 	if step.Text != nil {
 		fmt.Fprintf(&text, "text %s", step.Text)
@@ -57,18 +59,18 @@ func shownStep(step Step) string {
 func TestAnswersBelongToTheirExchange(t *testing.T) {
 	t.Parallel()
 	wire := injected(t, "  when: {response-to: m}\n  do: [{replace: /result, with: 1}]\n")
-	pass := func(direction Direction, exchange, text string) string {
-		steps := wire.Message(Passage{Direction: direction, Raw: []byte(text), Carried: "body", Exchange: exchange})
+	pass := func(direction record.Direction, exchange, text string) string {
+		steps := wire.Message(record.Passage{Direction: direction, Raw: []byte(text), Carried: "body", Exchange: exchange})
 		return string(steps[0].Message)
 	}
-	pass(In, "post-1", `{"id":1,"jsonrpc":"2.0","method":"m"}`)
-	pass(In, "post-2", `{"id":1,"jsonrpc":"2.0","method":"other"}`)
+	pass(record.In, "post-1", `{"id":1,"jsonrpc":"2.0","method":"m"}`)
+	pass(record.In, "post-2", `{"id":1,"jsonrpc":"2.0","method":"other"}`)
 	for exchange, want := range map[string]string{
 		"post-1": `{"id":1,"jsonrpc":"2.0","result":1}`,
 		"post-2": `{"id":1,"jsonrpc":"2.0","result":0}`,
 		"get-1":  `{"id":1,"jsonrpc":"2.0","result":0}`, // the latest
 	} {
-		if got := pass(Out, exchange, `{"id":1,"jsonrpc":"2.0","result":0}`); got != want {
+		if got := pass(record.Out, exchange, `{"id":1,"jsonrpc":"2.0","result":0}`); got != want {
 			t.Errorf("on %s: %s, wanted %s", exchange, got, want)
 		}
 	}
@@ -144,7 +146,7 @@ func TestHoldOpensWhenTheOtherHasPassed(t *testing.T) {
 	t.Parallel()
 	wire := injected(t, "  when: {response-to: m}\n  do: [{hold: {response-to: n}}]")
 	pass(wire, `>{"id":1,"method":"m"}`, `>{"id":2,"method":"n"}`)
-	steps := wire.Message(Passage{Direction: Out, Raw: []byte(`{"id":1,"result":{}}`)})
+	steps := wire.Message(record.Passage{Direction: record.Out, Raw: []byte(`{"id":1,"result":{}}`)})
 	held := steps[0].Wait.Until
 	select {
 	case <-held:
@@ -162,12 +164,12 @@ func TestHoldOpensWhenTheOtherHasPassed(t *testing.T) {
 func TestHeads(t *testing.T) {
 	t.Parallel()
 	wire := injected(t, "  when: {http: {method: POST, status: 202, request: {X: {present: true}}}}\n  do: [{status: 200}, {header: {Y: null, Z: a}}]")
-	head := Head{Direction: Out, Method: "POST", Status: 202, Request: http.Header{"X": {"1"}}}
+	head := record.Head{Direction: record.Out, Method: "POST", Status: 202, Request: http.Header{"X": {"1"}}}
 	if plan := wire.Head(head); plan.Status != 200 || len(plan.Header) != 2 || plan.Header["Y"] != nil || *plan.Header["Z"] != "a" {
 		t.Errorf("found %+v", plan)
 	}
 	head.Status = 404
-	if plan := wire.Head(head); !plan.none() {
+	if plan := wire.Head(head); !none(plan) {
 		t.Errorf("found %+v", plan)
 	}
 }

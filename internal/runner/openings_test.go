@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -66,7 +67,7 @@ func laidOver(t *testing.T, one *fault.Fault) (url string, matched *atomic.Bool,
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = fault.ServeHTTP(ctx, listener, reference.Serve, injection) // that it ends is all that matters
+		_ = record.ServeHTTP(ctx, listener, reference.Serve, injection.Changes()) // that it ends is all that matters
 	}()
 	return "http://127.0.0.1:" + port + "/mcp", matched, func() {
 		stop()

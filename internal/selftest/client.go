@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/browser"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reference/client"
@@ -81,7 +82,7 @@ func Spoil(options client.Options, injection fault.Injection) (spoilt client.Opt
 	switch {
 	case injection.None():
 	case options.URL != "":
-		options.URL, stop, err = fault.Front(options.URL, fault.HTTPOptions{Injection: injection})
+		options.URL, stop, err = record.Front(options.URL, record.HTTPOptions{Changes: injection.Changes()})
 	default:
 		var all middlemen
 		options.Dial, stop = all.before(starter(options), injection), all.stop
@@ -115,9 +116,9 @@ func (m *middlemen) before(
 		if err != nil {
 			return nil, err
 		}
-		pipes, stop := fault.Through(
-			fault.Pipes{In: process, Out: output{process}},
-			fault.StdioOptions{Injection: injection},
+		pipes, stop := record.Through(
+			record.Pipes{In: process, Out: output{process}},
+			record.StdioOptions{Changes: injection.Changes()},
 		)
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -137,7 +138,7 @@ func (m *middlemen) stop() {
 // spoilt is a server into whose standard input and output something is injected.
 type spoilt struct {
 	client.Process
-	pipes fault.Pipes
+	pipes record.Pipes
 	stop  func()
 }
 

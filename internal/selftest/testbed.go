@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -70,7 +71,7 @@ func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 		err = s.process(w.setup, next.Number, injection)
 	case w.Peer.URL != "":
 		var stop func()
-		if s.target.URL, stop, err = fault.Front(w.Peer.URL, fault.HTTPOptions{Injection: injection}); err == nil {
+		if s.target.URL, stop, err = record.Front(w.Peer.URL, record.HTTPOptions{Changes: injection.Changes()}); err == nil {
 			s.stops = append(s.stops, stop)
 		}
 	default:
@@ -115,7 +116,7 @@ func (s *testbed) reference(injection fault.Injection, protected bool) error {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = fault.ServeHTTP(ctx, listener, reference.Serve, injection) // that it ends is all that matters
+		_ = record.ServeHTTP(ctx, listener, reference.Serve, injection.Changes()) // that it ends is all that matters
 	}()
 	s.stops = append(s.stops, func() {
 		cancel()
@@ -154,7 +155,7 @@ func (s *testbed) issuer(injection fault.Injection) error {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = fault.ServeHTTP(ctx, listener, authority.Serve, injection) // that it ends is all that matters
+		_ = record.ServeHTTP(ctx, listener, authority.Serve, injection.Changes()) // that it ends is all that matters
 	}()
 	s.stops = append(s.stops, func() {
 		cancel()

@@ -1,4 +1,4 @@
-package fault_test
+package record_test
 
 import (
 	"fmt"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // script is a server that answers by method, in a session if it is asked for one:
@@ -89,7 +90,7 @@ func faulty(t *testing.T, changes string) (*script, string) {
 	target := newScript()
 	served := httptest.NewServer(target)
 	t.Cleanup(served.CloseClientConnections)
-	return target, before(t, served.Listener.Addr().String(), fault.HTTPOptions{Injection: injection(t, changes)})
+	return target, before(t, served.Listener.Addr().String(), record.HTTPOptions{Changes: injection(t, changes).Changes()})
 }
 
 const (

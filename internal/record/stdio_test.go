@@ -1,4 +1,4 @@
-package fault_test
+package record_test
 
 import (
 	"bufio"
@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -33,14 +34,14 @@ type dialog struct {
 }
 
 // speak begins a dialog.
-func speak(t *testing.T, server fault.Server, options fault.StdioOptions) *dialog {
+func speak(t *testing.T, server record.Server, options record.StdioOptions) *dialog {
 	t.Helper()
 	hears, in := io.Pipe()
 	out, says := io.Pipe()
 	t.Cleanup(func() { _ = errors.Join(hears.Close(), in.Close(), out.Close(), says.Close()) })
 	d := &dialog{in: in, out: bufio.NewReader(out), err: &bytes.Buffer{}, signals: make(chan os.Signal), over: make(chan error, 1)}
 	go func() {
-		err := fault.ServeStdio(server, fault.Peer{In: hears, Out: says, Err: d.err}, d.signals, options)
+		err := record.ServeStdio(server, record.Peer{In: hears, Out: says, Err: d.err}, d.signals, options)
 		_ = says.Close() // as the end of a process does
 		d.over <- err
 	}()
@@ -77,7 +78,7 @@ func TestStdioPassesEverythingAsItCame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, injection := range []fault.Injection{{}, watching(t)} {
-				d := speak(t, echo, fault.StdioOptions{Injection: injection, Limits: transport.Limits{Message: 100_000}})
+				d := speak(t, echo, record.StdioOptions{Changes: injection.Changes(), Limits: transport.Limits{Message: 100_000}})
 				d.say(text)
 				found, err := io.ReadAll(d.out)
 				if err != nil || string(found) != text {
@@ -101,7 +102,7 @@ func TestStdioPassesAtOnce(t *testing.T) {
 		{fault.Injection{}, []string{"{", "}", "\n", "x"}},
 		{watching(t), []string{ping + "\n", "\n", call + "\n"}},
 	} {
-		d := speak(t, echo, fault.StdioOptions{Injection: test.injection})
+		d := speak(t, echo, record.StdioOptions{Changes: test.injection.Changes()})
 		for _, text := range test.pieces {
 			if _, err := io.WriteString(d.in, text); err != nil {
 				t.Fatal(err)
@@ -189,7 +190,7 @@ func TestStdioChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := &lines{}
-			d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, test.change)})
+			d := speak(t, server.serve, record.StdioOptions{Changes: injection(t, test.change).Changes()})
 			d.say(both)
 			out, err := io.ReadAll(d.out)
 			if err != nil {
@@ -205,7 +206,7 @@ func TestStdioChanges(t *testing.T) {
 			if diff := cmp.Diff(wanted, found); diff != "" {
 				t.Errorf("wanted - found +\n%s", diff)
 			}
-			exit, _ := errors.AsType[*fault.ExitError](<-d.over)
+			exit, _ := errors.AsType[*record.ExitError](<-d.over)
 			if (exit == nil) != (test.exit == 0) || exit != nil && exit.Status != test.exit {
 				t.Errorf("the exit is %v", exit)
 			}
@@ -230,7 +231,7 @@ func byLine(text string) string {
 func TestStdioSignals(t *testing.T) {
 	t.Parallel()
 	server := &lines{}
-	d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, one("process: terminate", `{write: "stopping\n"}`))})
+	d := speak(t, server.serve, record.StdioOptions{Changes: injection(t, one("process: terminate", `{write: "stopping\n"}`)).Changes()})
 	go func() { d.signals <- syscall.SIGTERM }()
 	piece(t, d.out, "stopping\n")
 	if err := <-d.over; !errors.Is(err, errTerminated) {
@@ -241,7 +242,7 @@ func TestStdioSignals(t *testing.T) {
 func TestStdioIgnoresSignals(t *testing.T) {
 	t.Parallel()
 	server := &lines{}
-	d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, one("process: terminate", "{ignore: true}"))})
+	d := speak(t, server.serve, record.StdioOptions{Changes: injection(t, one("process: terminate", "{ignore: true}")).Changes()})
 	d.signals <- syscall.SIGTERM
 	if _, err := io.WriteString(d.in, ping+"\n"); err != nil {
 		t.Fatal(err)
@@ -252,7 +253,7 @@ func TestStdioIgnoresSignals(t *testing.T) {
 func TestStdioIgnoresTheEndOfItsInput(t *testing.T) {
 	t.Parallel()
 	server := &lines{}
-	d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, one("process: input-closed", `{write: "so what\n"}, {ignore: true}`))})
+	d := speak(t, server.serve, record.StdioOptions{Changes: injection(t, one("process: input-closed", `{write: "so what\n"}, {ignore: true}`)).Changes()})
 	d.say("")
 	piece(t, d.out, "so what\n")
 	d.signals <- syscall.SIGTERM
@@ -264,7 +265,7 @@ func TestStdioIgnoresTheEndOfItsInput(t *testing.T) {
 func TestStdioHangs(t *testing.T) {
 	t.Parallel()
 	server := &lines{}
-	d := speak(t, server.serve, fault.StdioOptions{Injection: injection(t, one("response-to: ping", "{hang: true}"))})
+	d := speak(t, server.serve, record.StdioOptions{Changes: injection(t, one("response-to: ping", "{hang: true}")).Changes()})
 	go func() { _, _ = io.WriteString(d.in, ping+"\n"+hello+"\n") }() // and its input stays open
 	piece(t, d.out, answer+"\n")
 	d.signals <- syscall.SIGTERM // which ends also what hangs
@@ -281,7 +282,7 @@ func TestStdioRecords(t *testing.T) {
 	for _, injection := range []fault.Injection{{}, watching(t)} {
 		log := transcript.NewLog("test")
 		server := &lines{}
-		d := speak(t, server.serve, fault.StdioOptions{Injection: injection, Log: log, Limits: transport.Limits{Message: 200}})
+		d := speak(t, server.serve, record.StdioOptions{Changes: injection.Changes(), Log: log, Limits: transport.Limits{Message: 200}})
 		d.say(call + "\n" + strings.Repeat("x", 300) + "\nhalf")
 		if _, err := io.ReadAll(d.out); err != nil {
 			t.Error(err)

@@ -1,4 +1,4 @@
-package fault
+package record
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func ServeHTTP(
 	ctx context.Context,
 	listener net.Listener,
 	serve func(context.Context, net.Listener) error,
-	injection Injection,
+	changes func() Changes,
 ) error {
 	inner, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -28,7 +28,7 @@ func ServeHTTP(
 	}
 	exits := make(chan int, 1)
 	middleman, err := NewHTTP("http://"+inner.Addr().String(), HTTPOptions{
-		Injection: injection,
+		Changes: changes,
 		Exit: func(status int) {
 			select {
 			case exits <- status:

@@ -1,4 +1,4 @@
-package fault
+package record
 
 import (
 	"context"
@@ -18,7 +18,8 @@ import (
 
 // HTTPOptions say what a middleman on HTTP does beside passing on.
 type HTTPOptions struct {
-	Injection Injection
+	// Changes are asked about each connection; nil where all passes unread.
+	Changes func() Changes
 	// Log returns the record of a connection that begins; nil for no records. It
 	// may be called from several goroutines. What passes is recorded as it came
 	// from either side, before any change.

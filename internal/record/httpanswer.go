@@ -1,4 +1,4 @@
-package fault
+package record
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // answer passes the response of the target on.
 func (e *exchange) answer(out *outgoing, response *http.Response) error {
 	e.reply.is(response.StatusCode, response.Header)
-	if e.http.options.Injection.None() {
+	if e.connection.changes == nil {
 		return e.passUnread(response, response.Body)
 	}
 	a := &answer{exchange: e, response: response, said: out.said, asked: out.method, as: out.as}
@@ -24,7 +24,7 @@ func (e *exchange) answer(out *outgoing, response *http.Response) error {
 		Direction: Out, Method: e.request.Method, URL: e.request.URL, Status: response.StatusCode,
 		Header: response.Header, Request: e.request.Header,
 	}
-	plan := e.connection.wire.Head(a.head)
+	plan := e.connection.changes.Head(a.head)
 	e.reply.change(plan)
 	if a.as == "" {
 		a.as = plan.As
@@ -123,7 +123,7 @@ func (a *answer) passBody() error {
 	}
 	a.recordBody(protocol.Server, body, "")
 	a.recordEnd(nil)
-	steps := a.connection.wire.Message(
+	steps := a.connection.changes.Message(
 		Passage{Direction: Out, Raw: body, Carried: inBody, Head: &a.head, Exchange: a.stream},
 	)
 	return a.sayAll(slices.Concat(a.said, steps), a.as)

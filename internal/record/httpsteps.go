@@ -1,4 +1,4 @@
-package fault
+package record
 
 import (
 	"context"
@@ -17,8 +17,8 @@ const (
 	onStdio  = "stdio"
 	inBody   = "body"
 	onPost   = "post"
-	onGet    = "get"
-	onOthers = "others"
+	OnGet    = "get"
+	OnOthers = "others"
 	asJSON   = "json"
 	asEvents = "events"
 )
@@ -184,7 +184,7 @@ func (e *exchange) aside(step Step) {
 // tellListener says something on the GET stream of the session, when there is
 // one, or on all but the one at hand.
 func (e *exchange) tellListener(step Step) {
-	toOthers := step.Stream == onOthers
+	toOthers := step.Stream == OnOthers
 	step.Wait, step.Stream = Wait{}, ""
 	tell := func(listener *exchange) {
 		if err := listener.do(step, nil); err != nil {

@@ -1,4 +1,4 @@
-package fault
+package record
 
 import (
 	"context"
@@ -96,10 +96,10 @@ func (s *sessions) keep(id string, c *connection) {
 // connection is a session, or an exchange that belongs to none, or all of an era
 // without sessions.
 type connection struct {
-	wire  *Wire
-	log   *transcript.Log // nil when it is not recorded
-	alive context.Context // ends when a step makes the target hang
-	hang  context.CancelFunc
+	changes Changes         // nil where it passes unread
+	log     *transcript.Log // nil when it is not recorded
+	alive   context.Context // ends when a step makes the target hang
+	hang    context.CancelFunc
 
 	mu        sync.Mutex
 	id        string         // of the session, as the target knows it; "" for none
@@ -109,8 +109,11 @@ type connection struct {
 }
 
 func (h *HTTP) newConnection(number int) *connection {
-	c := &connection{wire: NewWire(h.options.Injection), count: map[string]int{}, listened: make(chan struct{})}
+	c := &connection{count: map[string]int{}, listened: make(chan struct{})}
 	c.alive, c.hang = context.WithCancel(context.Background())
+	if h.options.Changes != nil {
+		c.changes = h.options.Changes()
+	}
 	if h.options.Log != nil {
 		c.log = h.options.Log(fmt.Sprintf("connection-%d", number))
 		c.log.Append(

@@ -1,4 +1,4 @@
-package fault_test
+package record_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reference/server"
@@ -39,9 +40,9 @@ func TestMain(m *testing.M) {
 		err = newReference().ServeStdio(context.Background(), os.Stdin, os.Stdout)
 	case asMiddleman:
 		command := target.Command{Args: []string{os.Args[0], asReference}}
-		_, err = fault.ServeCommand(command, ownStreams(), nil, ownOptions())
+		_, err = record.ServeCommand(command, ownStreams(), nil, ownOptions())
 	case asBoth:
-		err = fault.ServeStdio(newReference().ServeStdio, ownStreams(), nil, ownOptions())
+		err = record.ServeStdio(newReference().ServeStdio, ownStreams(), nil, ownOptions())
 	default:
 		os.Exit(m.Run())
 	}
@@ -60,17 +61,17 @@ func newReference() *server.Server {
 	return reference
 }
 
-func ownStreams() fault.Peer { return fault.Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+func ownStreams() record.Peer { return record.Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
 
-func ownOptions() fault.StdioOptions {
+func ownOptions() record.StdioOptions {
 	if os.Args[len(os.Args)-1] != reading {
-		return fault.StdioOptions{}
+		return record.StdioOptions{}
 	}
 	faults, err := fault.Parse("watched.yaml", []byte(watched))
 	if err != nil {
 		panic(err)
 	}
-	return fault.StdioOptions{Injection: fault.Injection{Watched: faults}}
+	return record.StdioOptions{Changes: fault.Injection{Watched: faults}.Changes()}
 }
 
 // reference serves the reference server over HTTP.
@@ -155,7 +156,7 @@ func TestSameVerdictsThroughHTTP(t *testing.T) {
 	direct := verdicts(t, runner.Options{URL: reference(t), Transports: []string{protocol.HTTP}})
 	for name, injection := range map[string]fault.Injection{"unread": {}, "read": watching(t)} {
 		t.Run(name, func(t *testing.T) {
-			middleman, err := fault.NewHTTP(reference(t), fault.HTTPOptions{Injection: injection})
+			middleman, err := record.NewHTTP(reference(t), record.HTTPOptions{Changes: injection.Changes()})
 			if err != nil {
 				t.Fatal(err)
 			}

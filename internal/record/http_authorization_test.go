@@ -1,4 +1,4 @@
-package fault_test
+package record_test
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // TestURLsAndChallenges matches by the URL of a request, and changes the Bearer challenge of
@@ -34,7 +35,7 @@ func TestURLsAndChallenges(t *testing.T) {
 			Do:   []fault.Action{{Status: http.StatusTeapot}},
 		},
 	}}}}
-	front, stop, err := fault.Front(upstream.URL, fault.HTTPOptions{Injection: injection})
+	front, stop, err := record.Front(upstream.URL, record.HTTPOptions{Changes: injection.Changes()})
 	if err != nil {
 		t.Fatal(err)
 	}

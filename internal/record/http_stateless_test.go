@@ -1,4 +1,4 @@
-package fault_test
+package record_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // Headers of a client of the stateless era.
@@ -51,8 +51,8 @@ func TestHTTPSaysOnSubscriptions(t *testing.T) {
 	t.Parallel()
 	served := httptest.NewServer(http.HandlerFunc(listening))
 	t.Cleanup(served.CloseClientConnections)
-	address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{
-		Injection: injection(t, one("direction: in, method: ping", "{send: {x: 1}, direction: out, stream: get}")),
+	address := before(t, served.Listener.Addr().String(), record.HTTPOptions{
+		Changes: injection(t, one("direction: in, method: ping", "{send: {x: 1}, direction: out, stream: get}")).Changes(),
 	})
 	stream := open(t.Context(), t, http.MethodPost, address,
 		`{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen"}`, strings.SplitN(stateless, ": ", 2)...)
@@ -85,7 +85,7 @@ func TestHTTPMirrorsWhatItChanges(t *testing.T) {
 				got <- []string{r.Header.Get("Mcp-Method"), r.Header.Get("Mcp-Name")}
 			}))
 			t.Cleanup(served.Close)
-			address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{Injection: injection(t, test.change)})
+			address := before(t, served.Listener.Addr().String(), record.HTTPOptions{Changes: injection(t, test.change).Changes()})
 			ask(t, address, post(asked, append([]string{stateless}, test.sent...)...))
 			if found := <-got; !slices.Equal(found, test.got) {
 				t.Errorf("the target gets %q, wanted %q", found, test.got)

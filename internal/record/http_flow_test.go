@@ -1,4 +1,4 @@
-package fault_test
+package record_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // serving lets a handler listen.
@@ -45,7 +46,7 @@ func TestHTTPPassesRequestsAsTheyCame(t *testing.T) {
 				t.Fatalf("without a middleman: %+v", direct)
 			}
 			for _, injection := range []fault.Injection{{}, watching(t)} {
-				through := ask(t, before(t, address, fault.HTTPOptions{Injection: injection}), request)
+				through := ask(t, before(t, address, record.HTTPOptions{Changes: injection.Changes()}), request)
 				if direct.Body != through.Body {
 					t.Errorf("unread %t: direct\n%sthrough\n%s", injection.None(), direct.Body, through.Body)
 				}
@@ -56,12 +57,12 @@ func TestHTTPPassesRequestsAsTheyCame(t *testing.T) {
 
 // inBothWays runs a test with a middleman that reads nothing and one that reads
 // everything.
-func inBothWays(t *testing.T, test func(t *testing.T, options fault.HTTPOptions)) {
+func inBothWays(t *testing.T, test func(t *testing.T, options record.HTTPOptions)) {
 	t.Helper()
 	for name, injection := range map[string]fault.Injection{"unread": {}, "read": watching(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, fault.HTTPOptions{Injection: injection})
+			test(t, record.HTTPOptions{Changes: injection.Changes()})
 		})
 	}
 }
@@ -104,7 +105,7 @@ func inEitherOrder(t *testing.T, from io.Reader, one, other string) {
 
 func TestHTTPPassesEachPieceAtOnce(t *testing.T) {
 	t.Parallel()
-	inBothWays(t, func(t *testing.T, options fault.HTTPOptions) {
+	inBothWays(t, func(t *testing.T, options record.HTTPOptions) {
 		next := make(chan struct{}) // the client has what there is
 		address := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -137,7 +138,7 @@ func TestHTTPPassesPartsOfBodiesAtOnce(t *testing.T) {
 		<-next
 		_, _ = io.WriteString(w, `"2.0"}`)
 	})
-	response := open(t.Context(), t, http.MethodPost, before(t, address, fault.HTTPOptions{}), ping)
+	response := open(t.Context(), t, http.MethodPost, before(t, address, record.HTTPOptions{}), ping)
 	piece(t, response, `{"jsonrpc":`)
 	close(next)
 	piece(t, response, `"2.0"}`)
@@ -148,7 +149,7 @@ func TestHTTPLeavesWithTheClient(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(fmt.Sprint("begun ", begun), func(t *testing.T) {
 			t.Parallel()
-			inBothWays(t, func(t *testing.T, options fault.HTTPOptions) {
+			inBothWays(t, func(t *testing.T, options record.HTTPOptions) {
 				arrived, left := make(chan struct{}), make(chan struct{})
 				address := serving(t, func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection goes unnoticed
@@ -186,7 +187,7 @@ func TestHTTPLeavesWithTheClient(t *testing.T) {
 
 func TestHTTPBreaksWithTheTarget(t *testing.T) {
 	t.Parallel()
-	inBothWays(t, func(t *testing.T, options fault.HTTPOptions) {
+	inBothWays(t, func(t *testing.T, options record.HTTPOptions) {
 		next := make(chan struct{})
 		address := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -208,7 +209,7 @@ func TestHTTPCannotReachTheTarget(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	if found := ask(t, before(t, gone.Listener.Addr().String(), fault.HTTPOptions{}), post(ping)); !found.Silent {
+	if found := ask(t, before(t, gone.Listener.Addr().String(), record.HTTPOptions{}), post(ping)); !found.Silent {
 		t.Errorf("found %+v", found)
 	}
 }
@@ -222,7 +223,7 @@ func TestHTTPPassesWhatIsTooLong(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body)
 	})
-	options := fault.HTTPOptions{Injection: watching(t)}
+	options := record.HTTPOptions{Changes: watching(t).Changes()}
 	options.Limits.Message = 1 << 20
 	message := `{"jsonrpc":"2.0","id":1,"result":"` + strings.Repeat("x", size) + `"}`
 	response := open(t.Context(), t, http.MethodPost, before(t, address, options), message)
@@ -234,7 +235,7 @@ func TestHTTPPassesWhatIsTooLong(t *testing.T) {
 func TestHTTPNeedsAnAddress(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"", "127.0.0.1:80/mcp", "ftp://127.0.0.1/", "http://"} {
-		if _, err := fault.NewHTTP(address, fault.HTTPOptions{}); err == nil {
+		if _, err := record.NewHTTP(address, record.HTTPOptions{}); err == nil {
 			t.Errorf("%q is taken", address)
 		}
 	}
@@ -264,9 +265,9 @@ func TestHTTPLooksBeforeItPasses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		middleman, err := fault.NewHTTP("http://"+address, fault.HTTPOptions{Injection: fault.Injection{
+		middleman, err := record.NewHTTP("http://"+address, record.HTTPOptions{Changes: fault.Injection{
 			Watched: faults, Matched: func(*fault.Fault) { order = append(order, "matched") },
-		}})
+		}.Changes()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package fault
+package record
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ func (s *stdio) stepsOf(passage Passage) []Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var now []Step
-	for _, step := range s.wire.Message(passage) {
+	for _, step := range s.changes.Message(passage) {
 		if step.Wait.Until == nil {
 			now = append(now, step)
 		} else {
@@ -86,8 +86,8 @@ func (s *stdio) do(step Step) (err error) {
 // finish does what a step says of the end, once the other side has what the target
 // said before.
 func (s *stdio) finish(step Step) {
-	from := s.lanes[s.wire.from]
-	if step.Direction != s.wire.from {
+	from := s.lanes[s.changes.Changed()]
+	if step.Direction != s.changes.Changed() {
 		s.await(from.barrier())
 	}
 	switch {

@@ -1,4 +1,4 @@
-package fault_test
+package record_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -189,8 +190,8 @@ func TestHTTPHangs(t *testing.T) {
 	target := newScript()
 	served := httptest.NewServer(target)
 	t.Cleanup(served.CloseClientConnections)
-	middleman, err := fault.NewHTTP(served.URL, fault.HTTPOptions{
-		Injection: injection(t, one("direction: in, method: ping", "{hang: true, place: before}")),
+	middleman, err := record.NewHTTP(served.URL, record.HTTPOptions{
+		Changes: injection(t, one("direction: in, method: ping", "{hang: true, place: before}")).Changes(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -211,8 +212,8 @@ func TestHTTPExits(t *testing.T) {
 	served := httptest.NewServer(target)
 	t.Cleanup(served.CloseClientConnections)
 	exits := make(chan int, 1)
-	address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{
-		Injection: injection(t, one("direction: in, method: ping", "{exit: 3, place: before}")), Exit: func(status int) { exits <- status },
+	address := before(t, served.Listener.Addr().String(), record.HTTPOptions{
+		Changes: injection(t, one("direction: in, method: ping", "{exit: 3, place: before}")).Changes(), Exit: func(status int) { exits <- status },
 	})
 	listening := open(t.Context(), t, http.MethodGet, address, "")
 	piece(t, listening, ": welcome\n\n")
@@ -265,7 +266,7 @@ func TestHTTPRecords(t *testing.T) {
 		served := httptest.NewServer(newScript())
 		t.Cleanup(served.CloseClientConnections)
 		var logs logs
-		address := before(t, served.Listener.Addr().String(), fault.HTTPOptions{Injection: injection, Log: logs.open})
+		address := before(t, served.Listener.Addr().String(), record.HTTPOptions{Changes: injection.Changes(), Log: logs.open})
 		session := begin(t, address)
 		ask(t, address, post(ready, inSession(session)))
 		ask(t, address, post(call, inSession(session)))

@@ -1,4 +1,4 @@
-package fault_test
+package record_test
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // rawServer answers every request with the same bytes, and ends the connection.
@@ -44,9 +45,9 @@ func rawServer(t *testing.T, answer string) (address string) {
 }
 
 // before stands a middleman before an address.
-func before(t *testing.T, address string, options fault.HTTPOptions) (through string) {
+func before(t *testing.T, address string, options record.HTTPOptions) (through string) {
 	t.Helper()
-	middleman, err := fault.NewHTTP("http://"+address, options)
+	middleman, err := record.NewHTTP("http://"+address, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestHTTPPassesEverythingAsItCame(t *testing.T) {
 			address := rawServer(t, answer)
 			direct := ask(t, address, post(ping))
 			for _, injection := range []fault.Injection{{}, watching(t)} {
-				through := ask(t, before(t, address, fault.HTTPOptions{Injection: injection}), post(ping))
+				through := ask(t, before(t, address, record.HTTPOptions{Changes: injection.Changes()}), post(ping))
 				if !injection.None() && strings.HasPrefix(name, "odd events") { // nobody counts them before they come
 					direct.Length = -1
 					through.Header.Del("Content-Length")

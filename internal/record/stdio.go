@@ -1,4 +1,4 @@
-package fault
+package record
 
 import (
 	"bufio"
@@ -34,7 +34,8 @@ type Pipes struct {
 
 // StdioOptions say what a middleman on stdio does beside passing on.
 type StdioOptions struct {
-	Injection Injection
+	// Changes are asked about the connection; nil where all passes unread.
+	Changes func() Changes
 	// Log is the record of the connection; nil for none. What passes is recorded
 	// as it came from either side, before any change.
 	Log *transcript.Log
@@ -48,15 +49,13 @@ type ExitError struct{ Status int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("made to exit with status %d", e.Status) }
 
-// stdio is a middleman on stdio. It gives each line to the wire and does what the
-// wire says; a line that nothing changes passes as it came.
+// stdio is a middleman on stdio. It asks about each line, and does what it is told; a line that nothing changes passes as it came.
 type stdio struct {
-	peer   Peer
-	target Pipes
-	limit  int
-	wire   *Wire
-	unread bool // nothing is injected into the traffic
-	log    *transcript.Log
+	peer    Peer
+	target  Pipes
+	limit   int
+	changes Changes // nil where all passes unread
+	log     *transcript.Log
 
 	lanes map[Direction]*lane
 	ctx   context.Context // ends when the middleman does
@@ -74,9 +73,12 @@ func newStdio(peer Peer, target Pipes, options StdioOptions) *stdio {
 	}
 	s := &stdio{
 		peer: peer, target: target, limit: options.Limits.Message,
-		wire: NewWire(options.Injection), unread: options.Injection.None(), log: options.Log,
+		log:   options.Log,
 		lanes: map[Direction]*lane{In: newLane(peer.In, target.In), Out: newLane(target.Out, peer.Out)},
 		hung:  make(chan struct{}),
+	}
+	if options.Changes != nil {
+		s.changes = options.Changes()
 	}
 	s.hang = sync.OnceFunc(func() { close(s.hung) })
 	s.ctx, s.end = context.WithCancelCause(context.Background())
@@ -168,7 +170,10 @@ const (
 // the target must not notice; done is closed when all that is injected into the event
 // is done.
 func (s *stdio) event(event string) (ignored bool, done <-chan struct{}) {
-	steps, ignored := s.wire.Process(event)
+	var steps []Step
+	if s.changes != nil {
+		steps, ignored = s.changes.Process(event)
+	}
 	for _, step := range steps {
 		if step.Wait.done(s.ctx) == nil {
 			s.lanes[Out].inOrder(func() { _ = s.do(step) })
@@ -202,7 +207,7 @@ func (s *stdio) pass(way Direction) {
 		from = &tapped{lane.from, s.lineTap(way)}
 	}
 	var err error
-	if s.unread {
+	if s.changes == nil {
 		err = s.passUnread(from, lane)
 	} else {
 		err = s.passLines(bufio.NewReaderSize(from, readSize), way, lane)

@@ -1,4 +1,4 @@
-package fault
+package record
 
 import (
 	"bytes"
@@ -18,18 +18,18 @@ import (
 func (a *answer) passEvents() error {
 	carried := onPost
 	if a.request.Method == http.MethodGet {
-		carried = onGet
+		carried = OnGet
 	}
 	if a.as == asJSON {
 		return a.collect(carried)
 	}
 	a.reply.header.Del("Content-Length")
-	if !a.connection.wire.changesHeads(carried, a.asked) {
+	if !a.connection.changes.ChangesHeads(carried, a.asked) {
 		if err := a.inTurn(func() error { return a.open(carried) }); err != nil {
 			return err
 		}
 	}
-	if a.connection.wire.onlyLooks() {
+	if a.connection.changes.OnlyLooks() {
 		return a.passPieces(
 			a.response,
 			a.response.Body,
@@ -60,11 +60,6 @@ func (a *answer) lookAt(carried string, event *transport.Event) {
 	}
 }
 
-// onlyLooks tells whether nothing is done with what matches.
-func (w *Wire) onlyLooks() bool {
-	return !slices.ContainsFunc(w.injected, func(one *change) bool { return one.acts && len(one.do) > 0 })
-}
-
 // open writes the head of an event stream, unless it is written, and what is to
 // be said first.
 func (a *answer) open(carried string) error {
@@ -74,7 +69,7 @@ func (a *answer) open(carried string) error {
 	if err := a.reply.begin(); err != nil {
 		return err
 	}
-	if carried == onGet || a.asked == "subscriptions/listen" {
+	if carried == OnGet || a.asked == "subscriptions/listen" {
 		a.connection.listen(a.exchange)
 	}
 	return a.say(a.said, nil)
@@ -119,7 +114,7 @@ func (a *answer) stepsOf(carried string, event *transport.Event) []Step {
 	if raw == nil {
 		raw = []byte{}
 	}
-	return a.connection.wire.Message(
+	return a.connection.changes.Message(
 		Passage{Direction: Out, Raw: raw, Carried: carried, Head: &a.head, Exchange: a.stream},
 	)
 }
@@ -152,29 +147,6 @@ func (a *answer) collectFrom(carried string, event *transport.Event) error {
 		return closing(a.sayAll(steps, asJSON))
 	}
 	return a.say(steps, nil)
-}
-
-// changesHeads tells whether a change of a message that an event stream brings, in
-// answer to a request of some method, may change the head of that stream, which
-// must then wait for the first message.
-func (w *Wire) changesHeads(carried, asked string) bool {
-	return slices.ContainsFunc(w.injected, func(one *change) bool {
-		match := one.found.match
-		if !one.acts || !match.aboutMessage() || match.direction() != Out {
-			return false
-		}
-		if len(match.Carried) > 0 && !slices.Contains(match.Carried, carried) ||
-			len(match.Carried) == 0 && carried == onGet {
-			return false
-		}
-		if len(match.ResponseTo) > 0 && !slices.Contains(match.ResponseTo, asked) &&
-			!slices.Contains(match.ResponseTo, anyPart) {
-			return false
-		}
-		return slices.ContainsFunc(one.do, func(action Action) bool {
-			return action.Status != 0 || len(action.Header) > 0 || action.Body != nil || action.As != ""
-		})
-	})
 }
 
 // eventText is the event that carries the message of a step; event is the one that

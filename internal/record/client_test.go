@@ -1,4 +1,4 @@
-package fault_test
+package record_test
 
 import (
 	"bufio"
@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/record"
 )
 
 // asks is a request of a server.
@@ -79,7 +79,7 @@ func TestHTTPClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			came, url := asking(t)
-			front, stop, err := fault.Front(url, fault.HTTPOptions{Injection: injection(t, test.change)})
+			front, stop, err := record.Front(url, record.HTTPOptions{Changes: injection(t, test.change).Changes()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func TestHTTPClients(t *testing.T) {
 func TestHTTPClientsHold(t *testing.T) {
 	t.Parallel()
 	came, url := asking(t)
-	front, stop, err := fault.Front(url, fault.HTTPOptions{Injection: injection(t, ofClient("kind: notification", "{hold: {method: ping}}"))})
+	front, stop, err := record.Front(url, record.HTTPOptions{Changes: injection(t, ofClient("kind: notification", "{hold: {method: ping}}")).Changes()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestStdioClients(t *testing.T) {
 			t.Parallel()
 			input, toServer := io.Pipe()
 			fromServer, output := io.Pipe()
-			client, stop := fault.Through(fault.Pipes{In: toServer, Out: fromServer}, fault.StdioOptions{Injection: injection(t, test.change)})
+			client, stop := record.Through(record.Pipes{In: toServer, Out: fromServer}, record.StdioOptions{Changes: injection(t, test.change).Changes()})
 			defer stop()
 			if _, err := fmt.Fprint(client.In, call+"\n"+ready+"\n"); err == nil {
 				_ = client.In.Close()
@@ -172,7 +172,7 @@ func TestThroughEnds(t *testing.T) {
 	t.Parallel()
 	input, toServer := io.Pipe()
 	fromServer, _ := io.Pipe()
-	client, stop := fault.Through(fault.Pipes{In: toServer, Out: fromServer}, fault.StdioOptions{Injection: injection(t, ofClient("method: ping", "{hang: true}"))})
+	client, stop := record.Through(record.Pipes{In: toServer, Out: fromServer}, record.StdioOptions{Changes: injection(t, ofClient("method: ping", "{hang: true}")).Changes()})
 	go func() { _, _ = io.WriteString(client.In, ping+"\n"+ping+"\n") }()
 	if line, err := bufio.NewReader(input).ReadString('\n'); err != nil || line != ping+"\n" {
 		t.Errorf("the server hears %q, %v", line, err)
@@ -189,7 +189,7 @@ func TestFrontEndsWhenAllHasCome(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		came, url := asking(t)
-		front, stop, err := fault.Front(url, fault.HTTPOptions{Injection: injection(t, ofClient("method: ping", "{send: {jsonrpc: '2.0', method: x}}, {request: {method: DELETE}}"))})
+		front, stop, err := record.Front(url, record.HTTPOptions{Changes: injection(t, ofClient("method: ping", "{send: {jsonrpc: '2.0', method: x}}, {request: {method: DELETE}}")).Changes()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestFrontEndsWhenAllHasCome(t *testing.T) {
 func TestHTTPClientsLeave(t *testing.T) {
 	t.Parallel()
 	came, url := asking(t)
-	front, stop, err := fault.Front(url, fault.HTTPOptions{Injection: watching(t)})
+	front, stop, err := record.Front(url, record.HTTPOptions{Changes: watching(t).Changes()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package fault
+package record
 
 // Hung is closed when a session has been made to hang.
 func (h *HTTP) Hung(session string) <-chan struct{} {

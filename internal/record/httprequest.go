@@ -1,4 +1,4 @@
-package fault
+package record
 
 import (
 	"bytes"
@@ -63,7 +63,7 @@ func (e *exchange) receive() (*outgoing, error) {
 	if given, id := out.header.Get(sessionHeader), e.connection.sessionID(); given != "" && given != id {
 		out.header.Set(sessionHeader, id) // the client was told another
 	}
-	if e.http.options.Injection.None() {
+	if e.connection.changes == nil {
 		if e.connection.log != nil && r.Method == http.MethodPost {
 			out.body = &tapped{r.Body, e.bodyTap(protocol.Client, r.ContentLength)}
 		}
@@ -72,9 +72,9 @@ func (e *exchange) receive() (*outgoing, error) {
 	in := &inbox{
 		exchange: e,
 		out:      out,
-		plan:     e.connection.wire.Head(e.head),
+		plan:     e.connection.changes.Head(e.head),
 		passed:   true,
-		ofClient: e.connection.wire.from == In,
+		ofClient: e.connection.changes.Changed() == In,
 	}
 	if r.Method == http.MethodPost {
 		body, whole, err := readBody(r.Body, e.http.options.Limits.Message)
@@ -119,7 +119,7 @@ type inbox struct {
 func (i *inbox) take(body []byte) error {
 	message := jsonrpc.Parse(body)
 	i.body, i.kind, i.out.method, i.passed = body, message.Kind, message.Method, false
-	for _, step := range i.connection.wire.Message(Passage{Direction: In, Raw: body, Carried: inBody, Head: &i.head, Exchange: i.stream}) {
+	for _, step := range i.connection.changes.Message(Passage{Direction: In, Raw: body, Carried: inBody, Head: &i.head, Exchange: i.stream}) {
 		i.plan = i.plan.over(step.Head)
 		if step.As != "" {
 			i.out.as = step.As
