@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/r3labs/sse/v2"
-	"gopkg.in/cenkalti/backoff.v1"
 
 	"github.com/mcpconform/mcpconform/reference/server"
 )
@@ -239,6 +238,12 @@ func TestStreamOfPost(t *testing.T) {
 	}
 }
 
+// once tells the other reader never to connect again.
+type once struct{}
+
+func (once) NextBackOff() time.Duration { return -1 }
+func (once) Reset()                     {}
+
 // Whoever reads event streams reads these, and comes back with the id of the last event.
 func TestStreamsAreReadByAnotherReader(t *testing.T) {
 	t.Parallel()
@@ -251,7 +256,7 @@ func TestStreamsAreReadByAnotherReader(t *testing.T) {
 	reader := sse.NewClient(w.url)
 	reader.Headers = map[string]string{"Mcp-Session-Id": w.session, "Mcp-Protocol-Version": w.revision}
 	reader.LastEventID.Store([]byte(prime.id))
-	reader.ReconnectStrategy = &backoff.StopBackOff{}
+	reader.ReconnectStrategy = once{}
 	var read []string
 	err := reader.SubscribeRawWithContext(w.ctx, func(event *sse.Event) {
 		if len(event.ID) == 0 {
