@@ -76,7 +76,7 @@ func (r *Run) badge() (message, colour string) {
 	case partly:
 		return fmt.Sprintf("%d passed, in part", c.Passed), badgePartly
 	case c.Known > 0:
-		return fmt.Sprintf("conforms but for %d", c.Known), badgePartly
+		return fmt.Sprintf("conforms except for %d", c.Known), badgePartly
 	}
 	return "conforms", badgeGood
 }

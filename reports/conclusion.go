@@ -36,7 +36,7 @@ func (r *Run) Conclusion() string {
 		parts = append(parts, "nothing was checked")
 	}
 	if known := r.Counts().Known; known > 0 && len(bad) == 0 {
-		parts[len(parts)-1] += " but for " + plural(known, "known deviation")
+		parts[len(parts)-1] += " except for " + plural(known, "known deviation")
 	}
 	if outdated := len(r.Baseline.outdated()); outdated > 0 {
 		parts = append(parts, "the baseline has "+entryCount(outdated)+" to correct")

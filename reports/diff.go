@@ -124,7 +124,7 @@ func (d *Diff) ends(before, after *Leg) {
 			after,
 		)
 	case before.Ended == nil && after.Ended != nil:
-		result := whole("is there until the last check")
+		result := whole("runs until the last check")
 		result.Failures[0].Found = after.Ended.Reason
 		d.add(&d.Regressed, Change{Result: result, Was: Passed, Is: Failed}, after)
 	}
@@ -206,7 +206,7 @@ func (c *Change) level() string {
 
 // Conclusion counts the changes in one line.
 func (d *Diff) Conclusion() string {
-	return fmt.Sprintf("%s, %d mended, %d new, %d gone, %d otherwise changed",
+	return fmt.Sprintf("%s, %d fixed, %d new, %d gone, %d otherwise changed",
 		plural(len(d.Regressed), "regression"), len(d.Mended), len(d.Added), len(d.Gone), len(d.Other))
 }
 

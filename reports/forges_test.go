@@ -134,7 +134,7 @@ func TestBadge(t *testing.T) {
 		says string
 	}{
 		"conforms": {verdicts(Passed, Skipped), "MCP 2025-11-25: conforms"}, "failed": {verdicts(Passed, Failed, Failed), "MCP 2025-11-25: 2 failed"},
-		"known": {verdicts(Passed, Known), "MCP 2025-11-25: conforms but for 1"}, "part": {partly, "MCP 2025-11-25: 1 passed, in part"},
+		"known": {verdicts(Passed, Known), "MCP 2025-11-25: conforms except for 1"}, "part": {partly, "MCP 2025-11-25: 1 passed, in part"},
 		"outdated": {outdated, "MCP 2025-11-25: baseline outdated"}, "nothing": {&Run{}, "MCP: not judged"},
 		"inconclusive": {verdicts(Inconclusive), "MCP 2025-11-25: not judged"}, "hostile": {hostile, ""}, "sample": {sampleRun(), "MCP 2025-11-25 and 2025-06-18: 3 failed"},
 	} {

@@ -219,7 +219,7 @@ func (j *junit) whole(leg *Leg, class string) junitSuite {
 		s.line()
 		(&detail{sheet: &s, verbose: true}).ended(leg.Ended)
 		suite.Cases = append(suite.Cases, junitCase{
-			ClassName: class, Name: "is there until the last check", Time: junitTime(leg.Duration),
+			ClassName: class, Name: "runs until the last check", Time: junitTime(leg.Duration),
 			Error: &junitOutcome{Type: "ended", Message: oneLine(leg.Ended.Reason), Text: s.String()},
 		})
 	}

@@ -69,8 +69,8 @@ func TestConformsAndConclusion(t *testing.T) {
 	}{
 		"passed":       {verdicts(Passed, Skipped), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
 		"failed":       {verdicts(Passed, Failed), false, false, "Does not conform to 2025-11-25", strictly},
-		"known":        {verdicts(Passed, Known, Known), true, true, "Conforms to 2025-11-25 but for 2 known deviations", "Conforms to 2025-11-25 but for 2 known deviations (strict)"},
-		"known alone":  {verdicts(Known), true, true, "Conforms to 2025-11-25 but for 1 known deviation", "Conforms to 2025-11-25 but for 1 known deviation (strict)"},
+		"known":        {verdicts(Passed, Known, Known), true, true, "Conforms to 2025-11-25 except for 2 known deviations", "Conforms to 2025-11-25 except for 2 known deviations (strict)"},
+		"known alone":  {verdicts(Known), true, true, "Conforms to 2025-11-25 except for 1 known deviation", "Conforms to 2025-11-25 except for 1 known deviation (strict)"},
 		"known beside": {verdicts(Known, Failed), false, false, "Does not conform to 2025-11-25", strictly},
 		"outdated": {
 			change(verdicts(Passed), func(run *Run) { run.Baseline = &Baseline{Outdated: []Outdated{{Why: EntryStale}}} }), false, false,

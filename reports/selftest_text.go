@@ -334,7 +334,7 @@ func (t *selftestText) drifted() {
 			continue
 		}
 		if first {
-			t.heading(boldYellow, "DRIFTED", "wrong at first, and not when it was tried again")
+			t.heading(boldYellow, "DRIFTED", "wrong at first, right when tried again")
 			first = false
 		}
 		t.block("  ", dim, one.ID, plainStyle, fieldLines)
@@ -386,7 +386,7 @@ func (t *selftestText) conclusion() {
 		t.block(
 			"Not proven: ",
 			boldRed,
-			"what is to pass without a fault does not; mend that first",
+			"checks that must pass without a fault do not: fix them first",
 			plainStyle,
 			fieldLines,
 		)

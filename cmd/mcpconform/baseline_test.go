@@ -51,7 +51,7 @@ func TestBaseline(t *testing.T) {
 	}
 	writeFile(t, directory, "known.yaml", strings.Replace(string(text), `""`, "We know it.", 1))
 	run([]string{"--baseline", "known.yaml", "--json", "known.json", "--junit", "known.xml"}, faulty()...).
-		demand(t, exitConforms, "KNOWN ", "We know it.", "known.yaml:2", "but for 1 known deviation", "0 failed, 1 known")
+		demand(t, exitConforms, "KNOWN ", "We know it.", "known.yaml:2", "except for 1 known deviation", "0 failed, 1 known")
 	stale := run([]string{"--baseline", "known.yaml", "--json", "stale.json"}, good...)
 	stale.demand(t, exitDoesNot, "STALE ", "known.yaml:2: resources.uri.validated passes now", "remove the entry: - requirement: resources.uri.validated")
 	mcpconformIn(t, directory, "baseline", "update", "--baseline", "known.yaml", "known.json").demand(t, exitConforms, "0 added, 0 removed, 1 kept")

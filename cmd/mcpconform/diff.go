@@ -16,7 +16,7 @@ func newDiff() *cobra.Command {
 		Use:   "diff [flags] OLD.json NEW.json",
 		Short: "Compare two runs",
 		Long: `Diff compares two runs of a target, which --json has written: what fails now and did
-not, what was mended, and which checks are new or gone. A known deviation counts as
+not, what was fixed, and which checks are new or gone. A known deviation counts as
 broken in both.
 
 Exit status: 0 nothing is worse, 1 something fails that did not, 2 wrong usage.`,

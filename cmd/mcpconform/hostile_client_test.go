@@ -18,7 +18,7 @@ var hostileClients = []encounter{
 	// They never come.
 	{"client http missing", listing, ample, exitUnreachable, []string{"the client never connected", "exited with status 3", "cannot find module 'left-pad'"}, nil},
 	{"client stdio missing", listing, ample, exitUnreachable, []string{"the client never connected", "cannot find module 'left-pad'"}, nil},
-	{"client http never", listing, hasty, exitUnreachable, []string{"the client never connected", "did not end by itself"}, nil},
+	{"client http never", listing, hasty, exitUnreachable, []string{"the client never connected", "did not exit by itself"}, nil},
 
 	// They end too early, or not.
 	{"client http none", listing, ample, exitDoesNot, []string{"Nothing could be judged"}, nil},

@@ -46,7 +46,7 @@ var withoutHandshake = []encounter{
 	{"stdio deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
 	{"stdio errors", "", ample, exitUnreachable, []string{"failed: error -32603", "nothing works today"}, nil},
 	{"stdio stateless", "", ample, exitUnreachable, []string{"no revision that is known", "-32004", "2026-07-28"}, nil},
-	{"stdio older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; what can be checked is"}, nil},
+	{"stdio older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; mcpconform checks"}, nil},
 
 	// They say too much.
 	{"stdio gigabyte initialize", "", ample, exitUnreachable, []string{"a line is longer than the limit of 16 MiB", "--max-message"}, nil},
@@ -82,7 +82,7 @@ var withoutHTTP = []encounter{
 	{"http modern", "", ample, exitDoesNot, []string{"-32022", "discover.implemented"}, nil},
 	{"http errors", "", ample, exitUnreachable, []string{"failed: error -32603", "nothing works today"}, nil},
 	{"http stateless", "", ample, exitUnreachable, []string{"no revision that is known", "-32004"}, nil},
-	{"http older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; what can be checked is"}, nil},
+	{"http older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; mcpconform checks"}, nil},
 	{"http empty-object", "", ample, exitUnreachable, []string{"ended without the answer", "{}"}, nil},
 	{"http empty-result", "", ample, exitDoesNot, []string{"without a protocolVersion"}, nil},
 	{"http others-ids", "", ample, exitDoesNot, []string{"ended without the answer", "of somebody else"}, nil},
@@ -90,7 +90,7 @@ var withoutHTTP = []encounter{
 	{"http deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
 
 	// They crash at the first request.
-	{"http dies", "", ample, exitDoesNot, []string{"ended at its first request (server/discover)", "it refuses connections now", "base.requests.answered"}, none},
+	{"http dies", "", ample, exitDoesNot, []string{"ended at its first request (server/discover)", "it now refuses connections", "base.requests.answered"}, none},
 	{"http dies initialize", "", ample, exitDoesNot, []string{"ended at its first request (initialize)", "base.requests.answered"}, none},
 
 	// They go over to another protocol.

@@ -176,7 +176,7 @@ func (e *execution) wait() outcome {
 		e.t.Fatalf("%v\n%s", err, e.stderr.String())
 	}
 	if status, ok := e.command.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		e.t.Fatalf("mcpconform did not end by itself: %v\n%s\n%s", err, e.stdout.String(), e.stderr.String())
+		e.t.Fatalf("mcpconform did not exit by itself: %v\n%s\n%s", err, e.stdout.String(), e.stderr.String())
 	}
 	return outcome{status: e.command.ProcessState.ExitCode(), stdout: e.stdout.String(), stderr: e.stderr.String()}
 }

@@ -99,7 +99,7 @@ func TestServeToNobody(t *testing.T) {
 	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	one.finish().demand(t, exitUnreachable, "no client came to any of the scenarios")
+	one.finish().demand(t, exitUnreachable, "no client connected to any scenario")
 	onlyFiles(t, directory, "run.json", "run.xml")
 }
 

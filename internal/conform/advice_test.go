@@ -21,7 +21,7 @@ func TestAdviceOfTheStepThatIsMissing(t *testing.T) { //nolint:paralleltest // a
 		},
 		"another answer": {
 			func(client *Client) { client.NeedResponses("roots/list") },
-			"the client never did roots/list", "let the client answer roots/list with {}",
+			"the client never sent roots/list", "let the client answer roots/list with {}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestInsteadOfWhatAClientThatHangsWasToDo(t *testing.T) { //nolint:parallelt
 		ginkgo.It("hangs", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) { instead = RunScenario(ctx).Instead() })
 	})
 
-	if instead != "nothing more after tools/list, and it had to be ended" {
+	if instead != "nothing more after tools/list, and it had to be terminated" {
 		t.Error(instead)
 	}
 }

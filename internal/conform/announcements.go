@@ -124,7 +124,7 @@ func (s *Server) Abandon(ctx context.Context, request *scripted.Pending) {
 		request.Delivery.Cut()
 		return
 	}
-	s.Tell(ctx, "notifications/cancelled", Object{"requestId": request.ID, "reason": "the check needs it no more"})
+	s.Tell(ctx, "notifications/cancelled", Object{"requestId": request.ID, "reason": "no longer needed by this check"})
 }
 
 // ServerRequest is something that the server wants from the client: a request in the

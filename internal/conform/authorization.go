@@ -57,9 +57,9 @@ func NeedsToken(kinds ...oauth.Kind) Labels {
 // Hints of the rungs: what a user can give for more to be seen.
 const (
 	hintToken  = "give an access token with --header"
-	hintServer = "let the server trust a test authorization server: --auth-server, with --start COMMAND if it has to be told by its environment; " +
+	hintServer = "let the server trust a test authorization server: --auth-server, with --start COMMAND if its environment configures it; " +
 		"or name tokens in mcpconform.yaml, under auth"
-	needsMinted = "it takes tokens that a test authorization server issues"
+	needsMinted = "this needs tokens of a test authorization server"
 )
 
 // configured are the kinds of tokens that a config can name, by their keys in it.
@@ -166,13 +166,13 @@ func SessionAs(ctx context.Context, kind oauth.Kind) *Server {
 	name := environment.Process.name(environment.Revision + "-" + environment.Transport)
 	connection, err := environment.open(to, transcript.NewLogIn(environment.Budget, name))
 	if err != nil {
-		Inconclusive("no connection to the server: "+err.Error(), "see that the server can be reached, then run again")
+		Inconclusive("no connection to the server: "+err.Error(), "make sure that the server can be reached, then run again")
 	}
 	server := &Server{Connection: connection, env: environment}
 	current.use(server)
 	if RevisionHas(protocol.Handshake) {
 		if _, err := server.Handshake(ctx, Hello(Revision())); err != nil {
-			Inconclusive("no session with "+kind.Says()+": "+err.Error(), "see that the server takes such a token")
+			Inconclusive("no session with "+kind.Says()+": "+err.Error(), "make sure that the server accepts such a token")
 		}
 	}
 	return server

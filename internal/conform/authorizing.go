@@ -23,7 +23,7 @@ type Visit = scripted.Visited
 // does not apply.
 func RunProtected(ctx context.Context, plain *scenario.Scenario) *Client {
 	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario] == nil {
-		NotApplicable("scenarios about authorization are played to clients that a command starts")
+		NotApplicable("authorization scenarios need a client that a command starts")
 	}
 	if current.scenario != plain.Name {
 		switch first := Beside(ctx, plain); {
@@ -49,7 +49,7 @@ func RunExtended(
 ) *Client {
 	undeclared := "the client does not declare the extension " + officialExtensions + extension
 	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario] == nil {
-		NotApplicable("scenarios about authorization are played to clients that a command starts")
+		NotApplicable("authorization scenarios need a client that a command starts")
 	}
 	first := Beside(ctx, plain)
 	declared := first != nil && first.DeclaresExtension(extension)
@@ -120,10 +120,10 @@ func (c *Client) notAuthorizing() {
 // waiting ends a check of a client that begins to authorize and comes to no end, even where
 // all is good: it would wait in each scenario. One of these checks is repeated alone.
 func (c *Client) waiting() {
-	const reason = "the client waits for somebody to log in"
+	const reason = "the client waits for a user to log in"
 	current.outcome = Outcome{
 		Ending: Inconclusion, Reason: reason, Doubtful: !c.byHand, Awaited: "authorization",
-		Hint: "let the client open BROWSER, or xdg-open of the PATH, or follow the redirect of the authorization URL",
+		Hint: "let the client run $BROWSER or xdg-open from PATH, or follow the redirect of the authorization URL",
 	}
 	ginkgo.Skip(reason, 1)
 }
@@ -169,9 +169,9 @@ func (c *Client) NeedAt(place scripted.Place) []*Visit {
 
 // wants says in words what a client does at a place.
 var wants = map[scripted.Place]string{
-	scripted.AtEndpoint:         "sent a request that was refused for want of a token",
-	scripted.AtResourceMetadata: "asked for the protected resource metadata",
-	scripted.AtServerMetadata:   "asked for the metadata of an authorization server",
+	scripted.AtEndpoint:         "sent a request that was rejected for lack of a token",
+	scripted.AtResourceMetadata: "requested the protected resource metadata",
+	scripted.AtServerMetadata:   "requested the metadata of an authorization server",
 	scripted.AtAuthorize:        "sent an authorization request",
 	scripted.AtToken:            "sent a token request",
 	scripted.AtRegister:         "registered",
@@ -188,7 +188,7 @@ func (c *Client) Need(visits []*Visit, did string) []*Visit {
 }
 
 func (c *Client) authorizeHint() string {
-	return "let the client authorize as in the scenario protected, by the redirect that the authorization URL answers with"
+	return "let the client follow the redirect of the authorization URL, as in the scenario protected"
 }
 
 // BlameVisit fails the check for a request about authorization.

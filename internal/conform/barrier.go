@@ -16,22 +16,22 @@ import (
 // good order; else it shows nothing. The message is nil when it did not even come.
 func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 	if after == nil {
-		c.inconclusive("the client left before "+despite+" came", c.hint(""))
+		c.inconclusive("the client disconnected before "+despite+" came", c.hint(""))
 		return
 	}
 	if Observed(c.GoneOn(after)) {
 		return
 	}
-	wanted := "that the client goes on, on the same connection, after " + despite
+	wanted := "that the client continues on the same connection after " + despite
 	broken := c.Breakdown(ctx)
 	if broken != "" && c.hung(ctx) { // whatever failed before
 		broken = hungUp
 	}
 	if elsewhere := c.laterElsewhere(after); broken == "" && elsewhere != nil {
-		broken = "a connection of its own for the next request, " + elsewhere.Method
+		broken = "a new connection for the next request, " + elsewhere.Method
 	}
 	if broken == "" || !meets(ctx) {
-		c.inconclusive("the client asked for nothing more after "+despite, c.hint(""))
+		c.inconclusive("the client sent no further request after "+despite, c.hint(""))
 	}
 	c.Missing(after, Mismatch{Wanted: wanted, Found: broken})
 }
@@ -50,7 +50,7 @@ func (c *Client) StaysUsable(ctx context.Context, after *Message, despite string
 		}
 		if c.Breakdown(ctx) == "" {
 			if !Observed(c.Exit.Well() || len(c.AskedAfter(after)) > 0) {
-				c.inconclusive("the client asked for nothing more after "+despite, c.hint(""))
+				c.inconclusive("the client sent no further request after "+despite, c.hint(""))
 			}
 			return
 		}
@@ -92,7 +92,7 @@ func (c *Client) NeedMore(after *Message, but string) {
 		func(said *Message) bool { return !strings.HasPrefix(said.Method, but) },
 	)
 	if !more {
-		c.inconclusive("the client did nothing more", c.hint(""))
+		c.inconclusive("the client sent nothing more", c.hint(""))
 	}
 }
 
@@ -101,7 +101,7 @@ func (c *Client) NeedMore(after *Message, but string) {
 // is nil when it did not even come.
 func (c *Client) NeedGoingOn(after *Message) {
 	if after == nil || len(c.AskedAfter(after)) == 0 {
-		c.inconclusive("the client asked for nothing more, and may have left", c.hint(""))
+		c.inconclusive("the client sent no further request, and may have disconnected", c.hint(""))
 	}
 }
 
@@ -167,7 +167,7 @@ func (c *Client) Breakdown(ctx context.Context) string {
 	return ""
 }
 
-const hungUp = "nothing more; the client had to be ended"
+const hungUp = "nothing more; the client had to be terminated"
 
 // Hangs tells whether the client had to be ended while it did what it is able to do: it waits
 // for what never comes.

@@ -51,7 +51,7 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 		"leaves as it says":        {well, recordOf("scenario", told(done, 1), listed, list), Inconclusion, "", nil, nil},
 		"crashes":                  {well, recordOf("scenario", crashed, listed, list), Failed, `nothing more; the client exited with status 1, and its standard error ends with "boom"`, nil, nil},
 		"crashes always":           {crashed, recordOf("scenario", crashed, listed, list), Inconclusion, "", nil, nil},
-		"hangs":                    {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Failed, "nothing more; the client had to be ended", nil, nil},
+		"hangs":                    {well, recordOf("scenario", scenario.Exit{Ended: true}, listed, list), Failed, "nothing more; the client had to be terminated", nil, nil},
 		"fails as it says":         {well, recordOf("scenario", told(failed, 1), listed, list), Failed, `nothing more; the step {"do":"list","of":"tools"} failed: cannot read`, nil, nil},
 		"gives up as it was told":  {well, recordOf("scenario", told(failed, 2), listed, list), Inconclusion, "", nil, nil},
 		"fails at the unknown":     {well, recordOf("scenario", told(failed, 3), listed, list), Inconclusion, "", unknown, nil},

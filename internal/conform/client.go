@@ -41,7 +41,7 @@ func RunScenario(ctx context.Context) *Client {
 	if err != nil {
 		Inconclusive(
 			"the client could not be started: "+err.Error(),
-			"see that the command starts the client, then run again",
+			"make sure that the command starts the client, then run again",
 		)
 	}
 	current.client = client
@@ -49,13 +49,13 @@ func RunScenario(ctx context.Context) *Client {
 	switch {
 	case !client.Came() && environment.recorded():
 		Inconclusive(
-			"its scenario was not played",
-			"give the client the URL of the scenario, and let it do what the scenario says",
+			"its scenario was not run",
+			"connect the client to the URL of the scenario, and do what the scenario says",
 		)
 	case !client.Came():
 		client.inconclusive(
 			"the client never connected",
-			"see that the command ends with the URL of the server, or has {url} or {server} where it belongs",
+			"make sure that the command ends with the URL of the server, or has {url} or {server} in its place",
 		)
 	}
 	return client
@@ -250,7 +250,7 @@ func (c *Client) NeedResponses(method string) []*Message {
 // Never ends a check as inconclusive, since the client has never sent a message of
 // the method, or answered one.
 func (c *Client) Never(method string) {
-	c.inconclusive("the client never did "+method, c.hint(method))
+	c.inconclusive("the client never sent "+method, c.hint(method))
 }
 
 // NeverBut does so with a reason of one's own.
@@ -290,8 +290,8 @@ func lastLine(text []byte) string {
 // untold ends a check as inconclusive: where a person lets the client do a step,
 // nobody tells how it went.
 func (c *Client) untold(position int) {
-	Inconclusive("nobody tells what the client made of the step: "+c.scenario.Steps[position].Describe(),
-		"a client that a command starts can tell: see mcpconform client --help")
+	Inconclusive("the client does not report the outcome of the step "+c.scenario.Steps[position].Describe(),
+		"a client that a command starts can report it: see mcpconform client --help")
 }
 
 // OutcomeOf returns how a step went, by its position. When the driver of the client does
@@ -303,13 +303,13 @@ func (c *Client) OutcomeOf(position int) scenario.StepOutcome {
 		c.untold(position)
 	case !there && c.doubtful >= 0:
 		c.inconclusive(
-			"the client says that it did the step "+jsonrpc.Text(
+			"the client reports that it did the step "+jsonrpc.Text(
 				c.scenario.Steps[c.doubtful],
 			)+", but never sent "+c.scenario.Steps[c.doubtful].Method(),
-			"let the client tell of steps as done that it has done",
+			"let the client report a step as done only after it did it",
 		)
 	case !there:
-		c.inconclusive("the client does not tell how the step "+jsonrpc.Text(c.scenario.Steps[position])+" went",
+		c.inconclusive("the client does not report how the step "+jsonrpc.Text(c.scenario.Steps[position])+" went",
 			fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position))
 	}
 	return told

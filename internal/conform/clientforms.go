@@ -57,7 +57,7 @@ func (c *Client) Deeds() []string {
 		did = append(did, "answers each ping")
 	}
 	if c.Exit.Well() {
-		did = append(did, "ends by itself, in good order")
+		did = append(did, "exits by itself, without an error")
 	}
 	return did
 }
@@ -75,7 +75,7 @@ func (c *Client) Instead() string {
 	}
 	switch {
 	case c.Exit.Ended:
-		return "nothing more after " + last + ", and it had to be ended"
+		return "nothing more after " + last + ", and it had to be terminated"
 	case c.Exit.Status != "":
 		return "it " + c.Exit.Status + " after " + last
 	}
@@ -91,7 +91,7 @@ func (c *Client) GoesOnInEachForm(ctx context.Context, all []forms.ServerForm) {
 	}
 	plain := Beside(ctx, Errands("errands", nil))
 	if plain == nil || len(plain.Requests("tools/call")) == 0 {
-		c.inconclusive("the client did not do its errands with a server of the plain form either", c.hint("tools/call"))
+		c.inconclusive("the client did not do all steps with a server of the usual form either", c.hint("tools/call"))
 	}
 	wanted := plain.Deeds()
 	if Observed(undone(wanted, c.Deeds()) == "") {
@@ -100,7 +100,7 @@ func (c *Client) GoesOnInEachForm(ctx context.Context, all []forms.ServerForm) {
 	c.needStreams()
 	var mismatches []Mismatch
 	for _, form := range all {
-		alone := Beside(ctx, Errands("errands with a server "+form.Name, []forms.ServerForm{form}))
+		alone := Beside(ctx, Errands("steps with a server "+form.Name, []forms.ServerForm{form}))
 		if alone == nil {
 			continue
 		}

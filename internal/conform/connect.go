@@ -26,7 +26,7 @@ func connect() *Server {
 	if err != nil {
 		Inconclusive(
 			"no connection to the server: "+err.Error(),
-			"see that the server can be started or reached, then run again",
+			"make sure that the server can be started or reached, then run again",
 		)
 	}
 	current.use(server)

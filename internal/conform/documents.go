@@ -85,14 +85,14 @@ func (i *Issuer) Document(edit func(document Object) []byte) *Document {
 	environment := current.environment
 	at := strings.TrimSuffix(environment.Registration.Documents, "/")
 	if at == "" {
-		Inconclusive("the authorization server has to reach a client id metadata document",
+		Inconclusive("the authorization server needs a client id metadata document that it can reach",
 			"give an https URL that leads to this machine: --documents URL, with --documents-listen ADDR")
 	}
 	state := environment.issuer()
 	if state.documents == nil {
 		host, err := hostDocuments(environment.Registration.DocumentsListen)
 		if err != nil {
-			Inconclusive("no documents can be served: "+err.Error(), "give another --documents-listen")
+			Inconclusive("cannot serve documents: "+err.Error(), "give another --documents-listen")
 		}
 		state.documents = host
 	}
@@ -124,12 +124,12 @@ func (i *Issuer) DocumentDecoy(ctx context.Context) (client *IssuerClient, conta
 	i.NeedDocuments()
 	target, err := url.Parse(URL())
 	if err != nil || !oauth.Loopback(target.Hostname()) {
-		Inconclusive("the authorization server is not on this machine, where the harness could see it",
+		Inconclusive("the harness sees local connections only of an authorization server on this machine",
 			"run it on this machine")
 	}
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		Inconclusive("nothing can listen on this machine: "+err.Error(), "run it again")
+		Inconclusive("cannot listen on this machine: "+err.Error(), "run it again")
 	}
 	context.AfterFunc(ctx, func() { _ = listener.Close() }) // of a check that ended before
 	came := make(chan string, mostCallers)

@@ -67,7 +67,7 @@ func (c *Client) Refrained(after *Message, position int) {
 		return
 	}
 	c.inconclusive(
-		"nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.scenario.Steps[position]),
+		"it is unknown whether the client finished the step "+jsonrpc.Text(c.scenario.Steps[position]),
 		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position),
 	)
 }

@@ -156,7 +156,7 @@ func InEachHello(ctx context.Context, all []forms.Form) {
 
 func judgeForms(ctx context.Context, asked Harmless, fan [][]forms.Form, shared, fresh func() *Server) {
 	if len(fan) == 0 {
-		NotApplicable("no other form of it is legal here")
+		NotApplicable("no other form of this request is legal here")
 	}
 	plain := shared().plainly(ctx, asked)
 	broken := inForms(ctx, asked, plain, shared, fan)
@@ -165,7 +165,7 @@ func judgeForms(ctx context.Context, asked Harmless, fan [][]forms.Form, shared,
 		return
 	}
 	if fresh().plainly(ctx, asked) != plain {
-		Inconclusive(asked.Method+" brings another answer each time", "see what changes it")
+		Inconclusive(asked.Method+" is answered differently each time", "make the answer repeatable")
 	}
 	var alone [][]forms.Form
 	for _, one := range broken {
@@ -211,11 +211,11 @@ func (s *Server) plainly(ctx context.Context, asked Harmless) string {
 	if len(reply.Raw) > largestInForms {
 		Inconclusive(
 			fmt.Sprintf(
-				"the answer to %s is longer than %d KiB, and is not asked for in other forms",
+				"the answer to %s is longer than %d KiB, and was not requested in other forms",
 				asked.Method,
 				largestInForms>>10,
 			),
-			"let the server list less, and run again",
+			"run again with a server that lists less",
 		)
 	}
 	return Essence(asked.Method, reply)
@@ -278,7 +278,7 @@ func inForms(
 			received, err = refusal, nil
 		}
 		if scripted.TooMuch(err) {
-			Inconclusive(err.Error(), "see what the target sends so much of")
+			Inconclusive(err.Error(), "find out why the target sends so much")
 		}
 		one := brokenForm{forms: fan[i], late: isLost(err), err: err, server: servers[i], id: request.ID}
 		switch {
@@ -288,7 +288,7 @@ func inForms(
 			one.err = scripted.Late(
 				ctx,
 				patience,
-				fmt.Sprintf("%s was not answered beside others within %s", asked.Method, patience),
+				fmt.Sprintf("%s was not answered within %s while other requests were open", asked.Method, patience),
 			)
 		case err != nil:
 			one.found, one.at = err.Error(), placeOf(err)

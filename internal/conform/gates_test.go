@@ -162,7 +162,7 @@ func TestArguments(t *testing.T) {
 		}
 	}
 	_, err := environment.arguments(Object{"name": "odd", "inputSchema": Object{"type": "string"}})
-	if err == nil || err.Error() != "the input schema of odd asks for no object" {
+	if err == nil || err.Error() != "the input schema of odd does not describe an object" {
 		t.Errorf("told %v", err)
 	}
 }

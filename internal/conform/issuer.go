@@ -113,7 +113,7 @@ func NeedIssuer(ctx context.Context) *Issuer {
 			return issuer
 		}
 	}
-	Inconclusive("the authorization server has no metadata", "see the check of authorization.server.metadata")
+	Inconclusive("the authorization server has no metadata", "see the result of authorization.server.metadata")
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (i *Issuer) Documents(ctx context.Context) []IssuerDocument {
 func (i *Issuer) Endpoint(name string) string {
 	address, _ := i.Metadata[name].(string)
 	if address == "" {
-		Inconclusive("the metadata names no "+name, "see the check of authorization.server.metadata")
+		Inconclusive("the metadata names no "+name, "see the result of authorization.server.metadata")
 	}
 	return address
 }
@@ -163,8 +163,8 @@ func (e *Environment) contactable(address string) bool {
 func (i *Issuer) send(ctx context.Context, request transport.Request) *Response {
 	if !Contactable(request.URL) {
 		Inconclusive(
-			request.URL+" is of another origin than the issuer, and is not contacted",
-			"let it be contacted with --network, or test the authorization server at the origin of its endpoints",
+			request.URL+" has another origin than the issuer, and was not contacted",
+			"allow it with --network, or test the authorization server at the origin of its endpoints",
 		)
 	}
 	return i.Exchange(ctx, request)
@@ -231,7 +231,7 @@ func (i *Issuer) NeedClient(ctx context.Context, kind ClientKind) *IssuerClient 
 		return known
 	}
 	if _, offered := i.Metadata[registrationEndpoint]; !offered {
-		Inconclusive("it takes a "+string(kind)+" client, and none can be registered", hintClient)
+		Inconclusive("this needs a "+string(kind)+" client, and none can be registered", hintClient)
 	}
 	client, answer := i.Register(ctx, kind, nil, "")
 	if client == nil {
@@ -468,7 +468,7 @@ func (i *Issuer) Redeem(ctx context.Context, grant *Grant) *TokenAnswer {
 func (i *Issuer) NeedTokens(ctx context.Context, client *IssuerClient) *TokenAnswer {
 	answer := i.Redeem(ctx, i.NeedGrant(ctx, i.Request(client)))
 	if !answer.Issued() {
-		Inconclusive("the code is not redeemed: "+answer.Describe(), "see what the token endpoint wants")
+		Inconclusive("the token request with the code failed: "+answer.Describe(), "find out what the token endpoint requires")
 	}
 	return answer
 }

@@ -124,7 +124,7 @@ func (i *Issuer) Login(ctx context.Context, request *AuthorizationRequest) *Land
 	defer cancel()
 	redirect, err := login.Run(waiting, command, address, request.Client.RedirectURI, state.callback)
 	if _, late := errors.AsType[*login.TimeoutError](err); late && !state.loggedIn {
-		state.hopeless = "the login command was not tried: it led nobody to the redirect URI before"
+		state.hopeless = "the login command was not run: it did not reach the redirect URI before"
 	}
 	if err != nil {
 		return &Landing{Request: request, failure: "the login command " + err.Error()}
@@ -139,7 +139,7 @@ func (i *Issuer) Login(ctx context.Context, request *AuthorizationRequest) *Land
 	landed := i.Log().Append(transcript.Event{
 		Kind: transcript.Head, Stream: stream, From: protocol.AuthorizationServer,
 		HTTP: &transcript.HTTP{Status: http.StatusFound, Header: http.Header{"Location": {redirect.String()}}},
-		Note: "where the login command was led in the end",
+		Note: "the last page that the login command reached",
 	})
 	return &Landing{Request: request, Redirect: redirect, at: i.Log().Place(landed)}
 }
@@ -157,7 +157,7 @@ func redirectURI() string {
 	if environment.issuer().callback == nil {
 		opened, err := login.Listen("127.0.0.1:0", callbackPath)
 		if err != nil {
-			Inconclusive("nothing can listen on this machine: "+err.Error(), "give a redirect URI: --redirect-uri")
+			Inconclusive("cannot listen on this machine: "+err.Error(), "give a redirect URI: --redirect-uri")
 		}
 		environment.issuer().callback = opened
 	}

@@ -50,24 +50,24 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 	if scripted.TooMuch(err) {
 		Inconclusive(
 			"no reply to "+to+" could be read: "+err.Error(),
-			"let the server send less, or one message of that size alone",
+			"let the server send less, or only one message of that size",
 		)
 	}
 	awaited, reply := s.unreplied(to, id, err)
 	current.outcome = Outcome{
 		Ending: Inconclusion, Doubtful: awaited != "", Awaited: awaited, NoReply: reply,
-		Reason: oneLine(fmt.Sprintf("%s brought no reply: %s", to, err)),
-		Hint:   "fix the failures of " + to + ", or of what came in its place, first",
+		Reason: oneLine(fmt.Sprintf("%s got no reply: %s", to, err)),
+		Hint:   "fix the failures of " + to + ", or of the message that came instead, first",
 	}
 	s.tooLate(to, id, err)
 	switch {
 	case reply != nil:
 		current.outcome.Hint = "fix the failure of " + AnsweredRequirement + " first"
 	case s.mayTakeLonger(id, err):
-		current.outcome.Hint = "see whether the tool takes longer than that: --timeout 30s gives a call six minutes, and " +
+		current.outcome.Hint = "if the tool takes longer, raise --timeout (30s allows a call six minutes); " +
 			"--call-tools listed calls only what mcpconform.yaml names"
 	case to == http.MethodGet:
-		current.outcome.Hint = "let the server send the head of the stream at once, and not with its first event"
+		current.outcome.Hint = "let the server send the headers of the stream at once, not with its first event"
 	}
 	ginkgo.Skip(current.outcome.Reason, 1)
 }
@@ -313,8 +313,8 @@ func turnedAway(what, found string) Outcome {
 	return Outcome{
 		Ending:   Inconclusion,
 		Doubtful: true,
-		Reason:   oneLine(fmt.Sprintf("%s was turned away: %s", what, found)),
-		Hint:     "see whether the server limits the rate of requests or wants a token; --workers 1 asks for less at once",
+		Reason:   oneLine(fmt.Sprintf("%s was rejected: %s", what, found)),
+		Hint:     "check whether the server limits the rate of requests or requires a token; --workers 1 sends fewer requests at once",
 	}
 }
 
@@ -382,7 +382,7 @@ func Missing(wanted string, err error) {
 // doubt.
 func missing(wanted string, err error, doubtful bool) {
 	if scripted.TooMuch(err) {
-		Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or one message of that size alone")
+		Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or only one message of that size")
 	}
 	current.outcome.Doubtful = doubtful
 	judgeError(wanted, err)

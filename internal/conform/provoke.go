@@ -121,7 +121,7 @@ func CallableTools() (calls []Provocation, reason string) {
 	case len(environment.tools()) == 0:
 		return nil, cmp.Or(environment.unlisted("tools/list"), "the server lists no tool")
 	case len(unmade) > 0:
-		return nil, "no arguments could be made for " + strings.Join(unmade, ", ")
+		return nil, "no valid arguments could be generated for " + strings.Join(unmade, ", ")
 	}
 	return nil, NoCallable
 }
@@ -164,7 +164,7 @@ func (e *Environment) arguments(tool Object) (Object, error) {
 	}
 	object, isObject := made.(map[string]any)
 	if !isObject {
-		return nil, fmt.Errorf("the input schema of %s asks for no object", name)
+		return nil, fmt.Errorf("the input schema of %s does not describe an object", name)
 	}
 	return object, nil
 }

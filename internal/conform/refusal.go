@@ -160,7 +160,7 @@ func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Reques
 	if !slices.ContainsFunc(controls[:min(mostControls, len(controls))], answered) {
 		Inconclusive(
 			"cannot tell why it was refused: "+err.Error(),
-			"fix what makes the server refuse "+wrong.Method+" by an HTTP status first",
+			"fix the HTTP error status of "+wrong.Method+" first",
 		)
 	}
 	judgeError("a JSON-RPC response to "+wrong.Method, err)
@@ -178,12 +178,12 @@ func StillServes(ctx context.Context, wrong, plain Request, served func(Reply) b
 	}
 	if _, well := needAfterwards(ctx, wrong, plain, served); well {
 		Inconclusive(
-			plain.Method+" is served at times: "+reply.Describe(),
-			"see that the server has what it needs to serve "+plain.Method,
+			plain.Method+" is served only sometimes: "+reply.Describe(),
+			"make sure that the server can serve "+plain.Method,
 		)
 	}
 	Judge(Mismatch{
-		Wanted: plain.Method + " served as before " + wrong.Name + " was asked for",
+		Wanted: plain.Method + " served as before the request for " + wrong.Name,
 		Found:  reply.Describe(),
 	})
 }
@@ -199,7 +199,7 @@ func (s *Server) StillServes(ctx context.Context, wrong, plain Request, served f
 func needAfterwards(ctx context.Context, wrong, plain Request, served func(Reply) bool) (after Reply, well bool) {
 	before, after := FreshSession(ctx).afterwards(ctx, wrong, plain)
 	if !served(before) {
-		NotApplicable(plain.Method + " is not served before either: " + before.Describe())
+		NotApplicable(plain.Method + " already failed before: " + before.Describe())
 	}
 	return after, served(after)
 }
@@ -251,8 +251,8 @@ func (s *Server) NeedContrast(ctx context.Context, refused Reply, wrong string, 
 		)
 	default:
 		Inconclusive(
-			"a request with which nothing is wrong is refused in the same way: "+refused.Describe(),
-			"see that the server has what it needs to serve "+controls[0].Method+", or name arguments that it takes in mcpconform.yaml",
+			"a valid request is rejected in the same way: "+refused.Describe(),
+			"make sure that the server can serve "+controls[0].Method+", or name valid arguments in mcpconform.yaml",
 		)
 	}
 }

@@ -224,7 +224,7 @@ func (e *Environment) barrierHint() string {
 
 // noBarrierReason says why nothing is to be learned from a server by such requests.
 func (e *Environment) noBarrierReason() string {
-	return "it would show by a " + e.barrier() + ", which this server does not answer with a result: " + e.noBarrier()
+	return "the check needs a " + e.barrier() + ", which this server does not answer with a result: " + e.noBarrier()
 }
 
 func (s *Server) needBarrier() {
@@ -237,7 +237,7 @@ func (s *Server) needBarrier() {
 // returns that answer.
 func (s *Server) StaysUsable(ctx context.Context) Reply {
 	s.needBarrier()
-	wanted := "the server to go on answering (a " + s.env.barrier() + ")"
+	wanted := "that the server continues to answer (a " + s.env.barrier() + ")"
 	request := s.Start(ctx, s.env.barrier(), nil)
 	received, err := request.Wait(ctx)
 	if err != nil {
@@ -263,7 +263,7 @@ func (s *Server) NeedUsable(ctx context.Context, hint string) Reply {
 	if err != nil {
 		current.outcome.Doubtful, current.outcome.Awaited = true, s.barrierAwaited()
 		s.tooLate(s.env.barrier(), jsonrpc.NoID, err)
-		Inconclusive("the server did not go on: "+err.Error(), hint)
+		Inconclusive("the server did not continue: "+err.Error(), hint)
 	}
 	return Reply{received}
 }

@@ -116,6 +116,6 @@ func (c *Client) NeedServerRequests(method string) []AnsweredRequest {
 	if len(c.Requests("tools/call")) == 0 {
 		c.Never("tools/call")
 	}
-	c.NeverBut(fmt.Sprintf("the client was not asked for %s, as it did not declare what that takes", method), method)
+	c.NeverBut(fmt.Sprintf("the client was not asked for %s, as it did not declare the capability", method), method)
 	return nil
 }

@@ -26,7 +26,7 @@ func (c *Client) Does(position, like int, despite string) (told bool) {
 	}
 	if control, there := c.ToldOutcome(like); !there || control.Failed() {
 		c.inconclusive(
-			"the client says that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
+			"the client reports that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
 			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[like]),
 		)
 	}
@@ -65,15 +65,15 @@ func (c *Client) Given(position int) any {
 func (c *Client) NeedGiven(position int) {
 	if outcome := c.OutcomeOf(position); outcome.Failed() {
 		c.inconclusive(
-			"the client says that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
+			"the client reports that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
 			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[position]),
 		)
 	}
 	if c.Given(position) == nil {
 		c.inconclusive(
-			"the client does not show what it got in the step "+jsonrpc.Text(c.scenario.Steps[position]),
+			"the client does not report the result of the step "+jsonrpc.Text(c.scenario.Steps[position]),
 			fmt.Sprintf(
-				`let the client write {"step":%d,"outcome":"done","result":...} to standard output, with what its API gave`,
+				`let the client write {"step":%d,"outcome":"done","result":...} to standard output, with the result of its API`,
 				position,
 			),
 		)
@@ -96,8 +96,8 @@ func (c *Client) NeedGaveUp(begun, cancelled int) {
 	case c.byHand:
 		c.untold(cancelled)
 	default:
-		c.inconclusive("the client does not tell that the step "+jsonrpc.Text(c.scenario.Steps[begun])+" was cancelled",
-			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[cancelled])+", and tell of both")
+		c.inconclusive("the client does not report that the step "+jsonrpc.Text(c.scenario.Steps[begun])+" was cancelled",
+			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[cancelled])+", and report both")
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *Client) NeedOver(ctx context.Context, position int, after *Message) {
 		return
 	}
 	c.inconclusive(
-		"nobody knows whether the client came to the end of the step "+jsonrpc.Text(c.scenario.Steps[position]),
+		"it is unknown whether the client finished the step "+jsonrpc.Text(c.scenario.Steps[position]),
 		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, position),
 	)
 }

@@ -14,7 +14,7 @@ func Declares(path string) bool { return current.environment.declares(path) }
 // where it has not, nothing that it does is undeclared.
 func NeedDeclarations() {
 	if lookUp[bool](current.environment, survey.IfInferred) {
-		Inconclusive("nothing is known of what the server declares", "fix the failures of server/discover first")
+		Inconclusive("the capabilities of the server are unknown", "fix the failures of server/discover first")
 	}
 }
 

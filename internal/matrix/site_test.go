@@ -126,7 +126,7 @@ func TestSiteChanges(t *testing.T) {
 	}
 	_, page := site(t, out, one, steady)
 	text := page("changes.html")
-	shows(t, text, "one conforms → does not conform 1 regression, 0 mended", "Regressions does what tools.call.answered says tools.call.answered passed → failed at 2025-11-25 · stdio")
+	shows(t, text, "one conforms → does not conform 1 regression, 0 fixed", "Regressions does what tools.call.answered says tools.call.answered passed → failed at 2025-11-25 · stdio")
 	if strings.Contains(text, "steady") {
 		t.Errorf("tells of what stayed\n%s", text)
 	}
@@ -158,7 +158,7 @@ func TestSiteCountsKnownDeviations(t *testing.T) {
 	one := entry("one", "copied", file)
 	check(t, matrix.Options{Out: out}, one)
 	_, page := site(t, out, one)
-	shows(t, page("index.html"), "one sample&lt;b&gt; 1.0 conforms Conforms to 2025-11-25 but for 1 known deviation stdio 1 passed 1 known")
+	shows(t, page("index.html"), "one sample&lt;b&gt; 1.0 conforms Conforms to 2025-11-25 except for 1 known deviation stdio 1 passed 1 known")
 	shows(t, page("pages.html"), "≈ 1 known")
 	shows(t, page("requirements.html"), "1 0 1 (100 %) tools.call.answered")
 }

@@ -194,6 +194,6 @@ func isUnauthorized(err error) bool {
 
 // refusedToken is what a server says of a token that it refuses.
 func refusedToken(header http.Header) string {
-	says := cmp.Or(header.Get("WWW-Authenticate"), "it does not say why")
+	says := cmp.Or(header.Get("WWW-Authenticate"), "no reason given")
 	return excerpt.Short([]byte(says))
 }

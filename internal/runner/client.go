@@ -177,7 +177,7 @@ func (m *meeting) disown(exit scenario.Exit) {
 	unread := slices.ContainsFunc(named, func(one string) bool { return !slices.Contains(protocol.Released(), one) })
 	if m.granted && !m.spoken && slices.Contains(named, m.revision) && !unread {
 		m.broken = ""
-		m.note = notSpoken + "the client asked for it as it was told, and left when the server agreed" + said
+		m.note = notSpoken + "the client requested it as instructed, and disconnected when the server agreed" + said
 	}
 }
 
@@ -217,12 +217,12 @@ func (m *meeting) readHandshake(conversation *rules.Conversation) {
 		) {
 		m.spoken = true
 		if !known {
-			m.flaw = "the client asked for " + shown(asked) + ", which is no revision of the protocol"
+			m.flaw = "the client requested " + shown(asked) + ", which is not a revision of the protocol"
 		}
 		return
 	}
 	said := fmt.Sprintf(
-		"the client asked for %s, and said nothing more when the server answered with %s",
+		"the client requested %s, and sent nothing more after the server answered with %s",
 		shown(asked),
 		m.revision,
 	)
@@ -351,7 +351,7 @@ func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []
 	switch {
 	case (!came || len(speaks) == 0) && ctx.Err() != nil:
 		return &TargetError{
-			Reason: "first contact with the client did not come to an end; " + context.Cause(ctx).Error(),
+			Reason: "first contact with the client was not finished; " + context.Cause(ctx).Error(),
 		}
 	case !came:
 		return absent(meetings[0].exit)
@@ -468,7 +468,7 @@ func firstFailure(exit scenario.Exit) string {
 	told := (&scenario.Recording{Exit: exit}).Outcomes()
 	for _, step := range slices.Sorted(maps.Keys(told)) {
 		if told[step].Failed() && told[step].Error != "" {
-			return fmt.Sprintf("; its driver says of step %d that it failed: %s",
+			return fmt.Sprintf("; its driver reports that step %d failed: %s",
 				step, excerpt.Short([]byte(told[step].Error)))
 		}
 	}
@@ -479,11 +479,11 @@ func firstFailure(exit scenario.Exit) string {
 func absent(exit scenario.Exit) error {
 	how := exit.Status
 	if exit.Ended {
-		how = "did not end by itself"
+		how = "did not exit by itself"
 	}
 	reason := "the client never connected to the scripted server, and " + how
 	reason += firstFailure(exit)
-	reason += "; see that its command takes the URL as its last argument, or at " + URLPlace +
+	reason += "; make sure that its command takes the URL as its last argument, or at " + URLPlace +
 		", or the command of the server at " + ServerPlace
 	if stderr := complaint(string(exit.Stderr)); stderr != "" {
 		reason += "\nits standard error ended with:\n" + indent(stderr)

@@ -63,8 +63,8 @@ func TestAbsentSaysWhatTheDriverTells(t *testing.T) {
 	t.Parallel()
 	const failed = `{"step":0,"outcome":"failed","error":"no such module"}` + "\n"
 	for output, want := range map[string]string{
-		"listening\n" + failed: "exited with status 1; its driver says of step 0 that it failed: no such module; see that",
-		"":                     "exited with status 1; see that",
+		"listening\n" + failed: "exited with status 1; its driver reports that step 0 failed: no such module; make sure that",
+		"":                     "exited with status 1; make sure that",
 	} {
 		err := absent(scenario.Exit{Status: "exited with status 1", Failed: true, Output: []byte(output)})
 		if !strings.Contains(err.Error(), want) {
@@ -146,10 +146,10 @@ func TestSignsOfClients(t *testing.T) {
 		says     string
 	}{
 		"a handshake":                   {"2025-11-25", []string{hello(`"2025-11-25"`), welcome, ready}, "spoken", ""},
-		"one that is granted, and left": {"2025-11-25", []string{hello(`"2025-11-25"`), welcome}, "broken", `asked for "2025-11-25", and said nothing more`},
+		"one that is granted, and left": {"2025-11-25", []string{hello(`"2025-11-25"`), welcome}, "broken", `requested "2025-11-25", and sent nothing more`},
 		"one of another revision":       {"2025-11-25", []string{hello(`"2025-06-18"`), welcome}, "", ""},
-		"one of no revision":            {"2025-11-25", []string{hello(`"1.0"`), welcome}, "broken", `asked for "1.0"`},
-		"one of a number":               {"2025-11-25", []string{hello(`20251125`), welcome}, "broken", `asked for 20251125`},
+		"one of no revision":            {"2025-11-25", []string{hello(`"1.0"`), welcome}, "broken", `requested "1.0"`},
+		"one of a number":               {"2025-11-25", []string{hello(`20251125`), welcome}, "broken", `requested 20251125`},
 		"one in a batch":                {"2025-11-25", []string{">[" + hello(`"2025-11-25"`)[1:] + "]", refusal}, "broken", "the client began with [{"},
 		"one over several lines":        {"2025-11-25", []string{`>{`, `>  "method": "initialize"`, `>}`}, "broken", `the client began with   "method": "initialize"`},
 		"requests without a handshake":  {"2025-11-25", []string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`}, "odd", "the client began with"},

@@ -33,11 +33,11 @@ type crashError struct {
 }
 
 func (e *crashError) Error() string {
-	how := "it refuses connections now"
+	how := "it now refuses connections"
 	if e.exit != "" {
 		how = "its process " + e.exit
 	}
-	return "the server ended at its first request (" + e.method + "): " + how
+	return "the server exited at its first request (" + e.method + "): " + how
 }
 
 const (
@@ -172,7 +172,7 @@ func (r *run) addCrash(transport string, crash *crashError) {
 		Role: protocol.ServerRole, Revision: crash.asked, Transport: transport, Note: notSpoken + crash.Error(),
 		Ended: &reports.Ended{
 			Reason: crash.Error(), After: crash.method, Exit: crash.exit, Output: r.redact(crash.stderr),
-			Hint: "see what the server does with " + crash.method + ", which may come first from any client",
+			Hint: "find out how the server handles " + crash.method + ", which may be the first request of any client",
 		},
 	}
 	state.denied = &denial{

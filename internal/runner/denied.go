@@ -106,7 +106,7 @@ func (c *collector) denied(state *legState) reports.Result {
 		name, ids = revisionAsked, nil
 	}
 	if state.denied.text == "" && c.options.Revisions.named() {
-		hint = "a " + role + " that does not support " + revision + " is checked without it in --revision"
+		hint = "a " + role + " that does not support " + revision + " can be checked with other revisions in --revision"
 	}
 	return reports.Result{
 		ID:           name,

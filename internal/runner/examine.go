@@ -86,7 +86,7 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	}
 	if offered == nil {
 		closeAll(ctx, visit)
-		return nil, &TargetError{Reason: "no survey could be taken: " + visit.reason()}
+		return nil, &TargetError{Reason: "cannot list what the server offers: " + visit.reason()}
 	}
 	x := e.begin(ctx, offered, visit.unresponsive)
 	if visit.connection != nil {

@@ -132,7 +132,7 @@ func (j *Judging) judge(
 		}
 	}
 	if len(records) == 0 {
-		return j.run(nil, &meeting{}).report, &TargetError{Reason: "no client came to any of the scenarios"}
+		return j.run(nil, &meeting{}).report, &TargetError{Reason: "no client connected to any scenario"}
 	}
 	r := j.run(records, j.meet(records))
 	r.options.Transcripts, r.plan.Events = transcripts, transcripts != ""
@@ -149,7 +149,7 @@ func (j *Judging) judge(
 	r.legs[0].report.Scenarios = &reports.Scenarios{Played: len(records), All: len(j.scenes)}
 	r.merge()
 	if ctx.Err() != nil {
-		r.report.Interrupted = "judging what came: " + context.Cause(ctx).Error()
+		r.report.Interrupted = "judging the recordings: " + context.Cause(ctx).Error()
 	}
 	r.report.Duration = reports.SecondsOf(time.Since(r.report.Started))
 	return reports.RedactAll(j.options.Redactor, r.report), nil

@@ -11,7 +11,7 @@ import (
 const (
 	// overloaded says why a run ends that a machine cannot carry, and relief what to do.
 	overloaded = "this machine was too busy for the run"
-	relief     = "run again where less else is done, with --workers 1 or a longer --timeout"
+	relief     = "run again on a less busy machine, with --workers 1 or a longer --timeout"
 	// mostUnshown is how many checks are repeated alone, and late again, before it is of no
 	// use to repeat others.
 	mostUnshown = 5
@@ -149,6 +149,6 @@ func (d *coordinator) unrepeated(outcome conform.Outcome) conform.Outcome {
 	return conform.Outcome{
 		Ending: conform.Inconclusion,
 		Reason: why(outcome) + "; the run ended before the check was repeated alone",
-		Hint:   "give the run longer with --deadline",
+		Hint:   "give the run more time with --deadline",
 	}
 }

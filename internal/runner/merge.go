@@ -179,9 +179,9 @@ func (c *collector) verdict(state *legState, done checked) (verdict reports.Verd
 	case done.State.Is(types.SpecStatePassed) && done.shows():
 		return reports.Passed, "", ""
 	case done.State.Is(types.SpecStatePassed):
-		return reports.Inconclusive, NothingShown, "see by -v what it sent"
+		return reports.Inconclusive, NothingShown, "see what it sent with -v"
 	}
-	return reports.Inconclusive, "the check did not end in time", "give the target longer with --timeout"
+	return reports.Inconclusive, "the check timed out", "give the target more time with --timeout"
 }
 
 // severity is the verdict of a broken requirement: by its level at the

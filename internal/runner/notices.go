@@ -28,7 +28,7 @@ func (c *collector) notice(state *legState) {
 		if shown {
 			add(
 				fmt.Sprintf(
-					"the server asked for %s, although %s says that it never does: take it out of never",
+					"the server requested %s, which %s lists under never: remove it there",
 					name,
 					state.environment.Never.By,
 				),

@@ -86,8 +86,8 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 	}
 	// Tools of the reference that are called for other reasons ask for these.
 	want := []string{
-		"the server asked for elicitation, although mcpconform.yaml says that it never does: take it out of never",
-		"the server asked for sampling, although mcpconform.yaml says that it never does: take it out of never",
+		"the server requested elicitation, which mcpconform.yaml lists under never: remove it there",
+		"the server requested sampling, which mcpconform.yaml lists under never: remove it there",
 	}
 	if !slices.Equal(leg.Notices, want) {
 		t.Errorf("%q, wanted %q", leg.Notices, want)
@@ -110,7 +110,7 @@ func TestNeverThatIsNotSoIsTold(t *testing.T) {
 	environment.Never = provoke.Never{Names: []string{"sampling", "elicitation"}, By: "mcpconform.yaml"}
 	rule := rules.Rule{Text: all["2025-11-25"][at].Text, Requirements: []string{"elicitation.request.mode"}}
 	for saw, want := range map[int][]string{
-		0: nil, 2: {"the server asked for elicitation, although mcpconform.yaml says that it never does: take it out of never"},
+		0: nil, 2: {"the server requested elicitation, which mcpconform.yaml lists under never: remove it there"},
 	} {
 		state := &legState{environment: environment, rules: []rules.Rule{rule}, findings: map[string]*found{rule.ID(): {saw: saw}}}
 		(&collector{}).notice(state)

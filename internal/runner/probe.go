@@ -262,7 +262,7 @@ func unspeakable(ctx context.Context, to scripted.Target, visits []*visit) error
 	if to.Transport == protocol.Stdio {
 		name = commandLine(to.Command)
 	}
-	checked := "; what can be checked is " + reports.Series(protocol.Checked())
+	checked := "; mcpconform checks " + reports.Series(protocol.Checked())
 	if len(speaks) > 0 {
 		return &TargetError{Reason: name + " speaks " + reports.Series(speaks) + checked}
 	}
@@ -271,9 +271,9 @@ func unspeakable(ctx context.Context, to scripted.Target, visits []*visit) error
 	if refusal == nil {
 		return &TargetError{Reason: name + " names no revision that it speaks" + checked}
 	}
-	reason := fmt.Sprintf("%s speaks no revision that is known: %s", name, refusal)
+	reason := fmt.Sprintf("%s speaks no known revision: %s", name, refusal)
 	if supported := refusal.Supported(); len(supported) > 0 {
-		reason += "; it says that it supports " + reports.Series(supported)
+		reason += "; it lists as supported " + reports.Series(supported)
 	}
 	return &TargetError{Reason: reason + checked}
 }
@@ -433,7 +433,7 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 		noPing, silent = pinged(ctx, v.connection)
 	}
 	if silent {
-		v.unresponsive = "after initialize the target answers nothing: " + noPing
+		v.unresponsive = "the target answers nothing after initialize: " + noPing
 		// It is asked once more for each list, and not waited for again and again.
 		var cancel context.CancelFunc
 		ctx, cancel = wait.WithTimeout(ctx, to.Reply)
@@ -566,12 +566,12 @@ func targetError(ctx context.Context, to scripted.Target, visit *visit) error {
 	reason := fmt.Sprintf("%s does not speak MCP over stdio: %s", commandLine(to.Command), visit.err)
 	received := visit.connection.Received(0)
 	if noise := firstNoise(received); noise != "" {
-		reason += "; on standard output it wrote " + noise + ", where only JSON-RPC messages may stand"
+		reason += "; on standard output it wrote " + noise + ", where only JSON-RPC messages are allowed"
 	} else if len(received) > 0 && errors.Is(visit.err, scripted.ErrTimeout) {
-		reason += fmt.Sprintf("; what it sent, beginning with %s, is no answer to it", excerpt.Short(received[0].Raw))
+		reason += fmt.Sprintf("; it sent %s, which does not answer it", excerpt.Short(received[0].Raw))
 	}
 	if errors.Is(visit.err, scripted.ErrTimeout) {
-		reason += "; give it longer with --timeout, if it is slow to start"
+		reason += "; if it is slow to start, raise --timeout"
 	}
 	if stderr, _ := visit.connection.Stdio.Pipe.Process().Stderr(); len(stderr) > 0 {
 		reason += "\nits standard error ended with:\n" + indent(complaint(string(stderr)))

@@ -186,9 +186,9 @@ func TestNobodySpeaks(t *testing.T) {
 		discover, initialize answerTo
 		says                 string
 	}{
-		"nothing that is known": {unsupported, unsupported, "speaks no revision that is known: server/discover failed: error -32022: no; it says that it supports 2027-01-01; what can be checked is"},
-		"older ones":            {text(http.StatusNotFound, "", ""), shakes("2024-11-05"), "speaks 2024-11-05; what can be checked is 2025-06-18, 2025-11-25 and 2026-07-28"},
-		"later ones":            {discovers("2027-01-01"), text(http.StatusBadRequest, "", ""), "speaks 2027-01-01; what can be checked is"},
+		"nothing that is known": {unsupported, unsupported, "speaks no known revision: server/discover failed: error -32022: no; it lists as supported 2027-01-01; mcpconform checks"},
+		"older ones":            {text(http.StatusNotFound, "", ""), shakes("2024-11-05"), "speaks 2024-11-05; mcpconform checks 2025-06-18, 2025-11-25 and 2026-07-28"},
+		"later ones":            {discovers("2027-01-01"), text(http.StatusBadRequest, "", ""), "speaks 2027-01-01; mcpconform checks"},
 		"neither":               {text(http.StatusNotFound, "text/html", "<p>"), text(http.StatusNotFound, "text/html", "<p>"), "answers HTTP 404; give the URL of the MCP endpoint itself"},
 	} {
 		_, err := probed(t, one.discover, one.initialize, Revise{Auto: true})
@@ -311,7 +311,7 @@ func TestSigns(t *testing.T) {
 		"another revision":              {unknown, shakes("2025-06-18"), nil, "", ""},
 		"another one that is listed":    {discovers("2025-11-25", "2026-07-28"), shakes("2025-06-18"), nil, "2025-11-25", "and server/discover lists 2025-11-25"},
 		"one that it does not stand by": {unknown, swapped, nil, "2025-06-18 2025-11-25", "asked for 2025-11-25, the server answered with 2025-06-18, and asked for that with 2025-11-25"},
-		"no released revision":          {unknown, answers("2024-10-07"), nil, "2025-06-18 2025-11-25", "which is no revision of the protocol"},
+		"no released revision":          {unknown, answers("2024-10-07"), nil, "2025-06-18 2025-11-25", "which is not a revision of the protocol"},
 		"one without initialize":        {unknown, answers("2026-07-28"), nil, "2025-06-18 2025-11-25", "which has no initialize"},
 		"no revision":                   {unknown, result(object{"capabilities": object{}}), nil, "2025-06-18 2025-11-25", "without a protocolVersion that is a string"},
 		"a number":                      {unknown, answers(20251125), nil, "2025-06-18 2025-11-25", "without a protocolVersion that is a string"},
@@ -329,7 +329,7 @@ func TestSigns(t *testing.T) {
 		"former versions":     {discovers("2025-06-18", "2025-11-25"), old, nil, "", ""},
 		"served but unlisted": {discovers("2025-06-18", "2025-11-25"), old, tools(object{"resultType": "complete"}), "2026-07-28", "without it in supportedVersions"},
 		"later versions":      {discovers("2027-01-01"), old, nil, "", ""},
-		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), "2026-07-28", "tools/list is answered as 2026-07-28 has it, and server/discover failed"},
+		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), "2026-07-28", "tools/list is answered as 2026-07-28 specifies, and server/discover failed"},
 		"legacy lists":        {unknown, old, tools(object{}), "", ""},
 		"discovered as 1":     {relabelled(`{"jsonrpc":"2.0","id":"%s","result":{"supportedVersions":["2026-07-28"]}}`), old, nil, "2026-07-28", "what came is no answer to server/discover"},
 		"unsupported":         {refusal(http.StatusBadRequest, jsonrpc.UnsupportedRevision, object{"supported": []string{"2027-01-01"}}), old, nil, "", ""},

@@ -192,7 +192,7 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	if !ended && !r.abandon() {
 		r = newRun(options, started) // the other one is still making first contact
 		if !errors.Is(context.Cause(ctx), errInterrupted) {
-			err = &TargetError{Reason: "first contact did not come to an end; " + context.Cause(ctx).Error()}
+			err = &TargetError{Reason: "first contact was not finished; " + context.Cause(ctx).Error()}
 		}
 	}
 	r.merge()

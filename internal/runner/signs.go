@@ -58,7 +58,7 @@ func (v *visit) unlike(visits []*visit) string {
 	}
 	switch {
 	case v.modern:
-		return fmt.Sprintf("%s is answered as %s has it, and %s", v.list, v.asked, v.err)
+		return fmt.Sprintf("%s is answered as %s specifies, and %s", v.list, v.asked, v.err)
 	case listed != "":
 		return fmt.Sprintf("%s lists %s, and %s", listed, v.asked, v.err)
 	}
@@ -94,7 +94,7 @@ func (v *visit) misanswered(visits []*visit, listed string) string {
 			v.handshake.Answer.Raw,
 		)
 	case at < 0:
-		return said + ", which is no revision of the protocol"
+		return said + ", which is not a revision of the protocol"
 	case listed != "":
 		return said + ", and " + listed + " lists " + v.asked
 	case visits[at].spoken():
@@ -241,7 +241,7 @@ func (r *run) flawIn(conversation *rules.Conversation, last int) string {
 
 // notice tells at the top of a report that an opening is broken.
 func notice(revision, broken string) string {
-	return "the opening at " + revision + " fails, and what follows is checked as far as it goes: " + strings.TrimSpace(
+	return "the opening at " + revision + " fails; the rest is checked as far as possible: " + strings.TrimSpace(
 		broken,
 	)
 }

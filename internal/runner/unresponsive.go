@@ -43,7 +43,7 @@ func (s *legState) listen(found checked) {
 	if s.silent >= unresponsiveAfter && s.unresponsive == "" {
 		did := "answered nothing"
 		if s.report.Role == protocol.ClientRole {
-			did = "did nothing but connect"
+			did = "only connected"
 		}
 		s.unresponsive = fmt.Sprintf("not tried: the target %s in %d checks before", did, unresponsiveAfter)
 	}

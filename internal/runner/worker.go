@@ -138,8 +138,8 @@ func (s *stage) before(leg int, environment *conform.Environment) {
 // unmuting says what to do about a target that leaves unanswered what it is asked.
 var unmuting = map[string]string{
 	protocol.ServerRole:              "fix the failures under lifecycle and ping first",
-	protocol.AuthorizationServerRole: "see that the authorization server answers, then run again",
-	protocol.ClientRole:              "see that the command does the steps of MCPCONFORM_STEPS, then run again",
+	protocol.AuthorizationServerRole: "make sure that the authorization server answers, then run again",
+	protocol.ClientRole:              "make sure that the command does the steps of MCPCONFORM_STEPS, then run again",
 }
 
 func (s *stage) after(report types.SpecReport) {

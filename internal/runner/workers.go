@@ -391,7 +391,7 @@ func (d *coordinator) lost(key string, ended target.Exit, lastWords []byte) {
 	}
 	text := fmt.Sprintf("a worker %s %s", ended.Past(), on)
 	if words := lastLines(string(lastWords)); words != "" {
-		text += "; its last words: " + words
+		text += "; its last output: " + words
 	}
 	d.run.report.Errors = append(d.run.report.Errors, text)
 }

@@ -120,7 +120,7 @@ func (h *workerProcess) lost(ctx context.Context) error {
 		text = "the worker was ended: " + context.Cause(ctx).Error()
 	}
 	if len(words) > 0 {
-		text += "; its last words: " + string(words)
+		text += "; its last output: " + string(words)
 	}
 	return errors.New(text)
 }

@@ -43,8 +43,8 @@ func play(ctx context.Context) *Client { return RunProtected(ctx, protected) }
 func refusing(ctx context.Context) *Client {
 	client := play(ctx)
 	if plain := Beside(ctx, protected); plain == nil || len(plain.Entered()) == 0 {
-		Inconclusive("the client does not get in where all is good, in the scenario protected",
-			"let the client authorize by the redirect that the authorization URL answers with")
+		Inconclusive("the client does not get access in the scenario protected, where nothing is wrong",
+			"let the client follow the redirect of the authorization URL")
 	}
 	return client
 }
@@ -244,7 +244,7 @@ var ofTenant = []string{oauth.ServerPath + tenant, oauth.OpenIDPath + tenant, te
 func asksForMetadata(client *Client, issuer int) []*Visit {
 	return client.Need(
 		client.AtIssuer(issuer, scripted.AtServerMetadata),
-		"asked for the metadata of the authorization server",
+		"requested the metadata of the authorization server",
 	)
 }
 
@@ -379,7 +379,7 @@ func keepsApart(client *Client) {
 		Observe()
 		for _, secret := range v.Secrets() {
 			if secret.Issuer != v.Issuer {
-				client.BlameVisit(v, fmt.Sprintf("nothing of another than issuer %d", v.Issuer), secret.Name())
+				client.BlameVisit(v, fmt.Sprintf("nothing of an issuer other than issuer %d", v.Issuer), secret.Name())
 			}
 		}
 		if id := clientID(v); id != "" && ofAnother(id, v.Issuer) {
@@ -450,8 +450,8 @@ func registering() {
 			logins := client.NeedAt(scripted.AtAuthorize)
 			if !readsContext(client, logins) {
 				Inconclusive(
-					"nobody knows whether the client reads the credentials that it is given",
-					"let the client take client_id and client_secret of MCP_CONFORMANCE_CONTEXT, and tell how the steps went",
+					"it is unknown whether the client reads the credentials of MCP_CONFORMANCE_CONTEXT",
+					"let the client use client_id and client_secret of MCP_CONFORMANCE_CONTEXT, and report its steps",
 				)
 			}
 
@@ -572,7 +572,7 @@ func registering() {
 		In(serverMoves),
 		func(ctx SpecContext) {
 			client := play(ctx)
-			client.Need(used(client, nextIssuer), "used the authorization server that the metadata names later")
+			client.Need(used(client, nextIssuer), "used the second authorization server")
 
 			keepsApart(client)
 		},
@@ -583,8 +583,8 @@ func registering() {
 			client := refusing(ctx)
 			read := client.NeedAt(scripted.AtServerMetadata)
 			if !client.Tells() {
-				Inconclusive("nobody knows whether the client was told of which issuer its credentials are",
-					"let the client bind client_id to the issuer of the context, and tell how the steps went")
+				Inconclusive("it is unknown whether the client knows the issuer of its credentials",
+					"let the client bind client_id to the issuer in MCP_CONFORMANCE_CONTEXT, and report its steps")
 			}
 
 			client.NeverVisited(withID(client, givenID), "no request with the credentials")
@@ -625,7 +625,7 @@ func tellsFailure(client *Client, after *Visit) {
 		Observe()
 	case told, client.Exit.Well():
 		Observe()
-		client.BlameVisit(after, "an error for the user", "the client ended as if nothing had happened")
+		client.BlameVisit(after, "an error for the user", "the client exited without an error")
 	default:
 		client.OutcomeOf(connecting)
 	}
@@ -654,7 +654,7 @@ func registersAs(client *Client, kind string, applies func(host string) bool) {
 			"application_type "+Show(one.JSON["application_type"]))
 	}
 	if !found {
-		NotApplicable("the client registers no redirect URI for which it would be " + kind)
+		NotApplicable("the client registers no redirect URI that makes it " + kind)
 	}
 }
 

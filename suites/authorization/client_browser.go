@@ -64,8 +64,8 @@ func opensNothing(client *Client, beginning, wanted string) {
 func browsing(ctx context.Context) *Client {
 	client := play(ctx)
 	if plain := Beside(ctx, protected); plain == nil || len(plain.At(scripted.AtOpening)) == 0 {
-		Inconclusive("the client opens no browser, but reads where the authorization server redirects",
-			"let the client open the browser of its user, by BROWSER or xdg-open")
+		Inconclusive("the client opens no browser: it follows the redirect itself",
+			"let the client open a browser with $BROWSER or xdg-open")
 	}
 	client.NeedAt(scripted.AtServerMetadata)
 	return client

@@ -160,13 +160,13 @@ func naming() {
 		asks     func(*Client) []*Visit
 		did      string
 	}{
-		{"still sends resource when it has been refused an authorization", In(loginOfResourceRefused),
-			func(c *Client) []*Visit { return c.At(scripted.AtAuthorize) }, "asked for an authorization that was refused"},
-		{"still sends resource when its code has been refused", In(tokenOfResourceRefused),
+		{"sends resource again after its authorization request was refused", In(loginOfResourceRefused),
+			func(c *Client) []*Visit { return c.At(scripted.AtAuthorize) }, "sent an authorization request that was refused"},
+		{"sends resource again after its code was refused", In(tokenOfResourceRefused),
 			func(c *Client) []*Visit { return c.Tokens(grantCode) }, "redeemed a code that was refused"},
-		{"still sends resource when it has been refused a new token", In(refreshOfResourceRefused),
+		{"sends resource again after its token refresh was refused", In(refreshOfResourceRefused),
 			func(c *Client) []*Visit { return c.Tokens(grantRefresh) }, "used a refresh token that was refused"},
-		{"still sends resource when its refresh token has been refused", In(refusedRefresh),
+		{"sends resource again after its refresh token was refused", In(refusedRefresh),
 			func(c *Client) []*Visit { return c.Tokens(grantRefresh) }, "used a refresh token that was refused"},
 	} {
 		It(one.text, Verifies("authorization.resource.sent"), one.scenario, func(ctx SpecContext) {
@@ -178,7 +178,7 @@ func naming() {
 			)
 
 			if len(again) == 0 {
-				NotApplicable("the client does not ask again when it is refused")
+				NotApplicable("the client does not retry after the refusal")
 			}
 			for v := range ObserveEach(again) {
 				if len(resourcesOf(v)) == 0 {
@@ -359,7 +359,7 @@ func validatingAnswers() {
 		It(one.text, Verifies("authorization.state.verified"), one.scenario, func(ctx SpecContext) {
 			client := refusing(ctx)
 			if state, _ := first(client.NeedAt(scripted.AtAuthorize)).Query("state"); state == "" {
-				NotApplicable("the client sends no state, which another check judges")
+				NotApplicable("the client sends no state: see authorization.oauth.state")
 			}
 
 			rejectsAnswer(client)
@@ -480,8 +480,8 @@ func choosingScopes() {
 			again, _ := steppedUp(client)
 			if !hasScopes(first(client.NeedAt(scripted.AtAuthorize)), firstScope) {
 				Inconclusive(
-					"the client did not ask for "+firstScope+" before",
-					"let the client ask for the scopes of the challenge",
+					"the client did not request "+firstScope+" before",
+					"let the client request the scopes of the challenge",
 				)
 			}
 
@@ -549,7 +549,7 @@ func steppedUp(client *Client) (again []*Visit, refusal *Visit) {
 	refusals := slices.DeleteFunc(client.AtIssuer(0, scripted.AtEndpoint), func(v *Visit) bool {
 		return v.Status != http.StatusForbidden
 	})
-	refusal = first(client.Need(refusals, "made a call that its scopes are not enough for"))
+	refusal = first(client.Need(refusals, "made a call that needs more scopes"))
 	return After(client.At(scripted.AtAuthorize), refusal.Event), refusal
 }
 
@@ -560,7 +560,7 @@ func steppedUpTwice(client *Client) (before *Visit, again []*Visit, refusal *Vis
 	refusals := slices.DeleteFunc(client.AtIssuer(0, scripted.AtEndpoint), func(v *Visit) bool {
 		return v.Status != http.StatusForbidden || v.JSON["method"] != "tools/call"
 	})
-	refusal = first(client.Need(refusals, "made a call for which its scopes were too few once more"))
+	refusal = first(client.Need(refusals, "made a second call that needs more scopes"))
 	again = After(raised, refusal.Event)
 	earlier := raised[:len(raised)-len(again)]
 	return client.Need(earlier, "authorized again for the list of tools")[len(earlier)-1], again, refusal
@@ -646,7 +646,7 @@ func usingTokens() {
 			})
 			if len(resuming) == 0 {
 				Inconclusive("the client never resumed a stream",
-					"let the client resume a stream that the server ends before the answer, by GET with Last-Event-ID")
+					"let the client resume a stream that ends before the response, by GET with Last-Event-ID")
 			}
 
 			for one := range ObserveEach(resuming) {
@@ -694,7 +694,7 @@ func usingTokens() {
 		Verifies("authorization.token.foreign"), In(serverMoves), func(ctx SpecContext) {
 			client := play(ctx)
 			issued := issuedBy(client, nextIssuer)
-			client.Need(issued, "got a token of the authorization server that the metadata names later")
+			client.Need(issued, "got a token of the second authorization server")
 
 			for one := range ObserveEach(requestsAfter(client, first(issued))) {
 				secret, is := oauth.ReadSecret(scripted.BearerToken(one.HTTP.Header))

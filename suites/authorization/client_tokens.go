@@ -31,7 +31,7 @@ func authenticating() {
 					client.BlameVisit(request, "token_endpoint_auth_method "+one.method, method)
 				}
 				if one.method == methodNone && request.Form.Get("client_id") == "" {
-					client.BlameVisit(request, "its client_id, by which alone it is known", ShowVisit(request))
+					client.BlameVisit(request, "its client_id, its only identification", ShowVisit(request))
 				}
 			}
 		})
@@ -131,12 +131,12 @@ func takingTokens() {
 						continue
 					}
 					judged = true
-					client.Says(one, given != was, "the refresh token that came last", "one that was replaced")
+					client.Says(one, given != was, "the latest refresh token", "one that was replaced")
 				}
 			}
 			if !judged {
 				Inconclusive("the client refreshed its token once",
-					"let the client refresh its token whenever the server refuses it as expired")
+					"let the client refresh its token each time that the server rejects it as expired")
 			}
 		})
 }
@@ -153,8 +153,8 @@ func reusesRefused(ctx context.Context) {
 		return !v.Event.At.After(first(uses).Event.At)
 	})
 	if !Observed(len(authorized) > 0 || len(later) > 0) {
-		Inconclusive("the client asked for nothing more when its refresh token had been refused",
-			"let the client go on with its steps after one that has failed")
+		Inconclusive("the client sent no further request after its refresh token was rejected",
+			"let the client continue with its next step after one that failed")
 	}
 	for _, use := range uses {
 		if len(later) == 0 || !use.Event.At.After(first(later).Event.At) {

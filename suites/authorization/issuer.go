@@ -56,7 +56,7 @@ func issuerMetadata() {
 				named, _ := document.Members["issuer"].(string)
 				if named != URL() &&
 					(strings.TrimSuffix(named, "/") == strings.TrimSuffix(URL(), "/") || isAlias(named)) {
-					Inconclusive("the authorization server names itself "+named, "give that URL, letter by letter")
+					Inconclusive("the authorization server names itself "+named, "give exactly that URL")
 				}
 				Demand(named == URL(), "the issuer "+URL(), Show(document.Members["issuer"]))
 			}
@@ -149,7 +149,7 @@ func metadataPlaces(all []IssuerDocument) []IssuerDocument {
 func needIssuerDocuments(all []IssuerDocument) []IssuerDocument {
 	found := slices.DeleteFunc(all, func(document IssuerDocument) bool { return document.Members == nil })
 	if len(found) == 0 {
-		Inconclusive("the authorization server has no metadata", "see the check of authorization.server.metadata")
+		Inconclusive("the authorization server has no metadata", "see the result of authorization.server.metadata")
 	}
 	return found
 }
@@ -178,12 +178,12 @@ func issuerRegistration() {
 				NotApplicable("the authorization server registers no clients dynamically")
 			}
 			if client, answer := issuer.Register(ctx, PublicClient, nil, ""); client == nil {
-				Inconclusive("a good registration is refused: "+answer.Describe(), "let clients register")
+				Inconclusive("a valid registration is refused: "+answer.Describe(), "let clients register")
 			}
 
 			for _, uri := range []string{"http://client.example/callback", "javascript:alert(1)"} {
 				client, answer := issuer.Register(ctx, PublicClient, Object{"redirect_uris": []string{uri}},
-					"asks for the redirect URI "+uri)
+					"requests the redirect URI "+uri)
 				kept, _ := answer.Object()["redirect_uris"].([]any)
 				DemandOf(
 					answer,

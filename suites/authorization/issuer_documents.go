@@ -41,7 +41,7 @@ func issuerDocuments() {
 			document := issuer.Document(good)
 			goodRequest(ctx, issuer, document.Client)
 			if document.Fetched() == 0 {
-				Inconclusive("the document is not fetched", "see the check of authorization.document.fetched")
+				Inconclusive("the authorization server did not fetch the document", "see the result of authorization.document.fetched")
 			}
 			before := document.Fetched()
 
@@ -76,7 +76,7 @@ func issuerDocuments() {
 				request().With("redirect_uri", uri).Deliberately("has a redirect URI that the document lacks"),
 			)
 			if !demandNoRedirect(landing, uri, "a redirect URI that the document lacks") {
-				Inconclusive("the redirect URI brings a page that is no error", hintPage)
+				Inconclusive("the redirect URI is answered with a page that is not clearly an error", hintPage)
 			}
 		})
 
@@ -109,7 +109,7 @@ func issuerDocuments() {
 			landing := issuer.Visit(ctx, issuer.Request(client).Deliberately("names a document on this machine"))
 			came := contacted()
 			if !showsError(landing) && !came {
-				Inconclusive("the client_id "+client.ID+" brings a page that is no error", hintPage)
+				Inconclusive("the client_id "+client.ID+" is answered with a page that is not clearly an error", hintPage)
 			}
 			Demand(!came, "no connection to "+client.ID, "a connection")
 		})
@@ -119,6 +119,6 @@ func issuerDocuments() {
 func wrongDocument(ctx context.Context, issuer *Issuer, what string, edit func(Object) []byte) {
 	landing := issuer.Visit(ctx, issuer.Request(issuer.Document(edit).Client).Deliberately("names "+what))
 	if !demandNoCode(landing, what) {
-		Inconclusive(what+" brings a page that is no error", hintPage)
+		Inconclusive(what+" is answered with a page that is not clearly an error", hintPage)
 	}
 }

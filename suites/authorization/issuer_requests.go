@@ -16,8 +16,8 @@ func goodRequest(ctx context.Context, issuer *Issuer, client *IssuerClient) func
 	landing := issuer.Visit(ctx, issuer.Request(client))
 	if showsError(landing) || landing.Parameter("error") != "" && landing.Parameter("error") != "login_required" {
 		Inconclusive(
-			"a good authorization request is refused: "+landing.Describe(),
-			"see that the client is registered with the redirect URI "+client.RedirectURI+", and --scope and --resource",
+			"a valid authorization request is refused: "+landing.Describe(),
+			"make sure that the client is registered with the redirect URI "+client.RedirectURI+", and --scope and --resource",
 		)
 	}
 	return func() *AuthorizationRequest { return issuer.Request(client) }
@@ -50,7 +50,7 @@ func sameBeginning(address *url.URL, uri string) bool {
 		address.EscapedPath() == wanted.EscapedPath()
 }
 
-const hintPage = "nobody can tell whether the page is one of an error: see what it says"
+const hintPage = "check whether the page shows an error"
 
 func issuerRequests() {
 	It("redirects to no URI that differs from the registered one",
@@ -69,7 +69,7 @@ func issuerRequests() {
 				shown = demandNoRedirect(landing, miss.uri, "a redirect URI with "+miss.says) || shown
 			}
 			if !shown {
-				Inconclusive("each wrong redirect URI brings a page that is no error", hintPage)
+				Inconclusive("each wrong redirect URI is answered with a page that is not clearly an error", hintPage)
 			}
 		})
 
@@ -85,7 +85,7 @@ func issuerRequests() {
 				request().With("client_id", "mcpconform-unknown-client").Deliberately("has an unknown client_id"),
 			)
 			if !demandNoRedirect(landing, client.RedirectURI, "an unknown client_id") {
-				Inconclusive("an unknown client_id brings a page that is no error", hintPage)
+				Inconclusive("an unknown client_id is answered with a page that is not clearly an error", hintPage)
 			}
 		})
 
@@ -101,7 +101,7 @@ func issuerRequests() {
 				request().With("redirect_uri", uri).Deliberately("has a redirect URI of another site"),
 			)
 			if !demandNoRedirect(landing, uri, "a redirect URI of another site") {
-				Inconclusive("a redirect URI of another site brings a page that is no error", hintPage)
+				Inconclusive("a redirect URI of another site is answered with a page that is not clearly an error", hintPage)
 			}
 		})
 
@@ -181,7 +181,7 @@ func responses(ctx context.Context, issuer *Issuer, client *IssuerClient) []*Lan
 		}
 	}
 	if len(came) == 0 {
-		Inconclusive("no authorization response comes: "+landings[1].Describe(), hintLogin)
+		Inconclusive("no authorization response: "+landings[1].Describe(), hintLogin)
 	}
 	return came
 }

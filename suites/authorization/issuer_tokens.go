@@ -25,7 +25,7 @@ func issuerCodes() {
 			answer := issuer.Redeem(ctx, grant)
 
 			if answer.Status != http.StatusOK {
-				Inconclusive("the code is not redeemed: "+answer.Describe(), hintToken)
+				Inconclusive("the token request with the code failed: "+answer.Describe(), hintToken)
 			}
 			Expect(answer.Response).To(HaveContentType("application/json"))
 			DemandOf(answer, answer.Issued(), "an access_token")
@@ -70,7 +70,7 @@ func issuerCodes() {
 			issuer := NeedIssuer(ctx)
 			grant := issuer.NeedGrant(ctx, issuer.Request(issuer.NeedClient(ctx, AnyClient)))
 			if first := issuer.Redeem(ctx, grant); !first.Issued() {
-				Inconclusive("the code is not redeemed: "+first.Describe(), hintToken)
+				Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
 			}
 
 			again := issuer.Token(ctx, grant.Request.Client, grant.Form(), "redeems the code again")
@@ -83,7 +83,7 @@ func issuerCodes() {
 			issuer := NeedIssuer(ctx)
 			grant := issuer.NeedGrant(ctx, issuer.Request(issuer.NeedClient(ctx, AnyClient)))
 			if first := issuer.Redeem(ctx, grant); !first.Issued() {
-				Inconclusive("the code is not redeemed: "+first.Describe(), hintToken)
+				Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
 			}
 
 			again := issuer.Token(ctx, grant.Request.Client, grant.Form(), "redeems the code again")
@@ -161,7 +161,7 @@ func issuerCodes() {
 
 			life, known := lifeOf(answer)
 			if !known {
-				Inconclusive("nothing tells when the access token expires", "send expires_in with it")
+				Inconclusive("the token response has no expires_in", "return expires_in with the access token")
 			}
 			Demand(life <= longestLife, "at most "+longestLife.String(), life.String())
 		})
@@ -170,7 +170,7 @@ func issuerCodes() {
 const (
 	// longestLife is what nobody calls short any more; the page names no number.
 	longestLife = 24 * time.Hour
-	hintToken   = "see what the token endpoint wants, and whether id and secret of the client are right"
+	hintToken   = "check what the token endpoint requires, and the id and secret of the client"
 )
 
 // demandInvalidGrant judges by which error a grant is refused that the authorization server
@@ -178,7 +178,7 @@ const (
 func demandInvalidGrant(answer *TokenAnswer, what string) {
 	code := answer.Text("error")
 	if answer.Issued() || code == "" {
-		NotApplicable("the authorization server does not refuse " + what + " by an error: " + answer.Describe())
+		NotApplicable("the authorization server does not reject " + what + " with an error: " + answer.Describe())
 	}
 	DemandOf(answer, code == "invalid_grant", "the error invalid_grant for "+what)
 }
@@ -227,7 +227,7 @@ func issuerRefresh() {
 			token, _ := issuer.NeedRefreshToken(ctx, client)
 			first := issuer.Refresh(ctx, client, token, nil, "")
 			if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
-				Inconclusive("the refresh token is not rotated", "see the check of authorization.refresh.rotated")
+				Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
 			}
 
 			again := issuer.Refresh(ctx, client, token, nil, "uses the refresh token again")
@@ -242,7 +242,7 @@ func issuerRefresh() {
 			token, _ := issuer.NeedRefreshToken(ctx, client)
 			first := issuer.Refresh(ctx, client, token, nil, "")
 			if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
-				Inconclusive("the refresh token is not rotated", "see the check of authorization.refresh.rotated")
+				Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
 			}
 
 			again := issuer.Refresh(ctx, client, token, nil, "uses the refresh token again")
@@ -274,7 +274,7 @@ func issuerRefresh() {
 				client,
 				token,
 				url.Values{"scope": {wanted}},
-				"asks for a scope that was not granted",
+				"requests a scope that was not granted",
 			)
 			has := oauth.Scopes(answer.Text("scope"))
 			if answer.Issued() && len(has) == 0 {

@@ -39,8 +39,8 @@ func unauthorized(ctx context.Context) *Response {
 	_, response := Knock(ctx, Attempt{})
 	if response.Status != http.StatusUnauthorized {
 		Inconclusive(
-			"a request without a token is not answered with HTTP 401 any more: "+response.Describe(),
-			"see the check of authorization.unauthorized.status",
+			"a request without a token is no longer answered with HTTP 401: "+response.Describe(),
+			"see the result of authorization.unauthorized.status",
 		)
 	}
 	return response
@@ -53,7 +53,7 @@ func challenged(ctx context.Context) (*Response, oauth.Challenge) {
 	if !found {
 		Inconclusive(
 			"there is no Bearer challenge: "+response.DescribeChallenge(),
-			"see the check of authorization.challenge.present",
+			"see the result of authorization.challenge.present",
 		)
 	}
 	return response, challenge
@@ -68,7 +68,7 @@ func challenges() {
 			for _, header := range []string{"Basic dXNlcjpwYXNz", `Digest username="a"`} {
 				_, response := Knock(
 					ctx,
-					Attempt{Authorization: []string{header}, Deliberate: "has a scheme that is not Bearer"},
+					Attempt{Authorization: []string{header}, Deliberate: "has a scheme other than Bearer"},
 				)
 				Expect(response).To(HaveStatus(http.StatusUnauthorized))
 			}
@@ -107,7 +107,7 @@ func challenges() {
 			Demand(found, "a WWW-Authenticate header with a Bearer challenge", response.DescribeChallenge())
 			Demand(
 				len(flaws) == 0,
-				"a WWW-Authenticate header as RFC 9110, section 11.6.1 has it",
+				"a WWW-Authenticate header by RFC 9110, section 11.6.1",
 				strings.Join(flaws, "; "),
 			)
 		},
@@ -130,7 +130,7 @@ func challenges() {
 			response, challenge := challenged(ctx)
 
 			if _, _, flaws := response.Challenge(); len(flaws) > 0 {
-				Inconclusive("the challenge cannot be read", "see the check of authorization.challenge.present")
+				Inconclusive("the challenge is malformed", "see the result of authorization.challenge.present")
 			}
 			address, named := challenge.Get("resource_metadata")
 			if !named {
@@ -151,7 +151,7 @@ func challenges() {
 			Demand(named, "a scope parameter", response.DescribeChallenge())
 			Demand(
 				oauth.ScopeFlaw(scope) == "",
-				"scopes as OAuth 2.1, section 1.4.1 has them",
+				"scopes by OAuth 2.1, section 1.4.1",
 				fmt.Sprintf("%q: %s", scope, oauth.ScopeFlaw(scope)),
 			)
 		},
@@ -239,7 +239,7 @@ func metadata() {
 			found := documents(ctx, response)
 
 			Demand(len(found) > 0,
-				"metadata where resource_metadata of the challenge says, or at "+strings.Join(wellKnown(), " or "),
+				"metadata at resource_metadata of the challenge, or at "+strings.Join(wellKnown(), " or "),
 				"none at "+strings.Join(places(response), ", "))
 		},
 	)
@@ -278,7 +278,7 @@ func metadata() {
 				)
 				if alias := !fits && isAlias(resource); alias {
 					Inconclusive(
-						"the server names itself "+resource+", which is another name of this machine",
+						"the metadata names the resource "+resource+", another name of this machine",
 						"give that URL",
 					)
 				}
@@ -335,7 +335,7 @@ func pathOf(address string) string {
 func wellKnown() []string {
 	places, err := oauth.ResourcePlaces(URL())
 	if err != nil {
-		Inconclusive("the URL of the server has no well-known place: "+err.Error(), "give an absolute URL")
+		Inconclusive("the URL of the server has no well-known URI: "+err.Error(), "give an absolute URL")
 	}
 	return places
 }
@@ -429,7 +429,7 @@ func needDocuments(ctx context.Context) []document {
 	response := unauthorized(ctx)
 	found := documents(ctx, response)
 	if len(found) == 0 {
-		Inconclusive("the server has no protected resource metadata", "see the check of authorization.metadata.served")
+		Inconclusive("the server has no protected resource metadata", "see the result of authorization.metadata.served")
 	}
 	return found
 }

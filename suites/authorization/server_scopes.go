@@ -96,7 +96,7 @@ func scopes() {
 			tool, response := forbidden(ctx)
 			if len(tool.Needs) == 0 {
 				Inconclusive(
-					"nobody knows which scopes "+tool.Tool+" takes",
+					"it is unknown which scopes "+tool.Tool+" takes",
 					"name them in mcpconform.yaml: auth: {scopes: [{tool: "+tool.Tool+", needs: [...]}]}",
 				)
 			}
@@ -132,7 +132,7 @@ func scopes() {
 func withoutScope(ctx context.Context) (ScopedTool, *Response) {
 	tools := ScopedTools()
 	if len(tools) == 0 {
-		Inconclusive("no known tool takes more scopes than others",
+		Inconclusive("no known tool needs more scopes than others",
 			"name one in mcpconform.yaml: auth: {scopes: [{tool: NAME, needs: [SCOPE]}]}")
 	}
 	return tools[0], call(ctx, tools[0], oauth.Limited)
@@ -143,7 +143,7 @@ func forbidden(ctx context.Context) (ScopedTool, *Response) {
 	tool, response := withoutScope(ctx)
 	if response.Status != http.StatusForbidden {
 		Inconclusive("the call of "+tool.Tool+" is not answered with HTTP 403: "+response.Describe(),
-			"see the check of authorization.scope.forbidden")
+			"see the result of authorization.scope.forbidden")
 	}
 	return tool, response
 }

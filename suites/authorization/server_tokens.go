@@ -23,14 +23,14 @@ func tokens() {
 	It("answers an invalid access token with 401", Verifies("authorization.token.invalid"), Guarded(),
 		func(ctx SpecContext) {
 			for _, token := range []string{"garbage", "aaaa.bbbb.cccc", "mcpconform-" + strings.Repeat("x", longToken)} {
-				demandUnauthorized(ctx, token, "has a token that nobody issued")
+				demandUnauthorized(ctx, token, "has a token that no authorization server issued")
 			}
 		})
 
 	It("sends error invalid_token in the challenge to an access token that nobody issued",
 		Verifies("authorization.challenge.error-for-token"), Guarded(),
 		func(ctx SpecContext) {
-			demandReason(ctx, "mcpconform-nobody-issued-this", "has a token that nobody issued")
+			demandReason(ctx, "mcpconform-nobody-issued-this", "has a token that no authorization server issued")
 		})
 
 	It("sends error invalid_token in the challenge to an expired access token, and to one of another audience",
@@ -65,7 +65,7 @@ func tokens() {
 		func(ctx SpecContext) {
 			forged, err := oauth.Forge(guessed(ctx), "", nil)
 			if err != nil {
-				Inconclusive("no token can be forged: "+err.Error(), "run again")
+				Inconclusive("a forged token could not be made: "+err.Error(), "run again")
 			}
 			for _, kind := range slices.Sorted(maps.Keys(forged)) {
 				demandRefused(ctx, forged[kind], "has "+kind.Says())
@@ -127,7 +127,7 @@ func tokens() {
 			needAccepted(ctx)
 			_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.CapitalAudience))}})
 
-			DemandOf(response, accepted(response), "a response as to the same token with the resource in lower case")
+			DemandOf(response, accepted(response), "the same response as with the resource in lower case")
 		})
 
 	It("accepts the scheme Bearer in any case", Verifies("authorization.token.scheme"), NeedsToken(oauth.Good),
@@ -135,7 +135,7 @@ func tokens() {
 			needAccepted(ctx)
 			for _, scheme := range []string{"bearer", "BEARER"} {
 				_, response := Knock(ctx, Attempt{Authorization: []string{scheme + " " + Token(oauth.Good)}})
-				Demand(accepted(response), "a response as to the scheme Bearer", scheme+": "+response.Describe())
+				Demand(accepted(response), "the same response as with the scheme Bearer", scheme+": "+response.Describe())
 			}
 		})
 
@@ -196,7 +196,7 @@ func demandRefused(ctx context.Context, token, deliberate string) {
 	if accepted(response) {
 		Judge(
 			Mismatch{
-				Wanted: "a refusal of a request that " + deliberate,
+				Wanted: "a rejection of a request that " + deliberate,
 				Found:  response.Describe(),
 				Where:  "HTTP status",
 			},
@@ -210,8 +210,8 @@ func needAccepted(ctx context.Context) {
 	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.Good))}})
 	if !accepted(response) {
 		Inconclusive(
-			"the good access token is refused, too: "+response.Describe()+", "+response.DescribeChallenge(),
-			"see that the server trusts the authorization server that issued it, and takes tokens for "+URL(),
+			"the valid access token is refused, too: "+response.Describe()+", "+response.DescribeChallenge(),
+			"make sure that the server trusts the authorization server that issued it, and accepts tokens for "+URL(),
 		)
 	}
 }
@@ -392,9 +392,9 @@ func sessions() {
 			response := server.Post(ctx, server.Body(method, nil), "has a token of another user", other)
 			DemandOf(response, !accepted(response), "a refusal, such as HTTP 404")
 			response = server.Get(ctx, "has a token of another user", other)
-			DemandOf(response, !accepted(response), "a refusal of a GET, such as HTTP 404")
+			DemandOf(response, !accepted(response), "a rejection of a GET, such as HTTP 404")
 			response = server.Delete(ctx, "has a token of another user", other)
-			DemandOf(response, !accepted(response), "a refusal of a DELETE, such as HTTP 404")
+			DemandOf(response, !accepted(response), "a rejection of a DELETE, such as HTTP 404")
 		})
 }
 
@@ -412,6 +412,6 @@ func within(ctx context.Context) (*Server, string) {
 func needOtherUser(ctx context.Context) {
 	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.OtherUser))}})
 	if !accepted(response) {
-		Inconclusive("the token of another user is refused: "+response.Describe(), "give one that the server takes")
+		Inconclusive("the token of another user is refused: "+response.Describe(), "give one that the server accepts")
 	}
 }

@@ -40,7 +40,7 @@ func clientCapabilities() {
 			reply, status := server.Provoke(ctx, "tools/call", callBy(asking, Object{}), "")
 
 			if !lacks(reply) {
-				NotApplicable("the request is not refused with -32021, which another check reports")
+				NotApplicable("the request is not refused with -32021: reported by another check")
 			}
 			Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
 		},
@@ -85,8 +85,8 @@ func callBy(tool Provocation, capabilities Object) Object {
 func exceptWithout(reply Reply, capability string) {
 	switch result := reply.Object(); {
 	case result["resultType"] == inputRequired:
-		NotApplicable("the tool asks for " + capability + " all the same, which another check reports")
+		NotApplicable("the tool asks for " + capability + " nevertheless: reported by another check")
 	case result != nil && result["isError"] != true:
-		NotApplicable("the tool does without " + capability)
+		NotApplicable("the tool does not need " + capability)
 	}
 }

@@ -44,7 +44,7 @@ func opening() {
 
 			requests := client.Requests()
 			if len(requests) == 0 || AnswerTo(requests[0]) == nil {
-				client.NeverBut("the client did not wait for an answer of the server", "initialize")
+				client.NeverBut("the client did not wait for an answer", "initialize")
 			}
 			opened := AnswerTo(requests[0])
 			goesOn := func(request *Message) bool { // perhaps on another connection, after a look
@@ -57,12 +57,12 @@ func opening() {
 			}
 			broken := client.Unconnected()
 			if broken == "" {
-				client.NeverBut("the client left when its opening was answered, and had nothing to ask", "tools/list")
+				client.NeverBut("the client disconnected after its first request was answered", "tools/list")
 			}
 			client.Missing(
 				opened,
 				Mismatch{
-					Wanted: "that the client goes on when its " + requests[0].Method + " is answered",
+					Wanted: "that the client continues after its " + requests[0].Method + " is answered",
 					Found:  broken,
 				},
 			)
@@ -113,7 +113,7 @@ var inquisitive = &Scenario{
 			if !slices.Contains(pingIDs, own) {
 				call.Say(jsonrpc.NewRequest(own, "ping", nil), "") // ids of the two sides have nothing in common
 			}
-			call.Say(jsonrpc.NewRequest(unknownID, strangeMethod, Object{}), "there is no such method")
+			call.Say(jsonrpc.NewRequest(unknownID, strangeMethod, Object{}), "the method does not exist")
 			for _, id := range append(slices.Clip(pingIDs), own, extraID, unknownID) {
 				if !call.Await(scripted.AnswerTo(id)) {
 					break // the others had as much time
@@ -135,7 +135,7 @@ func theAsked(client *Client, id jsonrpc.ID) (request, answer *Message) {
 		}
 	}
 	if request == nil {
-		client.NeverBut("nothing was asked, since the client did not call the tool", "tools/call")
+		client.NeverBut("the client did not call the tool, so nothing was sent to it", "tools/call")
 	}
 	if answer = AnswerTo(request); answer == nil && !gaveUp(client, request) {
 		client.NeedGoingOn(AnswerTo(call)) // which came when the server had waited for the answer
@@ -162,7 +162,7 @@ func asked() {
 						request,
 						Mismatch{
 							Wanted: "an answer to each of ten pings",
-							Found:  "none to the one with the id " + id.String(),
+							Found:  "no answer to the ping with the id " + id.String(),
 						},
 					)
 				}
@@ -177,7 +177,7 @@ func asked() {
 			request, answer := theAsked(client, own)
 			if !Observed(answer != nil) {
 				client.Missing(request, Mismatch{
-					Wanted: "an answer to the ping with the id " + own.String() + ", which an open call of the client has, too",
+					Wanted: "an answer to the ping with the id " + own.String() + ", the id of an open call of the client",
 					Found:  "none",
 				})
 			}
@@ -192,7 +192,7 @@ func asked() {
 			client.NeedCalls(scripted.AddNumbers)
 			announced := client.FromServer("notifications/tools/list_changed")
 			if len(announced) == 0 {
-				client.NeverBut("the client left before the notification came", "tools/call")
+				client.NeverBut("the client disconnected before the notification", "tools/call")
 			}
 			client.Does(callInquisitive, listInquisitive, despite)
 			client.StaysUsable(ctx, announced[0], despite)
@@ -231,10 +231,10 @@ func asked() {
 
 			_, answer := theAsked(client, unknownID)
 			if answer == nil {
-				client.NeverBut("the client does not answer requests of a method that does not exist", "tools/call")
+				client.NeverBut("the client does not answer requests with an unknown method", "tools/call")
 			}
 			if _, refused := answer.Error(); !refused {
-				client.NeverBut("the client does not refuse requests of a method that does not exist", "tools/call")
+				client.NeverBut("the client does not reject requests with an unknown method", "tools/call")
 			}
 			Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		},
@@ -296,7 +296,7 @@ var garbling = &Scenario{
 				if !call.Has(protocol.ServerRequests) {
 					call.Say(
 						jsonrpc.NewRequest(jsonrpc.StringID("mcpconform-request"), "ping", nil),
-						"servers ask nothing at this revision",
+						"servers send no requests at this revision",
 					)
 				}
 			}
@@ -315,7 +315,7 @@ var garbling = &Scenario{
 func answered(client *Client, method string, nth int) *Message {
 	requests := client.NeedRequests(method)
 	if len(requests) < nth {
-		client.NeverBut("the client did not come that far", method)
+		client.NeverBut("the client did not reach this step", method)
 	}
 	if answer := AnswerTo(requests[nth-1]); answer != nil {
 		return answer
@@ -328,7 +328,7 @@ func garbled() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			client.GoesOn(ctx, answered(client, "tools/list", 1), "text that is no JSON")
+			client.GoesOn(ctx, answered(client, "tools/list", 1), "text that is not JSON")
 		})
 
 	It("continues after text from the server that is not UTF-8", Verifies("base.errors.survived"), In(garbling),
@@ -342,7 +342,7 @@ func garbled() {
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
-			client.GoesOn(ctx, answered(client, "tools/call", 1), "JSON that is no message")
+			client.GoesOn(ctx, answered(client, "tools/call", 1), "JSON that is not a message")
 		})
 
 	It(
@@ -355,7 +355,7 @@ func garbled() {
 			client.GoesOn(
 				ctx,
 				answered(client, "tools/list", 2),
-				"a notification with a text for params and an answer to nothing",
+				"a notification with a string as params and a response to no request",
 			)
 		},
 	)
@@ -377,7 +377,7 @@ func garbled() {
 					return
 				}
 			}
-			NotApplicable("the client answers nothing that is no JSON")
+			NotApplicable("the client does not answer text that is not JSON")
 		},
 	)
 
@@ -395,7 +395,7 @@ func garbled() {
 					return
 				}
 			}
-			NotApplicable("the client answers nothing that is no message")
+			NotApplicable("the client does not answer JSON that is not a message")
 		},
 	)
 }
@@ -518,7 +518,7 @@ func resultTypes() {
 			if outcome := client.OutcomeOf(strangeCall); !Observed(outcome.Failed()) {
 				client.NeedGiven(strangeCall)
 				client.Blame(AnswerTo(calls[1]), Mismatch{
-					Wanted: "that the call fails, since nobody knows results of this type",
+					Wanted: "that the call fails, since the resultType is unknown",
 					Found:  ShowOutcome(outcome),
 					Where:  "/result/resultType",
 				})
@@ -562,15 +562,15 @@ func famousServer() {
 			client.NeedRequests("tools/list")      // what it asks then
 			ordinary := Beside(ctx, Meeting)
 			if ordinary == nil || !sameEnd(ordinary, client) {
-				client.NeverBut("the client did not come to the same end with both servers", "tools/list")
+				client.NeverBut("the client did not end in the same way with both servers", "tools/list")
 			}
 			for request := range ObserveEach(client.Requests()) {
 				if len(ordinary.Requests(request.Method)) == 0 {
 					client.Blame(
 						request,
 						Mismatch{
-							Wanted: "what it asks of a server of another name",
-							Found:  request.Method + ", which it does not ask there",
+							Wanted: "the requests that it sends to a server of another name",
+							Found:  request.Method + ", which it does not send there",
 						},
 					)
 				}
@@ -578,7 +578,7 @@ func famousServer() {
 			for _, request := range ordinary.Requests() {
 				if len(client.Requests(request.Method)) == 0 {
 					client.Missing(AnswerTo(client.Requests("server/discover")[0]), Mismatch{
-						Wanted: request.Method + ", as it asks a server of another name", Found: "no such request",
+						Wanted: request.Method + ", as it sends to a server of another name", Found: "no such request",
 					})
 				}
 			}

@@ -723,7 +723,7 @@ func takingAnswers() {
 
 			requests := answers.Afterwards(client, method)
 			if len(requests) < nth {
-				client.NeverBut("the client did not come as far as "+despite, method)
+				client.NeverBut("the client did not reach "+despite, method)
 			}
 			needOwnOutcome(client, method, position)
 			client.Does(position, like, despite)
@@ -741,17 +741,17 @@ func takingAnswers() {
 	lists("accepts resource templates with as little or as much as the schema allows", "resources/templates/list",
 		"resource templates with as little, and as much, as the schema allows", oddTemplates, plainTemplates, 2)
 
-	It("continues after an error that answers resources/list", Verifies(errors), In(manyForms),
+	It("continues after an error for resources/list", Verifies(errors), In(manyForms),
 		func(ctx SpecContext) {
 			client := RunScenario(ctx)
 
 			requests := answers.Afterwards(client, "resources/list")
 			if len(requests) < 2 {
-				client.NeverBut("the client did not ask for the resources a third time", "resources/list")
+				client.NeverBut("the client did not request the resources a third time", "resources/list")
 			}
 			needOwnOutcome(client, "prompts/list", listedPrompts)
-			client.Does(listedPrompts, plainPrompts, "an error that answers resources/list")
-			client.GoesOn(ctx, AnswerTo(requests[1]), "an error that answers resources/list")
+			client.Does(listedPrompts, plainPrompts, "an error for resources/list")
+			client.GoesOn(ctx, AnswerTo(requests[1]), "an error for resources/list")
 		})
 }
 

@@ -72,7 +72,7 @@ func validRequests() {
 				func(request *Message) bool { return request.Meta()[mcp.MetaLogLevel] == nil },
 			)
 			if len(asking) == 0 {
-				client.NeverBut("the client asked for no log messages", "logging/setLevel")
+				client.NeverBut("the client requested no log messages", "logging/setLevel")
 			}
 			for request := range ObserveEach(asking) {
 				demandLevel(

@@ -178,8 +178,8 @@ func readingSchemas() {
 			if told := client.OutcomeOf(4); !Observed(results.Refused(told)) {
 				client.NeedGiven(4)
 				client.Blame(AnswerTo(call), Mismatch{
-					Wanted: "an error, since nobody knows the dialect " + noDialect + " of the tool's outputSchema",
-					Found:  "the call is told as done: " + ShowOutcome(told),
+					Wanted: "an error for the unknown dialect " + noDialect + " of the tool's outputSchema",
+					Found:  "the client reports the call as done: " + ShowOutcome(told),
 				})
 			}
 		},
@@ -196,7 +196,7 @@ func readingSchemas() {
 			for _, fetched := range client.Fetched() {
 				client.BlameEvent(
 					fetched,
-					Mismatch{Wanted: "that nothing is fetched of what a $ref names", Found: fetched.Note},
+					Mismatch{Wanted: "no request for the URL of a $ref", Found: fetched.Note},
 				)
 			}
 			client.Refrained(listed, listStep)
@@ -219,8 +219,8 @@ func readingSchemas() {
 			if told := client.OutcomeOf(4); !Observed(results.Refused(told)) {
 				client.NeedGiven(4)
 				client.Blame(calls[0], Mismatch{
-					Wanted: "that the client refuses a result by a schema that it cannot resolve",
-					Found:  "the call is told as done: " + ShowOutcome(told),
+					Wanted: "that the client rejects a result whose schema it cannot resolve",
+					Found:  "the client reports the call as done: " + ShowOutcome(told),
 				})
 			}
 		},
@@ -233,7 +233,7 @@ func judgePair(client *Client, tool string, step int) {
 	demandValidating(client)
 	if told := client.OutcomeOf(step); !Observed(!results.Refused(told)) {
 		client.Blame(calls[0], Mismatch{
-			Wanted: `that the client takes {"pair":[1,"one"]}, which conforms to JSON Schema 2020-12`,
+			Wanted: `that the client accepts {"pair":[1,"one"]}, which conforms to JSON Schema 2020-12`,
 			Found:  "a refusal: " + told.Error, Where: "/result/structuredContent",
 		})
 	}
@@ -246,8 +246,8 @@ func judgeBroken(client *Client, tool string, step int, keyword string) {
 	if told := client.OutcomeOf(step); !Observed(results.Refused(told)) {
 		client.NeedGiven(step)
 		client.Blame(AnswerTo(calls[0]), Mismatch{
-			Wanted: "a refusal of the result, which breaks " + keyword + " of the tool's outputSchema",
-			Found:  "the call is told as done: " + ShowOutcome(told), Where: "/result/structuredContent",
+			Wanted: "a rejection of the result, which breaks " + keyword + " of the tool's outputSchema",
+			Found:  "the client reports the call as done: " + ShowOutcome(told), Where: "/result/structuredContent",
 		})
 	}
 }
@@ -256,7 +256,7 @@ func judgeBroken(client *Client, tool string, step int, keyword string) {
 // no others. The steps 2 and 3 show it.
 func demandValidating(client *Client) {
 	if results.Refused(client.OutcomeOf(2)) {
-		client.NeverBut("the client takes no structured result at all", "tools/call")
+		client.NeverBut("the client accepts no structuredContent at all", "tools/call")
 	}
 	if !results.Refused(client.OutcomeOf(3)) {
 		NotApplicable("the client does not validate results by schemas")

@@ -73,7 +73,7 @@ func fields() {
 				return status
 			})
 			if judged == 0 {
-				NotApplicable("the request is not refused, which another check reports")
+				NotApplicable("the request is not refused: reported by another check")
 			}
 		})
 
@@ -146,7 +146,7 @@ func fields() {
 						break // the list changes from one time to the next, whoever asks
 					}
 					Judge(Mismatch{
-						Wanted: "from " + method + " the same list whatever client asks, " + Show(usual),
+						Wanted: "from " + method + " the same list for every client, " + Show(usual),
 						Found:  Show(names) + ", for a client with " + described(client),
 					})
 				}
@@ -217,7 +217,7 @@ func beRefusalOfFields() types.GomegaMatcher {
 // as well.
 func exceptBesideHandshake() {
 	if agreed := Handshakes(); Transport() == protocol.Stdio && len(agreed) > 0 {
-		NotApplicable("the server also serves " + agreed[len(agreed)-1] + ", where a request may look like this")
+		NotApplicable("the server also serves " + agreed[len(agreed)-1] + ", at which this request is valid")
 	}
 }
 

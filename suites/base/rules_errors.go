@@ -21,14 +21,14 @@ func errorRules() []rules.Rule {
 		{
 			Text:         "uses none of the retired error codes -32002 and -32042",
 			Requirements: []string{"base.errors.retired-codes"},
-			Judge:        codes(retired, "-32602 where -32002 was, and a result that asks for input where -32042 was"),
+			Judge:        codes(retired, "-32602 in place of -32002, and a result with inputRequests in place of -32042"),
 		},
 		{
 			Text:         "uses error codes from -32020 to -32099 only if the revision defines them",
 			Requirements: []string{"base.errors.reserved-codes"},
 			Judge: codes(func(code int64, conversation *rules.Conversation) bool {
 				return lastReserved <= code && code <= firstReserved && !defines(conversation, code)
-			}, "from -32099 to -32020 none but a code that the specification defines"),
+			}, "from -32099 to -32020 only codes that the specification defines"),
 		},
 		{
 			Text:         "uses no error code from -32000 to -32019",
@@ -173,7 +173,7 @@ func misusedCodes(conversation *rules.Conversation, reporter *rules.Reporter) {
 			reporter.Observe()
 			if conversation.Transport == protocol.Stdio {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "an error about HTTP headers over HTTP only",
+					Wanted: "an error about HTTP headers only over HTTP",
 					Found:  excerpt.Short(said.Raw),
 					Where:  "/error/code",
 				})
@@ -217,7 +217,7 @@ func judgeUnsupported(reporter *rules.Reporter, said *rules.Message, asked strin
 	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) &&
 		slices.Contains(supported, any(asked)) {
 		reporter.Violation(said, rules.Mismatch{
-			Wanted: "supported revisions without the one that is refused, " + rules.Show(asked),
+			Wanted: "supported revisions without the rejected one, " + rules.Show(asked),
 			Found:  rules.Show(supported), Where: "/error/data/supported",
 		})
 	}
@@ -245,7 +245,7 @@ func unnamedCapabilities(conversation *rules.Conversation, reporter *rules.Repor
 		switch {
 		case !isObject:
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "an object with the capabilities that are missing",
+				Wanted: "an object with the missing capabilities",
 				Found:  rules.ShowMember(data, requiredCapabilities),
 				Where:  "/error/data/" + requiredCapabilities,
 			})

@@ -353,7 +353,7 @@ func strayResponses(conversation *rules.Conversation, reporter *rules.Reporter) 
 		switch {
 		case anonymous && request != nil:
 			reporter.Violation(response, rules.Mismatch{
-				Wanted: "the id of the request, " + request.ID.String() + ", which could be read",
+				Wanted: "the id of the request, " + request.ID.String() + ", which was readable",
 				Found:  rules.ShowMember(response.Object, "id"),
 				Where:  "/id",
 			})

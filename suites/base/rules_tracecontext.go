@@ -26,11 +26,11 @@ var traceFormats = []struct {
 }{
 	{
 		"traceparent",
-		"version, trace id, parent id and flags in small hexadecimal digits, as W3C Trace Context has them",
+		"version, trace id, parent id and flags in lower-case hexadecimal digits, by W3C Trace Context",
 		isTraceParent,
 	},
-	{"tracestate", "a list of key=value, as W3C Trace Context has it", isTraceState},
-	{"baggage", "a list of key=value, as W3C Baggage has it", isBaggage},
+	{"tracestate", "a list of key=value, by W3C Trace Context", isTraceState},
+	{"baggage", "a list of key=value, by W3C Baggage", isBaggage},
 }
 
 func traceContexts(conversation *rules.Conversation, reporter *rules.Reporter) {

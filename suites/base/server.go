@@ -235,7 +235,7 @@ func requests() {
 				Judging(Status{Response: refusal})
 			}
 			refused := err == nil || status < http.StatusInternalServerError
-			Demand(refused, "a JSON-RPC response, or a status that says what the client did wrong", text(err))
+			Demand(refused, "a JSON-RPC response, or an HTTP client error", text(err))
 		},
 	)
 
@@ -335,7 +335,7 @@ func malformed() {
 			reply, _ := server.Try(ctx, unknownMethod, nil)
 
 			if _, refused := reply.Error(); !refused {
-				NotApplicable("the server does not answer it with an error at all")
+				NotApplicable("the server does not answer it with an error")
 			}
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
@@ -388,7 +388,7 @@ func malformed() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			refusals := refusalsOf(ctx, server, noMessage, "a method that is no string")
+			refusals := refusalsOf(ctx, server, noMessage, "a method that is not a string")
 
 			for _, refusal := range refusals {
 				Expect(refusal).To(BeJSONRPCError(jsonrpc.InvalidRequest))
@@ -408,7 +408,7 @@ func malformed() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			say(ctx, server, noMessage, "a method that is no string")
+			say(ctx, server, noMessage, "a method that is not a string")
 
 			server.StaysUsable(ctx)
 		})
@@ -457,7 +457,7 @@ func malformed() {
 		func(ctx SpecContext) {
 			server := FreshSession(ctx)
 
-			say(ctx, server, `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to nothing")
+			say(ctx, server, `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to no request")
 
 			server.StaysUsable(ctx)
 		})
@@ -481,7 +481,7 @@ func notifications() {
 			known := reasons(ctx, server, knownNotification(), Object{"requestId": "mcpconform-never-asked"})
 			unknown := reasons(ctx, server, "notifications/mcpconform-unknown", nil)
 			if known != nil && unknown != nil {
-				NotApplicable("the transport refuses notifications")
+				NotApplicable("the transport rejects notifications")
 			}
 
 			barrier := server.Ask(ctx, BarrierMethod(), nil)
@@ -577,7 +577,7 @@ func completed(server *Server) func(http.Header) {
 func judgeKnownIDs(refusals []Reply, sent ...jsonrpc.ID) {
 	for _, refusal := range refusals {
 		isKnown := slices.Contains(sent, refusal.ID) || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID
-		DemandOf(refusal, isKnown, "no id, or one that was sent")
+		DemandOf(refusal, isKnown, "no id, or the id of a request")
 	}
 }
 
@@ -594,7 +594,7 @@ func responsesBut(server *Server, mark int, barrier Reply) []scripted.Received {
 func refusalsOf(ctx context.Context, server *Server, raw, reason string) []Reply {
 	mark := server.Mark()
 	say(ctx, server, raw, reason)
-	barrier := server.NeedUsable(ctx, "see the checks of base.errors.survived")
+	barrier := server.NeedUsable(ctx, "see the results of base.errors.survived")
 	var refusals []Reply
 	for _, response := range responsesBut(server, mark, barrier) {
 		if refusal, _ := response.Error(); server.HTTP == nil || refusal.Code != jsonrpc.HeaderMismatch {
@@ -602,7 +602,7 @@ func refusalsOf(ctx context.Context, server *Server, raw, reason string) []Reply
 		}
 	}
 	if len(refusals) == 0 {
-		NotApplicable("the server does not answer what it cannot read")
+		NotApplicable("the server does not answer malformed messages")
 	}
 	return refusals
 }

@@ -19,7 +19,7 @@ import (
 // malformedForms are messages that a receiver cannot take for one, by the reason.
 var malformedForms = []struct{ raw, reason string }{
 	{notJSON, "not JSON"},
-	{noMessage, "a method that is no string"},
+	{noMessage, "a method that is not a string"},
 	{`"mcpconform"`, "a string where a message belongs"},
 	{aBatch, "a batch"},
 	{brokenLetters, "bytes that are not UTF-8"},
@@ -30,13 +30,13 @@ var malformedForms = []struct{ raw, reason string }{
 var almostJSON = []struct{ what, value string }{
 	{"the number NaN", `NaN`},
 	{"the number -Infinity", `-Infinity`},
-	{"a comma too many", `[1,]`},
+	{"an extra comma", `[1,]`},
 	{"a comment", `1 /* one */`},
 	{"single quotes", `'one'`},
 	{"a name without quotes", `{one: 1}`},
 }
 
-const beforeInitialize = "no initialize came before"
+const beforeInitialize = "no initialize before"
 
 // misread checks what a server makes of messages that it could take for others.
 func misread() {
@@ -57,7 +57,7 @@ func misread() {
 
 			first, second := barrierUnder(server, "mcpconform-first"), barrierUnder(server, "mcpconform-second")
 			say(ctx, server, "["+first+","+second+"]", "a batch of two requests")
-			say(ctx, server, "[]", "a batch of nothing")
+			say(ctx, server, "[]", "an empty batch")
 
 			server.NeedUsable(ctx, surviving)
 			DemandNone("single messages", server.Sent(mark, func(received scripted.Received) bool {
@@ -76,7 +76,7 @@ func misread() {
 			}
 
 			server.NeedUsable(ctx, surviving)
-			DemandNone("no result for what is not JSON", server.Sent(mark, func(received scripted.Received) bool {
+			DemandNone("no result for text that is not JSON", server.Sent(mark, func(received scripted.Received) bool {
 				_, served := received.Result()
 				return served && strings.HasPrefix(received.ID.String(), `"`+ofAlmostJSON)
 			}))
@@ -84,7 +84,7 @@ func misread() {
 }
 
 // surviving is where to look when a server is gone after what is malformed.
-const surviving = "see the checks of base.errors.survived"
+const surviving = "see the results of base.errors.survived"
 
 // ofAlmostJSON begins the ids of requests that are almost JSON.
 const ofAlmostJSON = "mcpconform: "
@@ -145,7 +145,7 @@ func crashing() {
 			}
 		})
 
-	It("answers ping before initialize, and initialize after requests that came before it", Opens,
+	It("answers ping before initialize, and initialize after earlier requests", Opens,
 		Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
 			Session(ctx).Need(ctx, "ping", nil) // or else nothing shows what it stumbles over
@@ -159,7 +159,7 @@ func crashing() {
 			}
 			hello := server.Start(ctx, "initialize", Hello(Revision()))
 
-			demandNoCrash(ctx, server, hello, "after requests that came before it")
+			demandNoCrash(ctx, server, hello, "after earlier requests")
 		})
 }
 

@@ -84,7 +84,7 @@ func statelessness() {
 			if alone := UnusedSession(
 				ctx,
 			).NeedOnce(ctx, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
-				NotApplicable("the server asks any client for " + capability + ", whatever it declares")
+				NotApplicable("the server requests " + capability + " of every client, whatever it declares")
 			}
 			server := FreshSession(ctx)
 			if asked := server.NeedOnce(
@@ -94,7 +94,7 @@ func statelessness() {
 			); asked.Object()["resultType"] != inputRequired {
 				Inconclusive(
 					"the tool "+asking.Tool+" did not ask the client for input: "+asked.Describe(),
-					"name a tool that always asks in mcpconform.yaml",
+					"name a tool that always requests input in mcpconform.yaml",
 				)
 			}
 
@@ -103,7 +103,7 @@ func statelessness() {
 			DemandOf(
 				reply,
 				reply.Object()["resultType"] != inputRequired,
-				"no input of a client that does not declare "+capability+" in this request",
+				"no request for input from a client that does not declare "+capability+" in this request",
 			)
 		})
 
@@ -115,7 +115,7 @@ func statelessness() {
 			server.NeedOnce(ctx, "tools/call", callBy(asking, Object{}))
 			reply := server.Once(ctx, "tools/call", asking.Call())
 
-			DemandOf(reply, !lacks(reply), "the client's "+capability+" to count, which this request declares")
+			DemandOf(reply, !lacks(reply), "the capability "+capability+" to be accepted, as this request declares it")
 		})
 
 	It("ignores the logLevel of an earlier request", Verifies("base.stateless.context"), NeedsProvocation("logging"),
@@ -126,7 +126,7 @@ func statelessness() {
 			before := server.Mark()
 			server.Need(ctx, "tools/call", loud)
 			if len(server.Sent(before, Notification("notifications/message"))) == 0 {
-				NotApplicable("the server logs nothing for a request that asks for all messages")
+				NotApplicable("the server logs nothing for a request with the logLevel debug")
 			}
 
 			mark := server.Mark()
@@ -134,7 +134,7 @@ func statelessness() {
 			server.BarrierOnAllStreams(ctx)
 
 			logged := server.Sent(mark, Notification("notifications/message"))
-			DemandNone("no log messages for a request that asks for none", logged)
+			DemandNone("no log messages for a request without logLevel", logged)
 		})
 
 	It("answers interleaved requests of two clients on one connection", Verifies("base.stateless.interleaved"),
@@ -159,11 +159,11 @@ func statelessness() {
 		func(ctx SpecContext) {
 			needMethod(ctx)
 			if aMethod() == "server/discover" {
-				NotApplicable("the server declares no list, whose answer would be another than that of server/discover")
+				NotApplicable("the server declares no list to compare with server/discover")
 			}
 			if _, told := Connect(ctx).Need(ctx, "server/discover", nil)["supportedVersions"]; !told {
 				Inconclusive(
-					"the answer to server/discover cannot be told from others: it has no supportedVersions",
+					"the answer to server/discover cannot be identified: it has no supportedVersions",
 					"fix the failures of server/discover first",
 				)
 			}
@@ -299,10 +299,10 @@ func judgeOrder(ctx context.Context, methods []string, method string, onward, ba
 	again := listed(ctx, Connect(ctx), slices.All(methods))[method]
 	backAgain := listed(ctx, Connect(ctx), slices.Backward(methods))[method]
 	if !serverlists.SameItems(onward, again) || !serverlists.SameItems(back, backAgain) {
-		Inconclusive("what "+method+" lists changes with time", "check a server whose lists stay the same for a while")
+		Inconclusive("what "+method+" lists changes over time", "check a server whose lists stay the same")
 	}
 	Judge(Mismatch{
-		Wanted: "the same from " + method + " in whatever order the lists are asked for: " + Show(onward),
-		Found:  "where they were asked for in the other order, " + Show(back),
+		Wanted: "the same from " + method + " in whatever order the lists are requested: " + Show(onward),
+		Found:  "requested in the other order: " + Show(back),
 	})
 }

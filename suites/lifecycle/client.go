@@ -108,19 +108,19 @@ func shaking() {
 			asked, answer := hello(client)
 			granted, version := answer.ResultObject()["protocolVersion"], asked.ParamsObject()["protocolVersion"]
 			if granted != version {
-				NotApplicable("the client asks for " + Show(version) + ", and is judged there")
+				NotApplicable("the client requests " + Show(version) + ", and is checked at that revision")
 			}
 			if Observed(wentOn(client, answer)) {
 				return
 			}
 			if broken := client.Unconnected(); broken != "" {
 				client.Missing(asked, Mismatch{
-					Wanted: "a revision that the client speaks when it is granted",
+					Wanted: "a revision that the client supports when the server agrees to it",
 					Found:  Show(version) + ", and then " + broken,
 					Where:  "/params/protocolVersion",
 				})
 			}
-			client.NeverBut("the client had nothing to ask when it was granted its revision", "initialize")
+			client.NeverBut("the client sent nothing more after the server agreed to its revision", "initialize")
 		})
 
 	It("requests the latest protocolVersion that it supports", Verifies("lifecycle.version.latest"), In(unnamed),
@@ -131,12 +131,12 @@ func shaking() {
 			version, _ := asked.ParamsObject()["protocolVersion"].(string)
 			switch isOlder := version < Revision(); {
 			case !slices.Contains(protocol.Released(), version):
-				client.NeverBut("the client asks for "+Show(version)+", which is no revision", "initialize")
+				client.NeverBut("the client asks for "+Show(version)+", which is not a revision", "initialize")
 			case isOlder && !wentOn(client, answer):
-				client.NeverBut("the client left when the server answered with a later revision", "initialize")
+				client.NeverBut("the client disconnected when the server answered with a later revision", "initialize")
 			case isOlder:
 				client.Blame(asked, Mismatch{
-					Wanted: Revision() + ", which the client goes on with when the server answers so", Found: version,
+					Wanted: Revision() + ", with which the client continues when the server answers with it", Found: version,
 					Where: "/params/protocolVersion",
 				})
 			}
@@ -151,17 +151,17 @@ func shaking() {
 			asked, answer := hello(client)
 			version, answered := asked.ParamsObject()["protocolVersion"], answer.ResultObject()["protocolVersion"]
 			if version == answered {
-				NotApplicable("the client asks for " + Show(version) + ", as which the server answers")
+				NotApplicable("the client requests " + Show(version) + ", with which the server answers")
 			}
 			if Observed(wentOn(client, answer)) {
 				return
 			}
 			broken, met := client.Unconnected(), Beside(ctx, Meeting)
 			if broken == "" || met == nil || met.Unconnected() != "" || !speaks(met, answered) {
-				client.NeverBut("nobody knows whether the client speaks "+Show(answered), "initialize")
+				client.NeverBut("it is unknown whether the client supports "+Show(answered), "initialize")
 			}
 			client.Missing(answer, Mismatch{
-				Wanted: "that the client goes on at " + Show(answered) + ", which it speaks when it is told to",
+				Wanted: "that the client continues at " + Show(answered) + ", which it supports when asked to",
 				Found:  broken,
 				Where:  "/result/protocolVersion",
 			})
@@ -181,7 +181,7 @@ func shaking() {
 				isWork := said.Kind == jsonrpc.Request && said.Method != "ping" && said.Method != "initialize"
 				if after && (isReady || isWork) {
 					client.Blame(said, Mismatch{
-						Wanted: "that the client leaves a server that answers with " + strangeRevision(
+						Wanted: "that the client disconnects from a server that answers with " + strangeRevision(
 							Transport() == protocol.HTTP,
 						),
 						Found: said.Method,
@@ -189,7 +189,7 @@ func shaking() {
 				}
 			}
 			if client.Exit.Ended {
-				client.NeverBut("the client had to be ended", "initialize")
+				client.NeverBut("the client had to be terminated", "initialize")
 			}
 			needTakingUp(ctx, client)
 			client.Judging(answer)
@@ -204,7 +204,7 @@ func shaking() {
 			client := RunScenario(ctx)
 
 			_, answer := hello(client)
-			demandCoping(ctx, client, answer, "a server that speaks no revision of its own")
+			demandCoping(ctx, client, answer, "a server that supports none of its revisions")
 		},
 	)
 }
@@ -217,31 +217,31 @@ func needTakingUp(ctx context.Context, client *Client) {
 			return
 		}
 	}
-	client.NeverBut("the client does not go on with a good server either", "")
+	client.NeverBut("the client does not continue with a valid server either", "")
 }
 
 // demandCoping demands that the client comes to an end by itself, and does not crash,
 // as it does with a good server, of which it asks something.
 func demandCoping(ctx context.Context, client *Client, after *Message, with string) {
 	if client.ByHand() {
-		client.NeverBut("nobody sees how the client ended", "")
+		client.NeverBut("it is unknown how the client ended", "")
 	}
 	met := Beside(ctx, Meeting)
 	if met == nil || !met.Exit.Well() {
-		client.NeverBut("the client does not come to a good end with a good server either", "")
+		client.NeverBut("the client does not exit without an error with a valid server either", "")
 	}
 	if len(met.Requests()) == len(met.Requests("initialize")) {
-		client.NeverBut("the client asks nothing of a good server either", "tools/list")
+		client.NeverBut("the client sends no request to a valid server either", "tools/list")
 	}
 	found := ""
 	switch {
 	case client.Exit.Ended:
-		found = "the client did not end, and had to be ended"
+		found = "the client did not exit, and had to be terminated"
 	case strings.HasPrefix(client.Exit.Status, "was "): // ended by a signal
 		found = "the client " + client.Exit.Status
 	}
 	if found != "" {
-		client.Missing(after, Mismatch{Wanted: "that the client copes with " + with, Found: found})
+		client.Missing(after, Mismatch{Wanted: "that the client handles " + with, Found: found})
 	}
 	client.Judging(after)
 }
@@ -354,7 +354,7 @@ func missing() {
 			client := RunScenario(ctx)
 
 			_, answer := hello(client)
-			demandCoping(ctx, client, answer, "a server that has nothing but tools")
+			demandCoping(ctx, client, answer, "a server that declares only tools")
 		})
 }
 
@@ -386,8 +386,8 @@ func givenUp(client *Client) *Message {
 	call := client.NeedCalls(scripted.AddNumbers)[0]
 	if told, there := client.ToldOutcome(silentCall); !there || !told.Failed() {
 		Inconclusive(
-			"the client does not tell that it gave up a call when its time was over",
-			`let the client give up the call after its "timeout" in milliseconds, and write {"step":2,"outcome":"failed"} to standard output`,
+			"the client does not report that a call timed out",
+			`let the client cancel the call after its "timeout" in milliseconds, and write {"step":2,"outcome":"failed"} to standard output`,
 		)
 	}
 	return call
@@ -408,13 +408,13 @@ func waiting() {
 				client.Blame(
 					call,
 					Mismatch{
-						Wanted: "that the client goes on when this is not answered in time",
+						Wanted: "that the client continues after this request timed out",
 						Found:  "its next request failed: " + after.Error,
 					},
 				)
 			}
 			if !Observed(len(client.AskedAfter(call)) > 0) {
-				client.NeverBut("the client asked for nothing more when the time was over", "tools/list")
+				client.NeverBut("the client sent no further request after the timeout", "tools/list")
 			}
 		},
 	)
@@ -435,7 +435,7 @@ func waiting() {
 			client.Missing(
 				call,
 				Mismatch{
-					Wanted: "notifications/cancelled with the id " + call.ID.String() + " when its time was over",
+					Wanted: "notifications/cancelled with the id " + call.ID.String() + " when it timed out",
 					Found:  "none",
 				},
 			)

@@ -128,7 +128,7 @@ func saidBeforeInitialize(conversation *rules.Conversation, reporter *rules.Repo
 		case begun:
 			reporter.Violation(
 				said,
-				rules.Mismatch{Wanted: "nothing but pings before initialize is answered", Found: said.Method},
+				rules.Mismatch{Wanted: "only pings before initialize is answered", Found: said.Method},
 			)
 		default:
 			reporter.Violation(said, rules.Mismatch{Wanted: "initialize before anything else", Found: said.Method})
@@ -208,7 +208,7 @@ func saidBeforeInitialization(conversation *rules.Conversation, reporter *rules.
 			continue
 		}
 		reporter.Violation(said, rules.Mismatch{
-			Wanted: "nothing but pings and log messages before initialize is answered", Found: said.Method,
+			Wanted: "only pings and log messages before initialize is answered", Found: said.Method,
 		})
 	}
 }

@@ -203,7 +203,7 @@ func versionNegotiation() {
 				Expect(reply).To(HaveMember("protocolVersion", BeARevision()))
 			}
 			if !answered {
-				NotApplicable("the server refuses the handshake, as the example under the heading Error Handling does")
+				NotApplicable("the server rejects the handshake, as in the example under Error Handling")
 			}
 		})
 
@@ -216,7 +216,7 @@ func versionNegotiation() {
 
 			if refusal, refused := reply.Error(); refused &&
 				(refusal.Code == jsonrpc.InvalidParams || refusal.Code == jsonrpc.UnsupportedRevision) {
-				NotApplicable("the server refuses the handshake, as the example under the heading Error Handling does")
+				NotApplicable("the server rejects the handshake, as in the example under Error Handling")
 			}
 			answered, _ := reply.Object()["protocolVersion"].(string)
 			DemandOf(
@@ -236,7 +236,7 @@ func versionNegotiation() {
 			if !slices.Contains(protocol.Released(), answered) {
 				Inconclusive(
 					"the server answered an unknown revision with "+Show(answered),
-					"see the check of what it answers",
+					"see the result of lifecycle.version.countered",
 				)
 			}
 
@@ -374,8 +374,8 @@ func judgeKnown(ctx context.Context, server *Server, asked Request) {
 	unknownRefusal, _ := unknown.Error()
 	alike := !responded && !respondedToUnknown || reply.Alike(asked.Name, unknown, unknownMethod)
 	if alike && refusal.Code == unknownRefusal.Code && refusal.Code != jsonrpc.MethodNotFound {
-		Inconclusive("the server refuses "+asked.Method+" as it does a method that nobody knows: "+reply.Describe(),
-			"see that the server has what it needs to serve "+asked.Method)
+		Inconclusive("the server rejects "+asked.Method+" as it does an unknown method: "+reply.Describe(),
+			"make sure that the server can serve "+asked.Method)
 	}
 	DemandOf(
 		reply,

@@ -32,7 +32,7 @@ func unannounced() {
 				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, feature+"/list")) {
 					Inconclusive(
 						"the list of "+feature+" did not change",
-						"see that the tool for "+feature+"-changed changes it",
+						"make sure that the tool for "+feature+"-changed changes it",
 					)
 				}
 				server.BarrierOnAllStreams(ctx)
@@ -58,7 +58,7 @@ func unannounced() {
 			if server.Need(ctx, "tools/call", trigger.Call())["isError"] == true {
 				Inconclusive(
 					"the tool "+trigger.Tool+" did not change the resource",
-					"see that the tool for resource-updated changes it",
+					"make sure that the tool for resource-updated changes it",
 				)
 			}
 
@@ -80,7 +80,7 @@ func unlessDeclared(capability, kind string) Provocation {
 	}
 	trigger, known := Provocable(kind)
 	if !known {
-		NotApplicable("no known tool makes the change happen")
+		NotApplicable("no known tool makes this change")
 	}
 	return trigger
 }

@@ -48,7 +48,7 @@ func responsesOfClient(conversation *rules.Conversation, reporter *rules.Reporte
 		reporter.Observe()
 		if rules.IsResponse(said) {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "requests and notifications only; what the server asks for is answered in inputResponses",
+				Wanted: "only requests and notifications; inputRequests are answered in inputResponses",
 				Found:  "a response: " + excerpt.Short(said.Raw),
 			})
 		}
@@ -66,7 +66,7 @@ func requestsOfServer(conversation *rules.Conversation, reporter *rules.Reporter
 		reporter.Observe()
 		if rules.IsRequest(said) {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "responses and notifications only; what is asked of the client is in inputRequests",
+				Wanted: "only responses and notifications; requests to the client belong in inputRequests",
 				Found:  "a request of " + rules.Show(said.Method), Where: "/method",
 			})
 		}

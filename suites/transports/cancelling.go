@@ -28,7 +28,7 @@ func cancelling() {
 				request := server.Start(ctx, "tools/call", Provoking("slow").Reporting(token))
 				first, err := request.WaitOr(ctx, concerns(request.ID, token))
 				if server.Needed(request, first, err); first.Kind == jsonrpc.Response {
-					Inconclusive("the slow tool reports no progress by which to tell that it runs",
+					Inconclusive("the slow tool reports no progress that shows that it runs",
 						"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 				}
 
@@ -39,7 +39,7 @@ func cancelling() {
 				// The same call, begun later, is answered when this one would have been.
 				server.Need(ctx, "tools/call", Provoking("slow").Reporting(other))
 				server.BarrierOnAllStreams(ctx)
-				DemandNone("nothing more for the call", server.Sent(mark, concerns(request.ID, token)))
+				DemandNone("no further message for the call", server.Sent(mark, concerns(request.ID, token)))
 			},
 		)
 	})

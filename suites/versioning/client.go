@@ -202,7 +202,7 @@ func refused(client *Client) *Message {
 			}
 		}
 	}
-	client.NeverBut("the client asked for nothing that the server could refuse", "server/discover")
+	client.NeverBut("the client sent no request that the server could reject", "server/discover")
 	return nil
 }
 
@@ -216,7 +216,7 @@ func FallsBack(client *Client) bool {
 func Probe(client *Client) *Message {
 	requests := client.Requests()
 	if len(requests) == 0 || requests[0].Method == "initialize" {
-		client.NeverBut("the client asked for nothing as clients of this revision do", "server/discover")
+		client.NeverBut("the client sent no request of this revision", "server/discover")
 	}
 	return requests[0]
 }
@@ -251,19 +251,19 @@ func agreeing() {
 					client.Blame(request, Mismatch{
 						Wanted: "nothing more at " + protocol.First(
 							protocol.Discovery,
-						) + ", which the server has refused",
+						) + ", which the server rejected",
 						Found: request.Method,
 					})
 				}
 			}
 			if client.Exit.Ended {
-				client.NeverBut("the client had to be ended", "server/discover")
+				client.NeverBut("the client had to be terminated", "server/discover")
 			}
 			if Observed(client.Breakdown(ctx) != "") {
 				return // which its user sees
 			}
 			client.NeedGiven(connectStep)
-			client.Blame(refusal, Mismatch{Wanted: "that the client tells its user", Found: "a connection, as it says"})
+			client.Blame(refusal, Mismatch{Wanted: "that the client reports an error", Found: "a connection, as it reports"})
 		},
 	)
 
@@ -282,7 +282,7 @@ func agreeing() {
 					client.NeedGiven(connectStep)
 				}
 				client.Missing(refusal, Mismatch{
-					Wanted: "initialize, since the server speaks " + protocol.Last(
+					Wanted: "initialize, since the server supports " + protocol.Last(
 						protocol.Handshake,
 					) + " and the client, too",
 					Found: "no such request",
@@ -341,7 +341,7 @@ func probing() {
 			case control != nil && !FallsBack(control):
 				client.Missing(refusal, Mismatch{
 					Wanted: "that the client falls back after every code",
-					Found:  "that it does so after this one, and not after " + Show(jsonrpc.MethodNotFound),
+					Found:  "fallback after this one, and not after " + Show(jsonrpc.MethodNotFound),
 				})
 			}
 		},
@@ -358,7 +358,7 @@ func probing() {
 		})
 	}
 	const inspected, noneOfOurs = "transports.http.older.inspected",
-		"an error with the id of the request: neither is one of this revision"
+		"an error with the id of the request: neither is of this revision"
 	for _, one := range refusals {
 		It("falls back to initialize after "+one.words, Verifies("transports.stdio.probe.any-error"), In(one.scenario),
 			NeedsTransport(protocol.Stdio), func(ctx SpecContext) {
@@ -373,7 +373,7 @@ func probing() {
 				client := RunScenario(ctx)
 
 				DemandFallback(ctx, client, Probe(client), Mismatch{
-					Wanted: "initialize: this is no error of this revision", Found: "no such request",
+					Wanted: "initialize: this error is not of this revision", Found: "no such request",
 				})
 			})
 	}
@@ -414,7 +414,7 @@ func probing() {
 			}
 			client.Blame(attached, Mismatch{
 				Wanted: "initialize without a session id: a session begins with the answer to it",
-				Found:  Show(refusedSession) + ", which came with the refusal of server/discover",
+				Found:  Show(refusedSession) + ", from the response to server/discover",
 				Where:  "header Mcp-Session-Id",
 			})
 		},
@@ -432,10 +432,10 @@ func probing() {
 				NotApplicable("the client speaks no revision with a handshake")
 			}
 			if len(handshakes) < 2 {
-				client.NeverBut("the client began no new session when the server had ended the first", "tools/list")
+				client.NeverBut("the client began no new session after the server ended the first", "tools/list")
 			}
 			if len(handshakes) > 2 || client.ByHand() {
-				client.NeverBut("nobody knows whether it was one client that began more than one session", "initialize")
+				client.NeverBut("it is unknown whether one client began all sessions", "initialize")
 			}
 			client.Judging(handshakes[1])
 			for _, probe := range client.Requests("server/discover") {
@@ -443,7 +443,7 @@ func probing() {
 					client.Blame(
 						probe,
 						Mismatch{
-							Wanted: "initialize at once, since the server is known to want it",
+							Wanted: "initialize at once, since the client knows that the server needs it",
 							Found:  probe.Method,
 						},
 					)

@@ -55,7 +55,7 @@ func unlistedVersions(conversation *rules.Conversation, reporter *rules.Reporter
 		}
 		if _, isText := data["requested"].(string); !isText {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "the revision that was asked for",
+				Wanted: "the requested revision",
 				Found:  rules.ShowMember(data, "requested"),
 				Where:  "/error/data/requested",
 			})

@@ -183,7 +183,7 @@ func eras() {
 				said = status.Body
 				Judging(Status{Response: status})
 			} else if _, refused := reply.Error(); err != nil || !refused {
-				NotApplicable("the server does not refuse initialize")
+				NotApplicable("the server does not reject initialize")
 			}
 			Demand(strings.Contains(string(said), Revision()), "an error that names "+Revision(), excerpt.Short(said))
 		},
@@ -198,10 +198,10 @@ func eras() {
 			reply, responded := server.Try(ctx, "initialize", oldHello())
 
 			if _, refused := reply.Error(); !responded || refused {
-				NotApplicable("the server does not serve clients that begin with initialize")
+				NotApplicable("the server does not accept initialize")
 			}
 			revision, _ := reply.Object()["protocolVersion"].(string)
-			Demand(protocol.Has(revision, protocol.Handshake), "a revision that begins with initialize", Show(revision))
+			Demand(protocol.Has(revision, protocol.Handshake), "a revision that has initialize", Show(revision))
 			goOn(ctx, server, revision)
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
 		},
@@ -213,7 +213,7 @@ func eras() {
 		func(ctx SpecContext) {
 			plain, responded := handshakeClient(ctx).Try(ctx, "initialize", oldHello())
 			if _, refused := plain.Error(); !responded || refused {
-				NotApplicable("the server does not serve clients that begin with initialize")
+				NotApplicable("the server does not accept initialize")
 			}
 
 			hello := oldHello()
@@ -224,13 +224,13 @@ func eras() {
 			Demand(responded, "a response to initialize", "none")
 			refusal, refused := reply.Error()
 			if refused && (refusal.Code == jsonrpc.InvalidParams || refusal.Code == jsonrpc.UnsupportedRevision) {
-				NotApplicable("the server refuses the version")
+				NotApplicable("the server rejects the version")
 			}
 			revision, _ := reply.Object()["protocolVersion"].(string)
 			DemandOf(
 				reply,
 				slices.Contains(protocol.Released(), revision) && protocol.Has(revision, protocol.Handshake),
-				"a revision that begins with initialize",
+				"a revision that has initialize",
 			)
 			goOn(ctx, server, revision)
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
@@ -290,7 +290,7 @@ func refusalOf(ctx SpecContext, server *Server) jsonrpc.Error {
 	reply, _, err := server.Attempt(ctx, BarrierMethod(), params, "")
 	refusal, refused := reply.Error()
 	if err != nil || !refused || refusal.Code != jsonrpc.UnsupportedRevision {
-		NotApplicable("the server does not refuse " + distant + " as a revision that it does not support")
+		NotApplicable("the server does not reject " + distant + " as a revision that it does not support")
 	}
 	return refusal
 }

@@ -41,7 +41,7 @@ func Provoke(ctx context.Context, server *conform.Server, kind, method string) *
 	if len(asked) == 0 {
 		conform.Inconclusive(
 			fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, reply.Describe()),
-			"name a tool that asks under provocations."+kind+" in mcpconform.yaml",
+			"name a tool that requests it under provocations."+kind+" in mcpconform.yaml",
 		)
 	}
 	return &ServerRequest{ServerRequest: asked[0], server: server, call: call, mark: mark, kind: kind}
@@ -118,7 +118,7 @@ func NeedSuccess(ctx context.Context, server *conform.Server, kind string) confo
 	reply := server.NeedReply(ctx, "tools/call", provocation.Call())
 	if !Succeeded(reply) {
 		conform.Inconclusive(
-			"the tool "+provocation.Tool+" does not succeed for a client that gives what it asks for: "+reply.Describe(),
+			"the tool "+provocation.Tool+" does not succeed with a client that answers its request: "+reply.Describe(),
 			"name one that does under provocations."+kind+" in mcpconform.yaml",
 		)
 	}
@@ -133,8 +133,8 @@ func (q *ServerRequest) JudgeValidation(ctx context.Context, outcome, good confo
 		q.server.Answer(q.Method, scripted.Refusal(jsonrpc.InternalError, "the client failed"))
 		failed := Provoke(ctx, q.server, q.kind, q.Method).Outcome(ctx)
 		if Succeeded(failed) && alike(outcome, failed) > alike(outcome, good) {
-			conform.Inconclusive("the tool tells of what goes wrong in a result that succeeds: "+failed.Describe(),
-				"name a tool that fails then under provocations."+q.kind+" in mcpconform.yaml")
+			conform.Inconclusive("the tool reports the failure in a successful result: "+failed.Describe(),
+				"name a tool that returns an error under provocations."+q.kind+" in mcpconform.yaml")
 		}
 	}
 	JudgeValidation(outcome, wrong)
@@ -162,8 +162,8 @@ func takes(outcome conform.Reply) bool {
 func JudgeValidation(outcome conform.Reply, wrong string) {
 	taken := takes(outcome)
 	if Succeeded(outcome) && !taken {
-		conform.Inconclusive("the call succeeded, and nothing shows whether the server saw that "+wrong,
-			"name a tool that shows what the client answered under provocations in mcpconform.yaml")
+		conform.Inconclusive("the call succeeded, and it is unknown whether the server noticed that "+wrong,
+			"name a tool that returns the answer of the client under provocations in mcpconform.yaml")
 	}
 	conform.DemandOf(outcome, !taken, "an error, since "+wrong)
 }

@@ -55,7 +55,7 @@ var Undeclared = &scenario.Scenario{
 		scenario.ToCall(scripted.AddNumbers, Numbers), scenario.ToList("prompts"), scenario.ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		const reason = "the client has not declared that it answers this"
+		const reason = "the client does not declare this capability"
 		DuringCalls(server,
 			scripted.ServerRequest{Method: "roots/list", Deliberate: reason},
 			scripted.ServerRequest{Method: "sampling/createMessage", Deliberate: reason, Params: conform.Object{
@@ -155,12 +155,12 @@ func JudgeFulfilment(client *conform.Client, call *rules.Message, request confor
 			Found:  request.Describe(),
 		})
 	case request.Refused:
-		client.NeverBut("the client refused "+request.Method, request.Method)
+		client.NeverBut("the client rejected "+request.Method, request.Method)
 	default:
 		client.NeedGoingOn(conform.AnswerTo(call)) // which came when the server had waited for the answer
 		client.Missing(request.Message, rules.Mismatch{
 			Wanted: "an answer to " + request.Method + ", whose capability the client declares",
-			Found:  "none, though the client goes on",
+			Found:  "none, though the client continues",
 		})
 	}
 }
@@ -176,7 +176,7 @@ func disowns(code int64) bool {
 func JudgeUntold(client *conform.Client, method, capability string) {
 	client.NeedRequests("tools/call")
 	if !client.Declares(capability) {
-		conform.NotApplicable("the client declares " + capability + " only where it is told to")
+		conform.NotApplicable("the client declares " + capability + " only if the steps ask for it")
 	}
 	answered := false
 	for _, request := range client.NeedServerRequests(method) {
@@ -189,7 +189,7 @@ func JudgeUntold(client *conform.Client, method, capability string) {
 		answered = conform.Observed(request.Answered()) || answered
 	}
 	if !answered {
-		client.NeverBut("the client neither answered "+method+" nor refused to know it", method)
+		client.NeverBut("the client neither answered "+method+" nor rejected it as unknown", method)
 	}
 }
 
@@ -198,7 +198,7 @@ func JudgeUntold(client *conform.Client, method, capability string) {
 func NeedUndeclared(client *conform.Client, method, capability string) conform.AnsweredRequest {
 	client.NeedRequests("tools/call")
 	if client.Declares(capability) {
-		conform.NotApplicable("the client declares " + capability + ", whatever it is told")
+		conform.NotApplicable("the client declares " + capability + " regardless of the steps")
 	}
 	request := client.NeedServerRequests(method)[0]
 	if request.Answer == nil {
@@ -219,7 +219,7 @@ func Abstained(ctx context.Context, client *conform.Client, request conform.Answ
 		return
 	}
 	client.NeverBut(
-		"nothing shows that the client would answer "+request.Method+" if it had declared that",
+		"it is unknown whether the client would answer "+request.Method+" if it had declared it",
 		request.Method,
 	)
 }
@@ -234,7 +234,7 @@ func JudgeDeclaration(client *conform.Client, request conform.AnsweredRequest, c
 		declared := conversation.ClientDeclared(request.Answer)
 		if _, there := declared[capability]; !conform.Observed(there) {
 			client.Blame(request.Answer, rules.Mismatch{
-				Wanted: "the capability " + capability + " declared for what it answers", Found: rules.Show(declared),
+				Wanted: "the capability " + capability + " declared, since it answers", Found: rules.Show(declared),
 			})
 		}
 	}

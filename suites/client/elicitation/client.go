@@ -197,7 +197,7 @@ func forms() {
 					Mismatch{Wanted: "an answer in form mode, which the client declares", Found: request.Describe()},
 				)
 			default:
-				client.NeverBut("the client refused "+method, method)
+				client.NeverBut("the client rejected "+method, method)
 			}
 		},
 	)
@@ -211,7 +211,7 @@ func forms() {
 
 			call, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
 			if Revision() >= modeSince && request.Refused {
-				client.NeverBut("the client refused "+method, method) // which breaks a requirement of its own
+				client.NeverBut("the client rejected "+method, method) // which breaks a requirement of its own
 			}
 			asking.JudgeFulfilment(client, call, request)
 		},
@@ -258,7 +258,7 @@ func forms() {
 				seen = true
 				if !Observed(len(missing) == 0) {
 					client.Blame(request.Answer, Mismatch{
-						Wanted: "the defaults of all fields, as it fills in some; also of " + strings.Join(
+						Wanted: "the defaults of all fields, as it fills in some: also of " + strings.Join(
 							missing,
 							", ",
 						),
@@ -268,7 +268,7 @@ func forms() {
 				}
 			}
 			if !seen {
-				NotApplicable("the client fills in no default, which it need not support")
+				NotApplicable("the client fills in no defaults, which are optional")
 			}
 		},
 	)
@@ -321,7 +321,7 @@ func forms() {
 			for _, request := range client.ServerRequests(method) {
 				if withoutMode(request) && !request.Answered() {
 					client.Missing(request.Message, Mismatch{
-						Wanted: "an answer, as there is one to the same form with the mode named",
+						Wanted: "an answer, as to the same form with mode",
 						Found:  request.Describe(),
 					})
 				}
@@ -334,7 +334,7 @@ func forms() {
 			client := RunScenario(ctx)
 
 			if Revision() < modeSince {
-				NotApplicable("forms of this revision have no such choice")
+				NotApplicable("forms of this revision have no multi-select")
 			}
 			needAccepted(client)
 			for _, request := range client.ServerRequests(method) {
@@ -345,13 +345,13 @@ func forms() {
 				}
 				if !Observed(request.Answered()) {
 					client.Missing(request.Message, Mismatch{
-						Wanted: "an answer, as there is one to another form",
+						Wanted: "an answer, as to other forms",
 						Found:  request.Describe(),
 					})
 				}
 				return
 			}
-			client.NeverBut("the client was not asked for a choice of several values", "tools/call")
+			client.NeverBut("the client received no form with a multi-select", "tools/call")
 		})
 }
 
@@ -370,7 +370,7 @@ func needAccepted(client *Client) []AnsweredRequest {
 		}
 	}
 	if len(all) == 0 {
-		client.NeverBut("the client accepted nothing that it was asked for", method)
+		client.NeverBut("the client accepted no elicitation", method)
 	}
 	return all
 }
@@ -426,10 +426,10 @@ func modes() {
 			case !client.Declares("elicitation"):
 				client.NeverBut("the client does not declare elicitation", method)
 			case client.Declares("elicitation.url"):
-				NotApplicable("the client declares URL mode, whatever it is told")
+				NotApplicable("the client declares URL mode regardless of the steps")
 			}
 			if !slices.ContainsFunc(client.NeedServerRequests(method), AnsweredRequest.Answered) {
-				client.NeverBut("the client shows no forms either", method)
+				client.NeverBut("the client accepts no forms either", method)
 			}
 			for _, request := range asking.On(client.ServerRequests(method), notDeclared) {
 				switch {
@@ -505,7 +505,7 @@ func visiting() {
 				return request.Answered() && len(client.AskedAfter(request.Answer)) > 0
 			}
 			if !Observed(slices.ContainsFunc(visits, handled)) {
-				client.NeverBut("the client did not answer a request to open a URL, and go on", method)
+				client.NeverBut("the client did not answer a URL elicitation and continue", method)
 			}
 		})
 
@@ -519,7 +519,7 @@ func visiting() {
 			client.NeedRequests("tools/call")
 			announced := client.FromServer(completion)
 			if len(announced) == 0 {
-				client.NeverBut("the client was told of no completion", "tools/call")
+				client.NeverBut("the client received no notifications/elicitation/complete", "tools/call")
 			}
 			for _, said := range client.Sent() {
 				if said.Kind == jsonrpc.Response && said.Request == nil {
@@ -529,7 +529,7 @@ func visiting() {
 					)
 				}
 			}
-			client.StaysUsable(ctx, announced[0], "the announcement of a completion that is none")
+			client.StaysUsable(ctx, announced[0], "notifications/elicitation/complete for no open elicitation")
 		},
 	)
 }

@@ -244,7 +244,7 @@ func secretFields(conversation *rules.Conversation, reporter *rules.Reporter) {
 			for _, text := range []string{name, title.Text()} {
 				if isSecret(text) {
 					reporter.Violation(ask.Message, rules.Mismatch{
-						Wanted: "no field in a form whose name says that it asks for a secret (a guess)",
+						Wanted: "no field in a form whose name suggests a secret (a guess)",
 						Found:  rules.Show(text),
 						Where:  properties.Pointer + jsonrpc.Pointer(name),
 					})
@@ -431,9 +431,9 @@ func sharedElicitationIDs(conversation *rules.Conversation, reporter *rules.Repo
 // announcements judges those of a completion: to a client that was sent to URLs,
 // by their ids; to one that was not, by being sent at all.
 func announcements(asked bool) rules.Judge {
-	wanted := "no announcement of an elicitation that this client was not asked for"
+	wanted := "no notifications/elicitation/complete for an elicitation that this client did not receive"
 	if asked {
-		wanted = "the elicitationId of an elicitation in URL mode that the client was asked for"
+		wanted = "the elicitationId of a URL elicitation that the client received"
 	}
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if !conversation.Complete || !asked && len(tasks.Created(conversation)) > 0 {
@@ -487,7 +487,7 @@ func demandsNothing(conversation *rules.Conversation, reporter *rules.Reporter) 
 		list, _ := demands(said).Member("elicitations")
 		if all, isArray := list.Value.([]any); isArray && len(all) == 0 {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "at least one elicitation that the request waits for",
+				Wanted: "at least one elicitation that the request needs",
 				Found:  "an empty list",
 				Where:  list.Pointer,
 			})

@@ -168,8 +168,8 @@ func answers() {
 				asking.Provoke(ctx, server, "input-rounds", method).MustEnd(ctx)
 
 				if rounds < 2 {
-					Inconclusive("the tool asked for input only once",
-						"name one that asks twice under provocations.input-rounds in mcpconform.yaml")
+					Inconclusive("the tool requested input only once",
+						"name one that requests it twice under provocations.input-rounds in mcpconform.yaml")
 				}
 				server.StaysUsable(ctx)
 			}
@@ -182,7 +182,7 @@ func answers() {
 		NeedsProvocation("elicitation"),
 		func(ctx SpecContext) {
 			server := Session(ctx)
-			server.Answer(method, scripted.Refusal(jsonrpc.InvalidParams, "this client shows no such form"))
+			server.Answer(method, scripted.Refusal(jsonrpc.InvalidParams, "this client cannot show this form"))
 
 			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
 
@@ -279,7 +279,7 @@ func visits() {
 			second := asking.Provoke(ctx, other, "elicitation-url", method)
 
 			if elicitationID(first) == nil || elicitationID(second) == nil {
-				Inconclusive("the server gave no elicitationId", "see the check of elicitation.url.parameters")
+				Inconclusive("the server sent no elicitationId", "see the result of elicitation.url.parameters")
 			}
 			Expect(second.Params()).NotTo(HaveMember("elicitationId", elicitationID(first)))
 			first.Outcome(ctx)
@@ -336,10 +336,10 @@ func visits() {
 			bystander.BarrierOnAllStreams(ctx)
 			announced := bystander.Sent(bystander.Began(), Notification(completion))
 			if len(announced)+len(server.Sent(server.Began(), Notification(completion))) == 0 {
-				Inconclusive("the server announced no completion at all, so that nothing shows whom it would tell",
-					"name a tool that announces the completion under provocations.elicitation-url in mcpconform.yaml")
+				Inconclusive("the server sent no notifications/elicitation/complete",
+					"name a tool after which it is sent under provocations.elicitation-url in mcpconform.yaml")
 			}
-			DemandNone("nothing on a connection where no elicitation took place", announced)
+			DemandNone("nothing on a connection without an elicitation", announced)
 		},
 	)
 
@@ -354,8 +354,8 @@ func visits() {
 
 			refusal, refused := reply.Error()
 			if !refused || refusal.Code != urlRequired {
-				Inconclusive("the call was not refused with the error -32042: "+reply.Describe(),
-					"name a tool that is under provocations.url-required in mcpconform.yaml")
+				Inconclusive("the call was not rejected with the error -32042: "+reply.Describe(),
+					"name a tool that is rejected so under provocations.url-required in mcpconform.yaml")
 			}
 			Expect(refusal.Data).To(HaveMember("elicitations", BeAList()))
 			elicitations, _ := refusal.Data.(map[string]any)["elicitations"].([]any)

@@ -153,7 +153,7 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 	request := t.request(client, form)
 	answer := conform.AnswerTo(request)
 	if form.Before != "" && !precedes(client, form.Before, request, answer) {
-		client.NeverBut("the client did not ask for "+form.Before, form.Step.Method())
+		client.NeverBut("the client did not request "+form.Before, form.Step.Method())
 	}
 	if form.Fails {
 		if answer == nil {
@@ -174,13 +174,13 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 	}
 	given := client.Given(t.position(form))
 	if given == nil {
-		client.NeverBut("the driver tells no result of the step with "+form.Despite, form.Step.Method())
+		client.NeverBut("the driver reports no result of the step with "+form.Despite, form.Step.Method())
 	}
 	if form.Shows == "" || shows(given, form.Shows) {
 		return
 	}
 	if like.Shows == "" || !shows(client.Given(t.position(like)), like.Shows) {
-		client.NeverBut("the client does not show the text of what it got", form.Step.Method())
+		client.NeverBut("the client does not report the text that it received", form.Step.Method())
 	}
 	client.Blame(answer, conform.Mismatch{
 		Wanted: "the text as it was sent: " + conform.Show(form.Shows),
@@ -233,7 +233,7 @@ func (t *Table) request(client *conform.Client, form *Form) *conform.Message {
 			return request
 		}
 	}
-	client.NeverBut("the client did not come as far as "+form.Despite, form.Step.Method())
+	client.NeverBut("the client did not reach "+form.Despite, form.Step.Method())
 	return nil
 }
 
@@ -315,10 +315,10 @@ func Opens(ctx context.Context, despite string) {
 	}
 	failed, met := client.Unconnected(), conform.Beside(ctx, scenario.Meeting)
 	if failed == "" || met == nil || met.Unconnected() != "" {
-		client.NeverBut("the client had nothing to ask when its first request was answered", "tools/list")
+		client.NeverBut("the client sent no further request after its first was answered", "tools/list")
 	}
 	client.Missing(opened, conform.Mismatch{
-		Wanted: "that the client goes on after " + despite + ", as it does without",
+		Wanted: "that the client continues after " + despite + ", as it does without",
 		Found:  failed,
 	})
 }

@@ -62,7 +62,7 @@ func listing() {
 				case request.Refused:
 					client.Blame(
 						request.Answer,
-						Mismatch{Wanted: "the roots that it has declared to have", Found: request.Describe()},
+						Mismatch{Wanted: "the roots of its step", Found: request.Describe()},
 					)
 				}
 			}
@@ -77,7 +77,7 @@ func listing() {
 				client.Never(changed)
 			}
 			if told, there := client.ToldOutcome(changeStep); !there || told.Failed() {
-				client.NeverBut("the client does not tell that its roots have changed", changed)
+				client.NeverBut("the client does not report that its roots changed", changed)
 			}
 			before, after := lists(client)
 			for _, request := range client.ServerRequests(method) {
@@ -85,18 +85,18 @@ func listing() {
 					continue
 				}
 				if Same(before, after) && !Same(before, []any{project["uri"], notes["uri"]}) {
-					client.NeverBut("the client did not list the roots before that it was told to have", method)
+					client.NeverBut("the client did not return its first roots before", method)
 				}
 				if !Observed(!Same(before, after)) {
 					client.Blame(request.Answer, Mismatch{
-						Wanted: "the roots to which they have changed: " + Show([]any{moved["uri"]}),
-						Found:  "those of before",
+						Wanted: "the new roots: " + Show([]any{moved["uri"]}),
+						Found:  "the old ones",
 						Where:  "/result/roots",
 					})
 				}
 				return
 			}
-			client.NeverBut("the client was not asked for its roots after the change", method)
+			client.NeverBut("the client received no roots/list after the change", method)
 		})
 
 	It("implements roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared),
@@ -166,7 +166,7 @@ func listing() {
 
 			for _, request := range client.NeedServerRequests(method) {
 				if !request.Answered() {
-					client.NeverBut("the client did not make the call again with its roots", method)
+					client.NeverBut("the client did not retry the call with its roots", method)
 				}
 				asking.JudgeDeclaration(client, request, "roots")
 			}

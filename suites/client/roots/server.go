@@ -125,7 +125,7 @@ type question struct {
 	asked  *asking.ServerRequest // of the stateless era
 }
 
-const hint = "name a tool that asks for roots in mcpconform.yaml: provocations: {roots: {tool: NAME}}"
+const hint = "name a tool that requests roots in mcpconform.yaml: provocations: {roots: {tool: NAME}}"
 
 // provoke makes the server ask for roots: by saying that they have changed, where
 // the era has that, and by a tool where one is known. A server that has not asked
@@ -148,7 +148,7 @@ func provoke(ctx context.Context, server *Server) question {
 		if !known {
 			Unprovoked("roots")
 		}
-		Inconclusive("the server did not ask for roots", hint)
+		Inconclusive("the server did not send roots/list", hint)
 	}
 	return provoked
 }

@@ -251,7 +251,7 @@ func needResults(client *Client) []AnsweredRequest {
 		}
 	}
 	if len(all) == 0 {
-		client.NeverBut("the client answered no request for sampling with a result", method)
+		client.NeverBut("the client answered no sampling request with a result", method)
 	}
 	return all
 }
@@ -303,7 +303,7 @@ func rejections() {
 
 			request := needRejected(client)
 			if !request.Refused {
-				client.NeverBut("the client did not refuse "+method, method)
+				client.NeverBut("the client did not reject "+method, method)
 			}
 			if !Observed(request.Refusal.Code == rejected) {
 				client.Blame(
@@ -420,7 +420,7 @@ func wrongRequests() {
 					}
 					if !Observed(request.Refused || client.GoneOn(request.Message)) {
 						client.NeverBut(
-							"the client neither refused nor went on when it was asked for sampling of "+wrong,
+							"the client neither rejected the sampling request nor continued after "+wrong,
 							method,
 						)
 					}
@@ -474,7 +474,7 @@ func judgeInvalid(client *Client, wrong string) {
 func needAsked(client *Client, wrong string) []AnsweredRequest {
 	all := asking.On(client.ServerRequests(method), wrong)
 	if len(all) == 0 {
-		client.NeverBut("the client did not make the call during which "+wrong+" would have come", "tools/call")
+		client.NeverBut("the client did not make the call during which "+wrong+" would have been sent", "tools/call")
 	}
 	return all
 }

@@ -141,7 +141,7 @@ func toolChoices(mode string) rules.Judge {
 				reporter.Violation(
 					one.Said,
 					rules.Mismatch{
-						Wanted: "no use of a tool, as toolChoice has it",
+						Wanted: "no use of a tool, as toolChoice says",
 						Found:  rules.Show(used[0].Value),
 						Where:  used[0].Pointer,
 					},

@@ -94,7 +94,7 @@ func toolLoops() {
 
 			requests := question.Since(method)
 			if len(requests) < 2 {
-				Inconclusive("the server did not ask again after the model used its tools",
+				Inconclusive("the server sent no further sampling request after the tool_use of the model",
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
 			}
 			Expect(lastMessage(requests[1])).To(HaveMember("content", answerUses("use-1-1", "use-1-2")))
@@ -114,7 +114,7 @@ func toolLoops() {
 
 			rounds := len(question.Since(method))
 			if rounds < 2 {
-				Inconclusive("the server did not ask again after the model used its tools",
+				Inconclusive("the server sent no further sampling request after the tool_use of the model",
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
 			}
 			Demand(
@@ -275,7 +275,7 @@ func answers() {
 			question := asking.Provoke(ctx, server, "sampling", method)
 			outcome := question.Outcome(ctx)
 
-			question.JudgeValidation(ctx, outcome, good, "the message in the answer has a text that is no string")
+			question.JudgeValidation(ctx, outcome, good, "the message in the answer has a text that is not a string")
 			server.StaysUsable(ctx)
 		},
 	)

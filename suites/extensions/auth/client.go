@@ -58,8 +58,8 @@ func play(ctx context.Context, extension string, types ...string) *Client {
 		func(client *Client) bool { return len(requests(client)) > 0 })
 	knows := func(v *Visit) bool { return v.Issuer == identityProvider || clientOf(v) == givenID }
 	if !slices.ContainsFunc(client.Visits, knows) {
-		Inconclusive("the client does not use the credentials that it is given",
-			"let the client take its credentials of MCP_CONFORMANCE_CONTEXT")
+		Inconclusive("the client does not use the given credentials",
+			"let the client use the credentials of MCP_CONFORMANCE_CONTEXT")
 	}
 	return client
 }
@@ -142,7 +142,7 @@ func requesting() {
 			})
 		})
 
-	It("sends nobody to log in where it has credentials", Verifies("oauth-client-credentials.token.grant"),
+	It("opens no login page if it has credentials", Verifies("oauth-client-credentials.token.grant"),
 		In(withSecret),
 		func(ctx SpecContext) { unattended(play(ctx, clientCredentials, oauth.GrantClientCredentials)) })
 }
@@ -211,7 +211,7 @@ func authenticating() {
 			client := play(ctx, clientCredentials, oauth.GrantClientCredentials)
 
 			for _, one := range needTokens(client, oauth.GrantClientCredentials) {
-				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "none that fit")
+				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
 			}
 		})
 
@@ -379,11 +379,11 @@ func redeeming() {
 			client := playManaged(ctx)
 
 			for _, one := range needTokens(client, oauth.GrantJWTBearer) {
-				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "none that fit")
+				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
 			}
 		})
 
-	It("sends nobody to log in at the authorization server", Verifies("enterprise-managed-authorization.login.none"),
+	It("opens no login page of the authorization server", Verifies("enterprise-managed-authorization.login.none"),
 		In(managed), func(ctx SpecContext) { unattended(playManaged(ctx)) })
 }
 

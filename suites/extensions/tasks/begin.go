@@ -60,8 +60,8 @@ func begin(ctx context.Context, server *Server, kind string) (id string) {
 	tool := Provoking(kind)
 	result := server.Need(ctx, "tools/call", tool.Call())
 	if id = idOf(result); id == "" {
-		Inconclusive("the call of "+tool.Tool+" made no task: "+Show(result),
-			"name a tool that makes one under provocations."+kind+" in mcpconform.yaml")
+		Inconclusive("the call of "+tool.Tool+" created no task: "+Show(result),
+			"name a tool that creates one under provocations."+kind+" in mcpconform.yaml")
 	}
 	return id
 }
@@ -69,7 +69,7 @@ func begin(ctx context.Context, server *Server, kind string) (id string) {
 // anyTask makes a task by any tool that may be called.
 func anyTask(ctx context.Context, server *Server) (tool Provocation, id string) {
 	if tool, id = firstTask(ctx, server, triedTools); id == "" {
-		Inconclusive("no tool that may be called answered with a task",
+		Inconclusive("no callable tool answered with a task",
 			"name one that does in mcpconform.yaml: provocations: {task: {tool: NAME, arguments: {…}}}")
 	}
 	return tool, id
@@ -106,9 +106,9 @@ func withoutTasks(ctx context.Context, server *Server) Provocation {
 		}
 	}
 	if len(calls) == 0 {
-		Inconclusive(reason, "name a tool that may be called in mcpconform.yaml: arguments: {NAME: {…}}")
+		Inconclusive(reason, "name a callable tool in mcpconform.yaml: arguments: {NAME: {…}}")
 	}
-	NotApplicable("each tool that may be called makes a task, or fails")
+	NotApplicable("each callable tool creates a task, or fails")
 	return Provocation{}
 }
 
@@ -135,7 +135,7 @@ func withoutTask(ctx context.Context, server *Server, tool Provocation, call Obj
 	reply, inTime := server.TryTool(ctx, call)
 	if !inTime {
 		Inconclusive(
-			"the tool "+tool.Tool+" gives no answer in time other than by a task",
+			"the tool "+tool.Tool+" does not answer in time without a task",
 			"name a quicker one under provocations.task in mcpconform.yaml",
 		)
 	}
@@ -191,7 +191,7 @@ func observe(ctx context.Context, server *Server, id string, wanted func(Object)
 		}
 	}
 	Inconclusive(
-		"the task goes on after "+(patience*server.ReplyTime()).String(),
+		"the task continues after "+(patience*server.ReplyTime()).String(),
 		"name a quicker tool in mcpconform.yaml, or raise --timeout",
 	)
 	return nil
@@ -216,8 +216,8 @@ func awaitInput(ctx context.Context, server *Server, id string) Object {
 		return requests
 	}
 	Inconclusive(
-		"the task asked for no input: "+Show(state),
-		"see that the tool for task-input asks the client for a form",
+		"the task requested no input: "+Show(state),
+		"make sure that the tool for task-input sends a form elicitation",
 	)
 	return nil
 }

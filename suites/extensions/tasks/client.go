@@ -229,7 +229,7 @@ func following() {
 				)
 			}
 			if !Observed(len(looks) > 0) {
-				client.NeverBut("the client never asked after its task", "tools/call")
+				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
 			}
 			calls := client.Calls(scripted.AddNumbers)
 			for step := 3; step <= 4 && step-2 < len(calls) && first.Outcome == "done"; step++ {
@@ -256,7 +256,7 @@ func following() {
 			client.NeedMore(last, "tasks/")
 			client.Missing(
 				last,
-				Mismatch{Wanted: "tasks/get until the task is over", Found: "none after the status " + Show(status)},
+				Mismatch{Wanted: "tasks/get until the task has ended", Found: "none after the status " + Show(status)},
 			)
 		})
 
@@ -274,13 +274,13 @@ func following() {
 			}
 			if len(gets) > 2 {
 				client.NeverBut(
-					"the client got more prompts than it was told to: nobody knows of which it tells",
+					"the client requested more prompts than its steps ask for, so its reports are ambiguous",
 					"prompts/get",
 				)
 			}
 			told, plain := client.OutcomeOf(1), client.OutcomeOf(2)
 			if plain.Failed() {
-				client.NeverBut("no prompt can be got", "prompts/get")
+				client.NeverBut("prompts/get never succeeds", "prompts/get")
 			}
 			if createdIn(gets[0]) == "" {
 				client.NeverBut("the first prompt was not answered with a task", "prompts/get")
@@ -290,8 +290,8 @@ func following() {
 				client.Blame(
 					gets[0].Answers[0],
 					Mismatch{
-						Wanted: "that the client takes the answer for invalid",
-						Found:  "the step is told as done: " + ShowOutcome(told),
+						Wanted: "that the client treats the response as invalid",
+						Found:  "the client reports the step as done: " + ShowOutcome(told),
 					},
 				)
 			}
@@ -324,7 +324,7 @@ func givingInput() {
 			id := createdIn(asksForInput(client))
 			updates := updatesOf(client, id)
 			if len(updates) == 0 {
-				client.NeverBut("the client gave the task no input", "elicitation/create")
+				client.NeverBut("the client sent no input for the task", "elicitation/create")
 			}
 			if !Observed(lastLook(client, id).Event.At.After(updates[0].Event.At)) {
 				client.NeedMore(updates[0], "tasks/")
@@ -357,7 +357,7 @@ func endingEarly() {
 				}
 			}
 			if !Observed(len(about(client.Requests("tasks/cancel"), id)) > 0) {
-				client.NeverBut("the client gave up no task", "notifications/cancelled")
+				client.NeverBut("the client cancelled no task", "notifications/cancelled")
 			}
 		},
 	)
@@ -426,7 +426,7 @@ func lastLook(client *Client, id string) *Message {
 	}
 	looks := about(client.Requests("tasks/get"), id)
 	if len(looks) == 0 {
-		client.NeverBut("the client never asked after its task", "tools/call")
+		client.NeverBut("the client never sent tasks/get for its task", "tools/call")
 	}
 	return looks[len(looks)-1]
 }

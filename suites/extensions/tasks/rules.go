@@ -156,14 +156,14 @@ func namedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 		switch {
 		case tasks.IsAbout(said.Request):
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: `the resultType "task" of none but a task that is created`,
-				Found:  "that of an answer to " + said.Request.Method,
+				Wanted: `the resultType "task" only when a task is created`,
+				Found:  "in an answer to " + said.Request.Method,
 				Where:  "/result/resultType",
 			})
 		case !tasks.IsTask(said.ResultObject()):
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: `the resultType "task" of none but a task that is created`,
-				Found:  "that of a result without taskId or status",
+				Wanted: `the resultType "task" only when a task is created`,
+				Found:  "in a result without taskId or status",
 				Where:  "/result/resultType",
 			})
 		}

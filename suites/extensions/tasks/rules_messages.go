@@ -94,8 +94,8 @@ func unsubscribedTasks(conversation *rules.Conversation, reporter *rules.Reporte
 		if subscription == nil || !slices.Contains(subscribedTasks(subscription), id) ||
 			!agreedOn(conversation, task.Said, id) {
 			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: "notifications of tasks only on a subscription that asks for them, and was acknowledged so",
-				Found:  "one of the task " + rules.Show(task.Object()["taskId"]),
+				Wanted: "notifications/tasks only on a subscription whose acknowledged taskIds have the task",
+				Found:  "one for the task " + rules.Show(task.Object()["taskId"]),
 				Where:  "/params",
 			})
 		}

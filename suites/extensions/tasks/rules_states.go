@@ -179,7 +179,7 @@ func misdatedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 			text, isText := task.Object()[name].(string)
 			if isText && !tasks.IsTimestamp(text) {
 				reporter.Violation(task.Said, rules.Mismatch{
-					Wanted: "a time of ISO 8601, such as 2025-11-25T10:30:00Z",
+					Wanted: "an ISO 8601 timestamp, such as 2025-11-25T10:30:00Z",
 					Found:  rules.Show(text),
 					Where:  task.Pointer + "/" + name,
 				})
@@ -216,7 +216,7 @@ func recreatedTasks(conversation *rules.Conversation, reporter *rules.Reporter) 
 		reporter.Observe()
 		if moment.Sub(before).Abs() >= skew {
 			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: "the createdAt that the task had before, " + before.Format(
+				Wanted: "the earlier createdAt of the task, " + before.Format(
 					time.RFC3339Nano,
 				),
 				Found: rules.Show(text),
@@ -310,7 +310,7 @@ func reusedKeys(conversation *rules.Conversation, reporter *rules.Reporter) {
 			reporter.Observe()
 			if before, used := known[one]; used && !jsonrpc.Equal(wish(before), wish(request)) {
 				reporter.Violation(task.Said, rules.Mismatch{
-					Wanted: "the request that this key stood for before: " + rules.Show(
+					Wanted: "the earlier request with this key: " + rules.Show(
 						before,
 					),
 					Found: rules.Show(request),

@@ -199,7 +199,7 @@ func endings() {
 			server.Need(ctx, "tasks/get", of(id)) // a rule tells whether it stays so
 
 			if state["status"] != "completed" {
-				Inconclusive("the task was not completed: "+Show(state), "see that the tool for task ends well")
+				Inconclusive("the task was not completed: "+Show(state), "make sure that the tool for task succeeds")
 			}
 			Expect(state).To(HaveMember("result", HaveMember("content", BeAList())))
 		},
@@ -245,11 +245,11 @@ func judgeFailure(ctx context.Context, server *Server, state Object) {
 		refusal, refused := plain.Error()
 		Demand(
 			!refused || refusal.Code == jsonrpc.MissingCapability,
-			"the status failed, as the call ends with a JSON-RPC error where it is no task: "+Show(refusal.Message),
+			"the status failed, as the call without a task ends with a JSON-RPC error: "+Show(refusal.Message),
 			Show(state),
 		)
 	}
-	Inconclusive("the task did not fail: "+Show(state), "see that the tool for task-refused ends with a JSON-RPC error")
+	Inconclusive("the task did not fail: "+Show(state), "make sure that the tool for task-refused ends with a JSON-RPC error")
 }
 
 func input() {
@@ -305,7 +305,7 @@ func cancellation() {
 			id := slowTask(ctx, server)
 			if isOver(server.Need(ctx, "tasks/get", of(id))) {
 				Inconclusive(
-					"the task was over before it could be cancelled",
+					"the task ended before it could be cancelled",
 					"name a slower tool under provocations.task-slow in mcpconform.yaml",
 				)
 			}
@@ -332,7 +332,7 @@ func cancellationOfEnded() {
 			reply := server.Ask(ctx, "tasks/cancel", of(id))
 
 			if _, forgotten := server.Ask(ctx, "tasks/get", of(id)).Error(); forgotten {
-				NotApplicable("the server has forgotten the task")
+				NotApplicable("the server no longer has the task")
 			}
 			Expect(reply).To(BeResult())
 		},
@@ -350,7 +350,7 @@ func cancellationOfEnded() {
 			reply := server.Ask(ctx, "tasks/cancel", of(id))
 
 			if _, forgotten := server.Ask(ctx, "tasks/get", of(id)).Error(); forgotten {
-				NotApplicable("the server has forgotten the task")
+				NotApplicable("the server no longer has the task")
 			}
 			Expect(reply).To(BeResult())
 		},
@@ -370,12 +370,12 @@ func routing() {
 			response := server.Post(
 				ctx,
 				server.Body("tasks/get", of(id)),
-				"has a Mcp-Name that is not the taskId in the body",
+				"has an Mcp-Name other than the taskId in the body",
 				WithHeader(transport.NameHeader, unknownTask),
 			)
 
 			_, isError := jsonrpc.Parse(response.Body).Error()
-			DemandOf(response, isError || response.Status >= http.StatusMultipleChoices, "a refusal of tasks/get")
+			DemandOf(response, isError || response.Status >= http.StatusMultipleChoices, "a rejection of tasks/get")
 			leave(ctx, server, id)
 		},
 	)
@@ -392,7 +392,7 @@ func notifications() {
 
 			subscription := server.Subscribe(ctx, Object{"taskIds": []any{id}})
 			if agreed, _ := subscription.Acknowledged["taskIds"].([]any); !slices.Contains(agreed, any(id)) {
-				NotApplicable("the server does not tell of tasks by notifications")
+				NotApplicable("the server sends no notifications about tasks")
 			}
 			observe(ctx, server, id, isOver)
 			observe(ctx, server, other, isOver)
@@ -403,8 +403,8 @@ func notifications() {
 				ctx,
 				subscription.Mark,
 				tells,
-				"the server agreed to tell of the task, and told nothing",
-				"check a server that tells of tasks",
+				"the server acknowledged the taskId, but sent no notifications/tasks",
+				"check a server that sends notifications/tasks",
 			)
 			for _, told := range server.Sent(subscription.Mark, tells) {
 				params, _ := told.Params().(map[string]any)
@@ -429,7 +429,7 @@ func notifications() {
 				subscription := server.Subscribe(ctx, Object{"taskIds": []any{id}})
 				if agreed, _ := subscription.Acknowledged["taskIds"].([]any); !slices.Contains(agreed, any(id)) {
 					leave(ctx, server, id)
-					NotApplicable("the server does not tell of tasks by notifications")
+					NotApplicable("the server sends no notifications about tasks")
 				}
 				give := giveEach
 				if wrong {
@@ -449,11 +449,11 @@ func notifications() {
 					}
 					judged = true
 					told, wanted := ending(params), ending(ended)
-					Demand(Same(told, wanted), "the end that tasks/get tells of, "+Show(wanted), Show(told))
+					Demand(Same(told, wanted), "the same end as in tasks/get, "+Show(wanted), Show(told))
 				}
 			}
 			if !judged {
-				Inconclusive("the server told of the end of no task", "check a server that tells of tasks")
+				Inconclusive("the server sent no notifications/tasks at the end of a task", "check a server that sends notifications/tasks")
 			}
 		},
 	)
@@ -555,8 +555,8 @@ func unknown() {
 			}
 			if judged == 0 {
 				Inconclusive(
-					"the server refused neither",
-					"see the checks of tasks-extension.update.unknown and tasks-extension.cancel.unknown",
+					"the server rejected neither",
+					"see the results of tasks-extension.update.unknown and tasks-extension.cancel.unknown",
 				)
 			}
 		},
@@ -623,7 +623,7 @@ func former() {
 
 				if !inTime {
 					Inconclusive(
-						"the call was not answered in time",
+						"the call timed out",
 						"name a quicker tool under provocations.task in mcpconform.yaml",
 					)
 				}

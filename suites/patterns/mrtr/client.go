@@ -212,8 +212,8 @@ func retriesSimply(client *Client) (asked bool) {
 			if asked = true; !Observed(isMadeAgain(client, result)) {
 				client.NeedGoingOn(result)
 				client.Missing(result, Mismatch{
-					Wanted: "the call again, with inputResponses, as the client declares what " + simpleNeeds[tool].Method + " takes",
-					Found:  "no such call, though the client goes on",
+					Wanted: "a retry of the call with inputResponses, as the client declares the capability for " + simpleNeeds[tool].Method,
+					Found:  "no such call, though the client continues",
 				})
 			}
 		}
@@ -228,7 +228,7 @@ func retriesOfClients() {
 
 			if !retriesSimply(client) {
 				client.NeverBut(
-					"the client was not asked for input, as it declares nothing that takes, or made no call",
+					"the client received no inputRequests, as it declares no such capability, or made no call",
 					confirmation.Method,
 				)
 			}
@@ -240,7 +240,7 @@ func retriesOfClients() {
 			client.NeedRequests("tools/call")
 
 			if !retriesSimply(client) {
-				NotApplicable("the client declares only what it is told to")
+				NotApplicable("the client declares only what the steps ask for")
 			}
 		})
 
@@ -286,7 +286,7 @@ func retriesOfClients() {
 				for _, name := range []string{"inputResponses", "requestState"} {
 					if value, brings := call.ParamsObject()[name]; brings {
 						client.Blame(call, Mismatch{
-							Wanted: "no " + name + ", as nothing was asked for this call",
+							Wanted: "no " + name + ", as this call had no inputRequests",
 							Found:  Show(value),
 							Where:  "/params/" + name,
 						})
@@ -312,7 +312,7 @@ func needRetries(client *Client, tool string) []*Message {
 	retries := slices.DeleteFunc(client.NeedCalls(tool)[1:], func(call *Message) bool { return !bringsAny(call) })
 	if len(retries) == 0 {
 		client.NeverBut(
-			"the client did not make the call of "+tool+" again, for which the server needs input",
+			"the client did not retry the call of "+tool+", which needs input",
 			"elicitation/create",
 		)
 	}
@@ -397,7 +397,7 @@ func simultaneous() {
 			}
 			if one.Event.At.Before(client.Calls("other")[0].Event.At) ||
 				other.Event.At.Before(client.Calls("one")[0].Event.At) {
-				client.NeverBut("the client made its calls one after the other", "tools/call")
+				client.NeverBut("the client did not make its calls concurrently", "tools/call")
 			}
 			Observe()
 		},
@@ -428,14 +428,14 @@ func undeclared() {
 
 			client.NeedCalls(scripted.AddNumbers)
 			if client.Declares("sampling") {
-				NotApplicable("the client declares sampling, whatever it is told")
+				NotApplicable("the client declares sampling regardless of the steps")
 			}
 			for _, request := range client.NeedServerRequests(sampling.Method) {
 				retry := client.RetryOf(request.Message)
 				if retry != nil && !request.Answered() {
 					client.Blame(retry, Mismatch{
-						Wanted: "the answer to " + sampling.Method + ", or no call again",
-						Found:  "a call without it", Where: "/params/inputResponses",
+						Wanted: "the answer to " + sampling.Method + ", or no retry",
+						Found:  "a retry without it", Where: "/params/inputResponses",
 					})
 				}
 				if !Observed(retry != nil) {

@@ -59,7 +59,7 @@ func inputInOtherAnswers(conversation *rules.Conversation, reporter *rules.Repor
 		reporter.Observe()
 		if method := said.Request.Method; facts.AsksForInput(said) && !slices.Contains(inputMethods, method) {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "a result that asks for no input, as " + method + " is answered at once",
+				Wanted: "a result without inputRequests, as " + method + " is answered at once",
 				Found:  `the resultType "input_required"`, Where: "/result/resultType",
 			})
 		}
@@ -187,7 +187,7 @@ func undeclaredInputs(conversation *rules.Conversation, reporter *rules.Reporter
 		reporter.Observe()
 		if _, offered := declared[needed]; !offered {
 			reporter.Violation(request.Said, rules.Mismatch{
-				Wanted: "nothing that the client has not declared: " + rules.Show(declared),
+				Wanted: "only what the client declares: " + rules.Show(declared),
 				Found:  method.Text(), Where: request.Pointer,
 			})
 		}

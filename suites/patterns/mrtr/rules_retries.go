@@ -62,7 +62,7 @@ func sameID(one facts.Retry) rules.Mismatch {
 		return rules.Mismatch{}
 	}
 	return rules.Mismatch{
-		Wanted: "another id than that of the request before",
+		Wanted: "an id other than that of the original request",
 		Found:  one.ID.String() + " again",
 		Where:  "/id",
 	}
@@ -107,7 +107,7 @@ func missingInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, key := range facts.LackingInputs(one.Asked, one.Message) {
 			reporter.Violation(one.Message, rules.Mismatch{
 				Wanted: fmt.Sprintf(
-					"the input %q that was asked for",
+					"the requested input %q",
 					key,
 				),
 				Found: "none",
@@ -141,8 +141,8 @@ func strayInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if one.Asked == nil {
 			reporter.Violation(one.Message, rules.Mismatch{
-				Wanted: "inputResponses and requestState only in the retry of a request whose result asked for input",
-				Found:  "a request of " + one.Method + " that makes none again", Where: "/params",
+				Wanted: "inputResponses and requestState only in the retry of a request whose result has inputRequests",
+				Found:  "a request of " + one.Method + " that is not a retry", Where: "/params",
 			})
 		}
 	}

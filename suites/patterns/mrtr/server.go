@@ -130,8 +130,8 @@ func responses() {
 			keys := slices.Sorted(maps.Keys(attempt.requests()))
 			if len(keys) < 2 {
 				Inconclusive(
-					"the tool asked for one input only",
-					"name one that asks for several under provocations.input-several in mcpconform.yaml",
+					"the tool requested only one input",
+					"name one that requests several under provocations.input-several in mcpconform.yaml",
 				)
 			}
 			given, missing := Object{keys[0]: attempt.responses()[keys[0]]}, maps.Clone(attempt.requests())
@@ -156,7 +156,7 @@ func responses() {
 
 			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": more}))
 
-			DemandOf(reply, asking.Succeeded(reply), "a success, as without the input that was not asked for")
+			DemandOf(reply, asking.Succeeded(reply), "a success, as without the unrequested input")
 		},
 	)
 
@@ -282,7 +282,7 @@ func inOtherMethods() {
 				DemandOf(
 					reply,
 					asking.Succeeded(reply),
-					"a success of "+request.Method+", as without the input that was not asked for",
+					"a success of "+request.Method+", as without the unrequested input",
 				)
 			}
 		},
@@ -384,7 +384,7 @@ func secondRounds() {
 			for _, request := range member(second.Object(), "inputRequests") {
 				capability, _, _ := strings.Cut(fmt.Sprint(method(request)), "/")
 				_, declared := capabilities[capability]
-				DemandOf(second, declared, "nothing that the client has not declared: "+Show(capabilities))
+				DemandOf(second, declared, "only what the client declares: "+Show(capabilities))
 			}
 			Observe()
 		},
@@ -420,7 +420,7 @@ func secondRounds() {
 			reply := server.Once(ctx, "tools/call", second.retry(Object{"inputResponses": Object{}}))
 
 			if asking.Succeeded(reply) {
-				Inconclusive("the call succeeded without its second input, so that it can do without",
+				Inconclusive("the call succeeded without its second input, so it does not need it",
 					"name a tool that needs it under provocations.input-rounds in mcpconform.yaml")
 			}
 			DemandOf(reply, len(member(reply.Object(), "inputRequests")) > 0, "another request for input")
@@ -433,8 +433,8 @@ func beginSecond(ctx context.Context, server *Server, first attempt) attempt {
 	reply := server.NeedOnce(ctx, "tools/call", first.retry(nil))
 	more, asked := server.Fulfil(reply.Received)
 	if !asked {
-		Inconclusive(fmt.Sprintf("the tool %v asked for input only once: %s", first.call["name"], reply.Describe()),
-			"name one that asks twice under provocations.input-rounds in mcpconform.yaml")
+		Inconclusive(fmt.Sprintf("the tool %v requested input only once: %s", first.call["name"], reply.Describe()),
+			"name one that requests it twice under provocations.input-rounds in mcpconform.yaml")
 	}
 	return attempt{method: "tools/call", call: first.call, reply: reply, more: more}
 }
@@ -450,7 +450,7 @@ func othersThatAsk(ctx context.Context, server *Server) []Request {
 		}
 	}
 	if len(found) == 0 {
-		NotApplicable("no known prompt without arguments, and no known resource, asks for input")
+		NotApplicable("no known resource and no known prompt without arguments requests input")
 	}
 	return found
 }
@@ -541,7 +541,7 @@ func member(object Object, name string) Object {
 // are missing.
 func judgeAskedAgain(reply Reply, missing Object) {
 	if asking.Succeeded(reply) {
-		Inconclusive("the call succeeded without the input that it had asked for, so that it can do without",
+		Inconclusive("the call succeeded without the input that it had requested, so it does not need it",
 			"name a tool that needs its input under provocations in mcpconform.yaml")
 	}
 	asked := false
@@ -556,7 +556,7 @@ func judgeAskedAgain(reply Reply, missing Object) {
 // judgeNotTaken judges the answer to a retry whose input is none. A tool that succeeds
 // without any shows nothing.
 func judgeNotTaken(reply Reply, given string) {
-	DemandOf(reply, !asking.Succeeded(reply), "an error, or the question anew: the input is "+given)
+	DemandOf(reply, !asking.Succeeded(reply), "an error, or the input request again: the input is "+given)
 }
 
 func method(request any) any {

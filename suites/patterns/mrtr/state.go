@@ -75,7 +75,7 @@ func states() {
 			changed, readable := rewritten(attempt.state)
 			if !readable {
 				NotApplicable(
-					"the requestState cannot be read, so that it can be changed but blindly, as another check does",
+					"the requestState is opaque, so its contents cannot be changed",
 				)
 			}
 
@@ -98,7 +98,7 @@ func states() {
 
 			reply := server.Once(ctx, "tools/call", other.retry(Object{"requestState": one.state}))
 
-			judgeRefused(reply, fmt.Sprintf("a requestState that was given for the tool %v", one.call["name"]))
+			judgeRefused(reply, fmt.Sprintf("a requestState that was issued for the tool %v", one.call["name"]))
 		})
 
 	It(
@@ -117,11 +117,11 @@ func states() {
 				}
 				stateful++
 				reply := server.Once(ctx, request.Method, other.retry(Object{"requestState": one.state}))
-				judgeRefused(reply, fmt.Sprintf("a requestState that was given for the tool %v", one.call["name"]))
+				judgeRefused(reply, fmt.Sprintf("a requestState that was issued for the tool %v", one.call["name"]))
 			}
 
 			if stateful == 0 {
-				NotApplicable("no prompt and no resource gives a requestState with what it asks for")
+				NotApplicable("no prompt and no resource returns a requestState with its inputRequests")
 			}
 		},
 	)
@@ -142,7 +142,7 @@ func beginWithState(ctx SpecContext, server *Server, kind string) stateful {
 	begun := begin(ctx, server, kind)
 	state, isText := begun.more["requestState"].(string)
 	if !isText || state == "" {
-		Inconclusive(fmt.Sprintf("the tool %v gave no requestState", begun.call["name"]),
+		Inconclusive(fmt.Sprintf("the tool %v returned no requestState", begun.call["name"]),
 			"name one that does under provocations."+kind+" in mcpconform.yaml")
 	}
 	return stateful{begun, state}
@@ -151,7 +151,7 @@ func beginWithState(ctx SpecContext, server *Server, kind string) stateful {
 // judgeRefused judges the answer to a retry with something wrong: an error, or the
 // question anew, refuses it.
 func judgeRefused(reply Reply, wrong string) {
-	DemandOf(reply, !asking.Succeeded(reply), "a refusal of "+wrong)
+	DemandOf(reply, !asking.Succeeded(reply), "a rejection of "+wrong)
 }
 
 // withAnother puts another character in the place of one, in the middle of a word:

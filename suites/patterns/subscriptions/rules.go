@@ -230,7 +230,7 @@ func unrequested(one *subscription, _ rules.Object, agreed places.Place, breaks 
 	for _, change := range listNotifications {
 		if wants(agreed, change.wish) && !wants(one.filter, change.wish) {
 			breaks(rules.Mismatch{
-				Wanted: "nothing that was not asked for", Found: change.wish, Where: agreed.Pointer + "/" + change.wish,
+				Wanted: "only what was requested", Found: change.wish, Where: agreed.Pointer + "/" + change.wish,
 			})
 		}
 	}
@@ -238,7 +238,7 @@ func unrequested(one *subscription, _ rules.Object, agreed places.Place, breaks 
 	for _, uri := range agreed.Items("resourceSubscriptions") {
 		if !slices.Contains(asked, uri.Text()) {
 			breaks(rules.Mismatch{
-				Wanted: "nothing that was not asked for", Found: rules.Show(uri.Value), Where: uri.Pointer,
+				Wanted: "only what was requested", Found: rules.Show(uri.Value), Where: uri.Pointer,
 			})
 		}
 	}
@@ -251,14 +251,14 @@ func unsupported(_ *subscription, declared rules.Object, agreed places.Place, br
 	for _, change := range listNotifications {
 		if wants(agreed, change.wish) && !mcp.Declares(declared, change.capability) {
 			breaks(rules.Mismatch{
-				Wanted: "nothing that the server has not declared: " + change.capability,
+				Wanted: "no acknowledgement without the declared capability " + change.capability,
 				Found:  change.wish, Where: agreed.Pointer + "/" + change.wish,
 			})
 		}
 	}
 	if len(agreed.Items("resourceSubscriptions")) > 0 && !mcp.Declares(declared, "resources.subscribe") {
 		breaks(rules.Mismatch{
-			Wanted: "nothing that the server has not declared: resources.subscribe",
+			Wanted: "no acknowledgement without the declared capability resources.subscribe",
 			Found:  "resourceSubscriptions", Where: agreed.Pointer + "/resourceSubscriptions",
 		})
 	}
@@ -295,7 +295,7 @@ func unwanted(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		reporter.Violation(
 			said,
-			rules.Mismatch{Wanted: "nothing that no subscription has asked for", Found: said.Method, Where: "/method"},
+			rules.Mismatch{Wanted: "only what a subscription requested", Found: said.Method, Where: "/method"},
 		)
 	}
 }
@@ -319,7 +319,7 @@ func (s *subscription) unwanted(said *rules.Message) rules.Mismatch {
 		return rules.Mismatch{}
 	case isOfRequest(said):
 		return rules.Mismatch{
-			Wanted: "announcements of changes only, on a subscription", Found: said.Method, Where: "/method",
+			Wanted: "only notifications of changes on a subscription", Found: said.Method, Where: "/method",
 		}
 	case said.Method == updatedMethod:
 		uri, _ := said.ParamsObject()["uri"].(string)
@@ -329,13 +329,13 @@ func (s *subscription) unwanted(said *rules.Message) rules.Mismatch {
 		}
 		if len(asked) == 0 {
 			return rules.Mismatch{
-				Wanted: "no updates of resources, which the subscription did not ask for",
+				Wanted: "no notifications/resources/updated, which the subscription did not request",
 				Found:  said.Method,
 				Where:  "/method",
 			}
 		}
 		return rules.Mismatch{
-			Wanted: "updates of what the subscription asked for: " + strings.Join(
+			Wanted: "only updates of the requested resources: " + strings.Join(
 				asked,
 				", ",
 			),

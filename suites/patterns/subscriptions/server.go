@@ -182,7 +182,7 @@ func needsSubscriptions() {
 		}
 	}
 	if !Declares("resources.subscribe") {
-		NotApplicable("the server declares nothing that one could subscribe to: no listChanged, no resources.subscribe")
+		NotApplicable("the server declares neither listChanged nor resources.subscribe")
 	}
 }
 
@@ -275,7 +275,7 @@ func announcements() {
 
 			change(ctx, server, subscription)
 
-			DemandNone("no "+toolsChanged+" on a subscription that did not ask for it", told(other, toolsChanged))
+			DemandNone("no "+toolsChanged+" on a subscription that did not request it", told(other, toolsChanged))
 		},
 	)
 
@@ -299,7 +299,7 @@ func announcements() {
 			server.Need(ctx, "tools/call", Provoking("resource-updated").Call())
 			await(ctx, server, subscription, updated)
 
-			DemandNone("no "+updated+" on a subscription that did not ask for it", told(other, updated))
+			DemandNone("no "+updated+" on a subscription that did not request it", told(other, updated))
 		},
 	)
 }
@@ -326,13 +326,13 @@ func ofRequests() {
 			server.BarrierOnAllStreams(ctx)
 
 			if len(server.Sent(subscription.Mark, Notification("notifications/message"))) == 0 {
-				Inconclusive("the tool for logging logged nothing", "see that it logs when it is asked to")
+				Inconclusive("the tool for logging logged nothing", "make sure that it logs")
 			}
 			strays := func(received scripted.Received) bool {
 				ofRequest := received.Method == "notifications/progress" || received.Method == "notifications/message"
 				return ofRequest && received.Stream == subscription.Delivery.Stream
 			}
-			DemandNone("nothing of the call on the stream of the subscription", server.Sent(subscription.Mark, strays))
+			DemandNone("no message of the call on the stream of the subscription", server.Sent(subscription.Mark, strays))
 		},
 	)
 }
@@ -380,7 +380,7 @@ func change(ctx context.Context, server *Server, subscription *Subscription) {
 func await(ctx context.Context, server *Server, subscription *Subscription, method string) {
 	server.NeedMessage(ctx, subscription.Mark, func(received scripted.Received) bool {
 		return received.Method == method && SubscriptionOf(received) == subscription.ID
-	}, "the server announced nothing to who asked for it", "fix the failures of subscriptions.filter.delivered first")
+	}, "the server did not send the notification to the subscription that requested it", "fix the failures of subscriptions.filter.delivered first")
 	server.BarrierOnAllStreams(ctx)
 }
 

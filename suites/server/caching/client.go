@@ -111,18 +111,18 @@ func freshResults() {
 			client.NeedRequests("tools/list")
 			announced := client.FromServer("notifications/tools/list_changed")
 			if len(announced) == 0 {
-				client.NeverBut("the client did not listen for changes, or called nothing", "subscriptions/listen")
+				client.NeverBut("the client opened no subscription for changes, or made no call", "subscriptions/listen")
 			}
 			if Observed(asksAfter(client, announced[0], "tools/list")) {
 				return
 			}
 			if waited := client.OutcomeOf(announcementAwaited); waited.Failed() {
-				client.NeverBut("the client did not take notice of the change: "+waited.Error, "subscriptions/listen")
+				client.NeverBut("the client did not receive the notification: "+waited.Error, "subscriptions/listen")
 			}
 			client.NeedGiven(changedListed)
 			client.Missing(announced[0], Mismatch{
-				Wanted: "a new tools/list when the tools are wanted after this",
-				Found:  "no such request: the list from before is used again",
+				Wanted: "a new tools/list when the client next needs the tools",
+				Found:  "no such request: the old list is used again",
 			})
 		},
 	)
@@ -139,7 +139,7 @@ func freshResults() {
 				client.NeedGiven(anotherRead)
 				client.Missing(known[0], Mismatch{
 					Wanted: "a resources/read for " + anotherURI + ", too",
-					Found:  "none: what was read of " + oneURI + " is used for it",
+					Found:  "none: the contents of " + oneURI + " are used for it",
 				})
 			}
 		})
@@ -152,7 +152,7 @@ func freshResults() {
 			if !Observed(len(client.Requests("prompts/list")) > 0) {
 				client.NeedGiven(otherListed)
 				client.Missing(known[0], Mismatch{
-					Wanted: "a prompts/list, too", Found: "none: what tools/list gave is used for it",
+					Wanted: "a prompts/list, too", Found: "none: the result of tools/list is used for it",
 				})
 			}
 		})
@@ -166,13 +166,13 @@ func freshResults() {
 				func(read *Message) bool { return read.ParamsObject()["inputResponses"] != nil },
 			)
 			if retry < 0 {
-				client.NeverBut("the client brought no input for resources/read", "elicitation/create")
+				client.NeverBut("the client sent no input for resources/read", "elicitation/create")
 			}
 			if reads := readsOf(client, privateURI); !Observed(retry < len(reads)-1) {
 				client.NeedGiven(privateRead)
 				client.NeedGiven(privateReadAgain)
 				client.Missing(reads[retry], Mismatch{
-					Wanted: "another resources/read when the resource is wanted again",
+					Wanted: "another resources/read when the client needs the resource again",
 					Found:  "none: the result of the retry is used again",
 				})
 			}
@@ -256,7 +256,7 @@ var stale = &Scenario{
 			}
 			call.Finally(jsonrpc.NewResult(call.Message.ID, Object{
 				"resultType": "complete", "prompts": []any{server.Prompts[0]}, "ttlMs": -1, "cacheScope": "private",
-			}), "the time to live is negative")
+			}), "the ttlMs is negative")
 		})
 		var lists atomic.Int64
 		server.On("tools/list", func(call *scripted.Call) {
@@ -287,7 +287,7 @@ func staleResults() {
 				client.NeedGiven(negativeListed)
 				client.NeedGiven(negativeListedAgain)
 				client.Missing(lists[0], Mismatch{
-					Wanted: "another prompts/list when the prompts are wanted again",
+					Wanted: "another prompts/list when the client needs the prompts again",
 					Found:  "none: a result with ttlMs -1 is used again",
 				})
 			}
@@ -302,7 +302,7 @@ func staleResults() {
 				client.NeedGiven(staleListed)
 				client.NeedGiven(staleListedAgain)
 				client.Missing(known, Mismatch{
-					Wanted: "another tools/list when the tools are wanted again after 400 ms",
+					Wanted: "another tools/list when the client needs the tools again after 400 ms",
 					Found:  "none: a result with ttlMs 10 is used again",
 				})
 			}
@@ -323,7 +323,7 @@ func staleResults() {
 				known, call := lastBefore(client, wanted.method)
 				if prompts := client.Requests("prompts/list"); len(prompts) > 0 && known == prompts[0] {
 					client.NeverBut(
-						"the client keeps prompts with a negative ttlMs, of which another check tells",
+						"the client caches prompts with a negative ttlMs: reported by another check",
 						wanted.method,
 					)
 				}
@@ -331,7 +331,7 @@ func staleResults() {
 					client.NeedGiven(wanted.first)
 					client.NeedGiven(wanted.last)
 					client.Missing(known, Mismatch{
-						Wanted: "another " + wanted.method + " when the same is wanted again after 400 ms",
+						Wanted: "another " + wanted.method + " when the client needs the same again after 400 ms",
 						Found:  "none: a result with ttlMs 10 is used again",
 					})
 				}
@@ -348,7 +348,7 @@ func staleResults() {
 			polls, answer := pollsOf(client)
 			if len(polls) > fewPolls {
 				client.Blame(polls[fewPolls], Mismatch{
-					Wanted: "no tools/list while a call is waited for and nobody wants the tools",
+					Wanted: "no tools/list while a call is open and the tools are not needed",
 					Found:  Show(len(polls)) + " of them, with a ttlMs of 10",
 				})
 			}
@@ -370,8 +370,8 @@ func staleResults() {
 			Observe()
 			if len(polls) >= manyPolls {
 				client.Blame(polls[manyPolls-1], Mismatch{
-					Wanted: "longer waits from poll to poll",
-					Found:  Show(len(polls)) + " times tools/list in less than a second, with a ttlMs of 10",
+					Wanted: "longer intervals from poll to poll",
+					Found:  Show(len(polls)) + " tools/list in less than a second, with a ttlMs of 10",
 				})
 			}
 		},
@@ -393,7 +393,7 @@ func lastBefore(client *Client, method string) (known, call *Message) {
 		}
 	}
 	if known == nil {
-		client.NeverBut("the client knew no result of "+method+" that could grow stale during the call", method)
+		client.NeverBut("the client had no result of "+method+" that could expire during the call", method)
 	}
 	return known, call
 }
@@ -469,7 +469,7 @@ func pages() {
 
 			seconds := slices.DeleteFunc(client.NeedRequests("tools/list"), isFirst)
 			if len(seconds) == 0 {
-				client.NeverBut("the client did not come to the second page", "tools/list")
+				client.NeverBut("the client did not reach the second page", "tools/list")
 			}
 			if !Observed(len(seconds) > 1) {
 				client.NeedGiven(toolsListed)
@@ -477,7 +477,7 @@ func pages() {
 				client.Missing(seconds[0], Mismatch{
 					Wanted: "another tools/list with the cursor " + Show(
 						secondPage,
-					) + " when the tools are wanted again",
+					) + " when the client needs the tools again",
 					Found: "none: a page with ttlMs 0 is used again, or left out",
 				})
 			}
@@ -496,7 +496,7 @@ func pages() {
 				return answer != nil && answer.ResultObject() == nil
 			})
 			if refused < 0 {
-				client.NeverBut("the client did not come to the second page of prompts a second time", "prompts/list")
+				client.NeverBut("the client did not reach the second page of prompts a second time", "prompts/list")
 			}
 			if firsts := slices.DeleteFunc(
 				slices.Clone(lists[:refused]),
@@ -504,7 +504,7 @@ func pages() {
 			); len(
 				firsts,
 			) > 1 {
-				NotApplicable("the client keeps no pages: it had just begun from the beginning")
+				NotApplicable("the client caches no pages: it had just restarted from the first page")
 			}
 			if Observed(slices.ContainsFunc(lists[refused:], isFirst)) {
 				return

@@ -100,7 +100,7 @@ func fetchesChanged(client *Client, method, announcement string, awaited, wanted
 	announced := client.FromServer(announcement)
 	if len(announced) == 0 {
 		client.NeverBut(
-			"the client did not listen for changes, or did not come to the second page",
+			"the client opened no subscription for changes, or did not reach the second page",
 			"subscriptions/listen",
 		)
 	}
@@ -111,11 +111,11 @@ func fetchesChanged(client *Client, method, announcement string, awaited, wanted
 		return
 	}
 	if waited := client.OutcomeOf(awaited); waited.Failed() {
-		client.NeverBut("the client did not take notice of the change: "+waited.Error, "subscriptions/listen")
+		client.NeverBut("the client did not receive the notification: "+waited.Error, "subscriptions/listen")
 	}
 	client.NeedGiven(wanted)
 	client.Missing(announced[0], Mismatch{
-		Wanted: "a new " + method + ", from the beginning, when the same is wanted after this",
-		Found:  "no such request: what the client knew before is used again",
+		Wanted: "a new " + method + ", from the first page, when the client next needs it",
+		Found:  "no such request: the old result is used again",
 	})
 }

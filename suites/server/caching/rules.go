@@ -86,7 +86,7 @@ func interimHints(conversation *rules.Conversation, reporter *rules.Reporter) {
 		for _, name := range []string{claims.TimeToLive, claims.CacheScope} {
 			if hint, there := places.ResultOf(said).Member(name); there {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: fmt.Sprintf("no member %q in a result that asks for input", name),
+					Wanted: fmt.Sprintf("no member %q in a result with inputRequests", name),
 					Found:  rules.Show(hint.Value), Where: hint.Pointer,
 				})
 			}
@@ -135,7 +135,7 @@ func scopesOfPages(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if !jsonrpc.Equal(first.Value, next.Value) {
 			reporter.Violation(one.Page, rules.Mismatch{
-				Wanted: "the scope of the page before, " + rules.Show(
+				Wanted: "the cacheScope of the first page, " + rules.Show(
 					first.Value,
 				),
 				Found: rules.Show(next.Value),

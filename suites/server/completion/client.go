@@ -71,14 +71,14 @@ func askingForCompletions() {
 			request := client.NeedRequests("completion/complete")[0]
 			about, _ := request.ParamsObject()["argument"].(Object)
 			if about["name"] != dialect {
-				client.NeverBut("the client asked for other completions than it was told to", "completion/complete")
+				client.NeverBut("the client requested other completions than its steps ask for", "completion/complete")
 			}
 			client.Judging(request)
 			given, _ := request.ParamsObject()["context"].(Object)
 			arguments, _ := given["arguments"].(Object)
 			if arguments[language] != "french" {
 				client.Blame(request, Mismatch{
-					Wanted: `the other argument of the prompt, which the step tells: {"language":"french"}`,
+					Wanted: `the other argument of the prompt, from the step: {"language":"french"}`,
 					Found:  Show(request.ParamsObject()["context"]), Where: "/params/context/arguments",
 				})
 			}
@@ -95,7 +95,7 @@ func askingForCompletions() {
 		Verifies("completion.partial.handled"),
 		In(completions),
 		func(ctx SpecContext) {
-			copes(ctx, moreValues, "a completion of which there is more, without a total")
+			copes(ctx, moreValues, "a completion with hasMore and without total")
 		},
 	)
 
@@ -115,7 +115,7 @@ func copes(ctx SpecContext, nth int, despite string) {
 
 	requests := client.NeedRequests("completion/complete")
 	if len(requests) < nth {
-		client.NeverBut("the client asked for no more completions", "completion/complete")
+		client.NeverBut("the client requested no more completions", "completion/complete")
 	}
 	client.Does(nth, someValues, despite)
 	client.GoesOn(ctx, AnswerTo(requests[nth-1]), despite)

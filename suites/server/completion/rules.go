@@ -81,7 +81,7 @@ func honestHasMore(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if more != (total > int64(values)) {
 			reporter.Violation(completion.Said, rules.Mismatch{
-				Wanted: "hasMore to say whether the total is above the number of values",
+				Wanted: "hasMore true if and only if the total exceeds the number of values",
 				Found: fmt.Sprintf(
 					"hasMore %t with a total of %d and %d values",
 					more,

@@ -41,7 +41,7 @@ func ServerChecks() {
 						return
 					}
 				}
-				NotApplicable("the server completes nothing")
+				NotApplicable("the server returns no completions")
 			})
 
 		It(
@@ -66,7 +66,7 @@ func ServerChecks() {
 				if !answered && refused < len(all) {
 					Inconclusive(
 						"completion/complete was answered with "+reply.Describe(),
-						"fix what the schema says of the result first",
+						"fix the schema violation of the result first",
 					)
 				}
 				DemandOf(reply, answered, "a result of completion/complete for some argument of a prompt or template")
@@ -110,7 +110,7 @@ func ServerChecks() {
 				reply := server.Ask(ctx, method, anyArgument().Completion("", nil))
 
 				if len(valuesOf(reply)) > 0 {
-					NotApplicable("the server does complete arguments, see the check of completion.capability.declared")
+					NotApplicable("the server completes arguments, see the result of completion.capability.declared")
 				}
 				Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 			},

@@ -96,7 +96,7 @@ func ServerChecks() {
 				reply := server.Ask(ctx, method, nil)
 
 				if _, refused := reply.Error(); !refused {
-					NotApplicable("the server answers " + method + " all the same")
+					NotApplicable("the server answers " + method + " nevertheless")
 				}
 				Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 			},
@@ -128,7 +128,7 @@ func judgeAccepted(ctx SpecContext, server *Server, revision any) {
 	if refused && refusal.Code != jsonrpc.UnsupportedRevision {
 		return // for a reason of its own
 	}
-	DemandOf(reply, !refused, "no refusal of "+Show(revision)+", which it lists")
+	DemandOf(reply, !refused, "no rejection of "+Show(revision)+", which it lists")
 }
 
 // undeclared returns the method of a list that the server does not declare.

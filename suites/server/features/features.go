@@ -156,7 +156,7 @@ func DemandRestraint(client, elsewhere *conform.Client, capability string, metho
 		}
 	}
 	client.NeverBut(
-		"the client was not seen to use "+capability+" where it is declared, or does not tell what it does where it is not",
+		"the client did not use "+capability+" where it is declared, or does not report its steps where it is not",
 		methods[0],
 	)
 }

@@ -45,7 +45,7 @@ func JudgeDeclarationToAll(ctx context.Context, capability, key string) {
 	declared := declaredToNobody(ctx, server)
 	offered := triedPage(ctx, server, capability, capability+"/list")
 	if len(offered) == 0 {
-		NotApplicable("the server lists no " + capability + " to a client that declares nothing")
+		NotApplicable("the server lists no " + capability + " to a client without capabilities")
 	}
 	_, there := declared[capability]
 	Demand(there, fmt.Sprintf("the capability %q, or no %s", capability, capability),
@@ -63,7 +63,7 @@ func declaredToNobody(ctx context.Context, server *Server) map[string]any {
 	}
 	handshake, err := server.Handshake(ctx, scripted.Hello(Revision(), scripted.Nothing()))
 	if err != nil {
-		NotApplicable("the server serves no client that declares nothing: " + err.Error())
+		NotApplicable("the server does not serve a client without capabilities: " + err.Error())
 	}
 	return handshake.Capabilities
 }
@@ -99,11 +99,11 @@ func StayTheSame(ctx context.Context, method string, calls ...Provocation) {
 		return
 	}
 	if !SameItems(first, Keys(ctx, one, method)) || !SameItems(elsewhere, Keys(ctx, other, method)) {
-		Inconclusive("what "+method+" lists changes with time", "check a server whose lists stay the same for a while")
+		Inconclusive("what "+method+" lists changes over time", "check a server whose lists stay the same")
 	}
 	Judge(Mismatch{
 		Wanted: "the same list on both of two connections: " + Show(first),
-		Found:  "on the other one, where something was asked for before, " + Show(elsewhere),
+		Found:  "on the other one, after other requests, " + Show(elsewhere),
 	})
 }
 
@@ -186,7 +186,7 @@ func AnnounceChanges(ctx context.Context, capability string) {
 			if round > 0 {
 				return
 			}
-			Inconclusive("the list of "+capability+" did not change", "see that the tool for "+kind+" changes it")
+			Inconclusive("the list of "+capability+" did not change", "make sure that the tool for "+kind+" changes it")
 		}
 		server.Until(ctx, mark, announcement, Notification(announcement))
 	}

@@ -70,8 +70,8 @@ func declaredLogging(conversation *rules.Conversation, reporter *rules.Reporter)
 		reporter.Observe()
 		if _, declared := conversation.ServerCapabilities["logging"].(map[string]any); !declared {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "log messages only of a server that declares the capability logging",
-				Found:  "one of a server that does not", Where: "/method",
+				Wanted: "log messages only from a server that declares logging",
+				Found:  "one from a server that does not", Where: "/method",
 			})
 		}
 	}
@@ -225,9 +225,9 @@ func messagesAtOwnLevel(conversation *rules.Conversation, reporter *rules.Report
 		reporter.Observe()
 		if level < least {
 			reporter.Violation(message.Message, rules.Mismatch{
-				Wanted: "no message below the level that its request asked for",
+				Wanted: "no message below the logLevel of its request",
 				Found: fmt.Sprintf(
-					"one of level %s for a request that asked for %s",
+					"one of level %s for a request with %s",
 					severities[level],
 					severities[least],
 				),
@@ -264,7 +264,7 @@ func strayMessages(conversation *rules.Conversation, reporter *rules.Reporter) {
 		subscribed := message.stream.Method == facts.ListenMethod
 		if subscribed || askedLevel(message.stream) == nil && len(message.asking) > 0 {
 			reporter.Violation(message.Message, rules.Mismatch{
-				Wanted: "log messages on the stream of the response to the request that asked for them",
+				Wanted: "log messages on the stream of the response to their request",
 				Found:  "one on the stream of " + message.stream.Method, Where: "/method",
 			})
 		}

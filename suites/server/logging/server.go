@@ -78,7 +78,7 @@ func undeclared() {
 
 			server.BarrierOnAllStreams(ctx)
 			DemandNone(
-				"no log messages of a server that does not declare logging",
+				"no log messages from a server that does not declare logging",
 				server.Sent(mark, Notification(logMessage)),
 			)
 		},
@@ -126,7 +126,7 @@ func settingLevels() {
 			other.Hear(ctx)
 			provoke(ctx, other, "debug")
 			if len(other.Sent(before, Notification(logMessage))) == 0 {
-				NotApplicable("the tool logs nothing, at whatever level")
+				NotApplicable("the tool logs nothing at any level")
 			}
 			Observe()
 		})
@@ -147,7 +147,7 @@ func settingLevels() {
 				logged += demandNoneBelow(server, mark, least)
 			}
 			if logged == 0 {
-				NotApplicable("the tool logs nothing, at whatever level")
+				NotApplicable("the tool logs nothing at any level")
 			}
 		})
 
@@ -184,7 +184,7 @@ func settingLevels() {
 			provoke(ctx, server, levels[0])
 			server.BarrierOnAllStreams(ctx)
 			if len(server.Sent(before, Notification(logMessage))) == 0 {
-				NotApplicable("the tool logs nothing, at whatever level")
+				NotApplicable("the tool logs nothing at any level")
 			}
 			server.Need(ctx, "logging/setLevel", Object{"level": "emergency"})
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "logging/setLevel",
@@ -254,7 +254,7 @@ func askingForMessages() {
 				logged += demandNoneBelow(server, mark, least)
 			}
 			if logged == 0 {
-				NotApplicable("the tool logs nothing, at whatever level")
+				NotApplicable("the tool logs nothing at any level")
 			}
 		},
 	)
@@ -273,7 +273,7 @@ func askingForMessages() {
 			provoke(ctx, server, "debug") // this is for one request
 			server.BarrierOnAllStreams(ctx)
 			if len(server.Sent(before, Notification(logMessage))) == 0 {
-				Inconclusive("the tool for logging logs nothing for a request that asks for all messages",
+				Inconclusive("the tool for logging logs nothing for a request with the logLevel debug",
 					"name one that does in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
 			}
 			mark := server.Mark()
@@ -328,7 +328,7 @@ func concurrentLevels() {
 				} // the rule about log messages below the level judges the others
 			}
 			if !logged {
-				Inconclusive("no call brought log messages on its stream",
+				Inconclusive("no call had log messages on its stream",
 					"name a tool that logs in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
 			}
 		},
@@ -375,7 +375,7 @@ func provoke(ctx context.Context, server *Server, level string) {
 		server.Need(ctx, "logging/setLevel", Object{"level": level})
 	}
 	if server.Need(ctx, "tools/call", call)["isError"] == true {
-		Inconclusive("the tool for logging ended in an error", "see that it logs a message at the level info or above")
+		Inconclusive("the tool for logging ended in an error", "make sure that it logs a message at level info or above")
 	}
 }
 

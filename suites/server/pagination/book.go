@@ -82,13 +82,13 @@ func (b book) turned(client *Client, position int) *Message {
 func (b book) follows(ctx context.Context, client *Client, position int, wanted string) {
 	before := b.turned(client, position)
 	if before == nil || AnswerTo(before) == nil {
-		client.NeverBut(fmt.Sprintf("the client did not come to page %d of %s", position+1, b.method), b.method)
+		client.NeverBut(fmt.Sprintf("the client did not reach page %d of %s", position+1, b.method), b.method)
 	}
 	if !Observed(b.turned(client, position+1) != nil) {
 		step := client.StepOf(b.method)
 		if _, told := client.ToldOutcome(step); position == 0 && !told {
 			client.NeverBut(
-				"the client asked for the first page of "+b.method+" alone, and nobody tells whether it was to list all",
+				"the client requested the first page of "+b.method+" only, and it is unknown whether it wanted all pages",
 				b.method,
 			)
 		}

@@ -124,7 +124,7 @@ func followingLists() {
 
 	It("requests the next page after an empty one with nextCursor", Verifies("pagination.end"), In(pages),
 		func(ctx SpecContext) {
-			someTools.follows(ctx, RunScenario(ctx), emptyPage, "the page after one that is empty and has a cursor")
+			someTools.follows(ctx, RunScenario(ctx), emptyPage, "the page after an empty one with nextCursor")
 		})
 
 	for _, list := range []book{someResources, someTemplates, somePrompts} {
@@ -144,7 +144,7 @@ func followingLists() {
 
 			last := someTools.turned(client, len(someTools.pages)-1)
 			if last == nil || AnswerTo(last) == nil {
-				client.NeverBut("the client did not come to the last page of tools/list", "tools/list")
+				client.NeverBut("the client did not reach the last page of tools/list", "tools/list")
 			}
 			for _, more := range client.AskedAfter(AnswerTo(last)) {
 				if more.Method != "tools/list" {
@@ -155,14 +155,14 @@ func followingLists() {
 					break // it begins the list anew
 				}
 				client.Blame(more, Mismatch{
-					Wanted: "no request for a page behind the last one",
+					Wanted: "no request after the last page",
 					Found:  "the cursor " + Show(cursor),
 					Where:  "/params/cursor",
 				})
 			}
 			step := client.StepOf("tools/list")
 			if told, there := client.ToldOutcome(step); there && told.Failed() {
-				client.NeverBut("the client says that it could not list the tools: "+told.Error, "tools/list")
+				client.NeverBut("the client reports that it could not list the tools: "+told.Error, "tools/list")
 			}
 			client.Refrained(AnswerTo(last), step)
 		})
@@ -178,7 +178,7 @@ func followingLists() {
 			inSeveral := client.NeedRequests("tools/list")[0]
 			client.Does(promptsListed, toolsListed, "a list of one page, without a cursor")
 			client.GoesOn(ctx, AnswerTo(inOne), "a list on one page")
-			someCursors.follows(ctx, client, 0, "the second page of what comes on several")
+			someCursors.follows(ctx, client, 0, "the second page of a list on several pages")
 			client.GoesOn(ctx, AnswerTo(inSeveral), "a list on several pages")
 		},
 	)
@@ -191,7 +191,7 @@ func followingLists() {
 			client := RunScenario(ctx)
 
 			if !slices.ContainsFunc(client.NeedRequests("tools/list"), leadsOnByLostCursor) {
-				client.NeverBut("the client got no cursor in the session that the server ended", "tools/list")
+				client.NeverBut("the client received no cursor in the session that the server ended", "tools/list")
 			}
 			if len(client.Conversations) < 2 {
 				client.NeverBut("the client began no new session after the server had ended the first", "tools/list")
@@ -202,7 +202,7 @@ func followingLists() {
 					lists++
 					if list.ParamsObject()["cursor"] == lostCursor {
 						client.Blame(list, Mismatch{
-							Wanted: "no cursor of the session before",
+							Wanted: "no cursor of the earlier session",
 							Found:  "the cursor " + Show(lostCursor),
 							Where:  "/params/cursor",
 						})
@@ -210,7 +210,7 @@ func followingLists() {
 				}
 			}
 			if lists == 0 {
-				client.NeverBut("the client did not ask for the list again in the new session", "tools/list")
+				client.NeverBut("the client did not request the list again in the new session", "tools/list")
 			}
 		},
 	)
@@ -305,33 +305,33 @@ func readingCursors() {
 		Verifies("pagination.cursor.any-format"),
 		In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 1, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 1, "the page of the cursor")
 		},
 	)
 
 	It("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 2, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 2, "the page of the cursor")
 		})
 
 	It("follows a nextCursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 3, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 3, "the page of the cursor")
 		})
 
 	It("follows a nextCursor with spaces at both ends", Verifies("pagination.cursor.any-format"), In(pages),
 		func(ctx SpecContext) {
-			someTemplates.follows(ctx, RunScenario(ctx), emptyOther-1, "the page of a cursor like any other")
+			someTemplates.follows(ctx, RunScenario(ctx), emptyOther-1, "the page of the cursor")
 		})
 
 	It("follows a nextCursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 4, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 4, "the page of the cursor")
 		})
 
 	It("follows a nextCursor of 2048 characters", Verifies("pagination.cursor.any-format"), In(cursors),
 		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 5, "the page of a cursor like any other")
+			someCursors.follows(ctx, RunScenario(ctx), 5, "the page of the cursor")
 		})
 
 	It("follows a nextCursor that is an empty string", Verifies("pagination.cursor.opaque"), In(cursors),
@@ -349,12 +349,12 @@ func readingCursors() {
 				return request.ParamsObject()["cursor"] != againCursor
 			})
 			if len(asked) == 0 || AnswerTo(asked[0]) == nil {
-				client.NeverBut("the client did not come to the page that leads to the same cursor", list.method)
+				client.NeverBut("the client did not reach the page whose nextCursor is its own cursor", list.method)
 			}
 			if !Observed(len(asked) > 1) {
 				client.NeedOver(ctx, client.StepOf(list.method), AnswerTo(asked[0]))
 				client.Missing(AnswerTo(asked[0]), Mismatch{
-					Wanted: list.method + " once more with " + Show(againCursor) + ", whose value tells nothing",
+					Wanted: list.method + " once more with " + Show(againCursor) + ", whose value has no meaning to the client",
 					Found:  "no such request", Where: "/result/nextCursor",
 				})
 			}

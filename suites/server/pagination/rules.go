@@ -69,19 +69,19 @@ func emptyPages(conversation *rules.Conversation, reporter *rules.Reporter) {
 		switch {
 		case more && next.Value == asked:
 			reporter.Violation(page, rules.Mismatch{
-				Wanted: "an end of the list, or a cursor to a further page",
+				Wanted: "no nextCursor, or the cursor of a further page",
 				Found:  "the same cursor again: " + rules.Show(asked),
 				Where:  next.Pointer,
 			})
 		case len(items) == 0 && more: // what further results there are may come later
 		case len(items) == 0:
 			reporter.Violation(page, rules.Mismatch{
-				Wanted: "further results where a cursor was given", Found: excerpt.Short(page.Raw),
+				Wanted: "further results after a nextCursor", Found: excerpt.Short(page.Raw),
 			})
 		case before.has(one):
 			reporter.Violation(page, rules.Mismatch{
-				Wanted: "further results where a cursor was given",
-				Found:  "a page again that led to the cursor: " + excerpt.Short(page.Raw),
+				Wanted: "further results after a nextCursor",
+				Found:  "an earlier page again, for the cursor " + excerpt.Short(page.Raw),
 			})
 		}
 		before.givers[page] = one.Giver
@@ -136,7 +136,7 @@ func refusedCursors(conversation *rules.Conversation, reporter *rules.Reporter) 
 		reporter.Observe()
 		if refusal, refused := page.Error(); page.Kind == jsonrpc.Response && refused {
 			reporter.Violation(page, rules.Mismatch{
-				Wanted: "a page for a cursor that it gave",
+				Wanted: "a page for a cursor that it issued",
 				Found:  "the error " + rules.Show(refusal.Message),
 				Where:  "/error",
 			})

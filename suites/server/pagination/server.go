@@ -54,7 +54,7 @@ func stableCursors() {
 			}
 
 			if used == 0 {
-				NotApplicable("every list has one page only")
+				NotApplicable("every list has only one page")
 			}
 			Judge(found...)
 		})
@@ -108,7 +108,7 @@ func judgeChangedList(ctx context.Context, method string, change Provocation) bo
 		lost := slices.DeleteFunc(before, func(key jsonrpc.ID) bool {
 			return slices.Contains(after, key) || !slices.Contains(remaining, key)
 		})
-		DemandOf(reply, len(lost) == 0, fmt.Sprintf("what was behind the cursor before, and is still listed: %v", lost))
+		DemandOf(reply, len(lost) == 0, fmt.Sprintf("the items after the cursor that are still listed: %v", lost))
 	}
 	return true
 }

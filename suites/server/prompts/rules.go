@@ -71,8 +71,8 @@ func undeclaredChangesOfPrompts(conversation *rules.Conversation, reporter *rule
 		reporter.Observe()
 		if !mcp.Declares(conversation.ServerCapabilities, "prompts.listChanged") {
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: "announcements only of a server that declares prompts.listChanged",
-				Found:  "one of a server that does not",
+				Wanted: "the notification only from a server that declares prompts.listChanged",
+				Found:  "one from a server that does not",
 				Where:  "/method",
 			})
 		}
@@ -89,7 +89,7 @@ func undeclaredRequestsForPrompts(conversation *rules.Conversation, reporter *ru
 			reporter.Observe()
 			if !mcp.Declares(conversation.ServerCapabilities, "prompts") {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "requests for prompts only to a server that declares prompts",
+					Wanted: "prompt requests only to a server that declares prompts",
 					Found:  "one to a server that does not",
 					Where:  "/method",
 				})

@@ -107,7 +107,7 @@ func ServerChecks() {
 				}
 
 				if judged == 0 && len(refusals) > 0 {
-					Inconclusive("every prompt refused the arguments that were made up for it: "+refusals[0],
+					Inconclusive("every prompt rejected its generated arguments: "+refusals[0],
 						"name arguments for a prompt in mcpconform.yaml: arguments: {NAME: {…}}, or offer completions")
 				}
 				Judge(wrong...)
@@ -132,7 +132,7 @@ func ServerChecks() {
 					}
 				}
 				if len(links) == 0 {
-					NotApplicable("no prompt has a link that only the server can follow")
+					NotApplicable("no prompt has a resource_link to a resource of the server")
 				}
 
 				for _, uri := range links[:min(maxLinks, len(links))] {
@@ -236,7 +236,7 @@ func ServerChecks() {
 							Method:     "prompts/get",
 							Params:     Object{"name": prompt["name"], "arguments": wrong},
 							Name:       "arguments",
-							Deliberate: "arguments are no object",
+							Deliberate: "arguments are not an object",
 						},
 						inOrder(ctx, server, []Object{prompt})...)
 

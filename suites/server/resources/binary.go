@@ -60,7 +60,7 @@ func binaryAsText(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if text, isText := contents.Object()["text"].(string); isText && holdsBinary(text) {
 			reporter.Violation(contents.Said, rules.Mismatch{
 				Wanted: "the bytes of " + mediaType + " in blob",
-				Found:  "a text that holds them: " + excerpt.Short([]byte(text)),
+				Found:  "a text with these bytes: " + excerpt.Short([]byte(text)),
 				Where:  contents.Pointer + "/text",
 			})
 		}

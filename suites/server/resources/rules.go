@@ -95,7 +95,7 @@ func Rules() []rules.Rule {
 			Requirements: []string{"resources.annotations.last-modified"},
 			Judge: places.JudgeText(func(conversation *rules.Conversation) []places.Found {
 				return annotations(conversation, "lastModified")
-			}, "a date and time of ISO 8601, such as 2025-01-12T15:00:58Z", formats.IsISO8601),
+			}, "an ISO 8601 date and time, such as 2025-01-12T15:00:58Z", formats.IsISO8601),
 		},
 		{
 			Text:         "sends notifications/resources/updated only to a client that sent resources/subscribe",
@@ -162,7 +162,7 @@ func updatesAfterSubscription(conversation *rules.Conversation, reporter *rules.
 			reporter.Observe()
 			if !subscribed {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "no update before the client subscribes",
+					Wanted: "no update before resources/subscribe",
 					Found:  "one of " + rules.Show(said.ParamsObject()["uri"]), Where: "/method",
 				})
 			}

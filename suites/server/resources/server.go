@@ -103,7 +103,7 @@ func ServerChecks() {
 				server := Session(ctx)
 				uris := expanded(ctx, server)
 				if len(uris) == 0 {
-					NotApplicable("the server has no template for whose variables it offers completions")
+					NotApplicable("the server has no resource template with completions for its variables")
 				}
 
 				judgeReadable(ctx, server, uris)
@@ -143,7 +143,7 @@ func ServerChecks() {
 			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				if isOffered(unknownURI) {
-					NotApplicable("a template of the server makes a resource of any URI")
+					NotApplicable("a resource template of the server matches any URI")
 				}
 				server := Session(ctx)
 
@@ -159,7 +159,7 @@ func ServerChecks() {
 			NeedsCapability("resources"),
 			func(ctx SpecContext) {
 				if isOffered(unknownURI) {
-					NotApplicable("a template of the server makes a resource of any URI")
+					NotApplicable("a resource template of the server matches any URI")
 				}
 				server := Session(ctx)
 
@@ -167,17 +167,17 @@ func ServerChecks() {
 				reply, responded := server.Try(ctx, "resources/read", Object{"uri": unknownURI})
 
 				if !responded {
-					NotApplicable("the server refuses it by an HTTP status, which another check reports")
+					NotApplicable("the server rejects it with an HTTP status: reported by another check")
 				}
 				server.NeedContrast(ctx, reply, unknownURI, inOrder()...)
 				contents, isList := reply.Object()["contents"].([]any)
 				if !isList && !reply.Refuses() {
 					Inconclusive(
 						"resources/read was answered with neither contents nor an error: "+reply.Describe(),
-						"fix what the schema says of the result first",
+						"fix the schema violation of the result first",
 					)
 				}
-				DemandOf(reply, !isList || len(contents) > 0, "an error, which says that there is no such resource")
+				DemandOf(reply, !isList || len(contents) > 0, "an error that says that the resource does not exist")
 			},
 		)
 
@@ -193,8 +193,8 @@ func ServerChecks() {
 				contents, _ := reply.Object()["contents"].([]any)
 				if len(contents) == 0 && !reply.Refuses() {
 					Inconclusive(
-						"nothing was read by it, and no error says why: "+reply.Describe(),
-						"fix what resources/read of an unknown resource brings first",
+						"resources/read returned no contents and no error: "+reply.Describe(),
+						"fix the answer to resources/read of an unknown resource first",
 					)
 				}
 				Expect(reply).To(BeJSONRPCError())
@@ -238,7 +238,7 @@ func ServerChecks() {
 				server := FreshSession(ctx)
 				uri, _ := subscribed(ctx, server.NeedReply)
 				if uri == "" {
-					Inconclusive("no subscription could be made", "see the check of resources.subscribe.answered")
+					Inconclusive("resources/subscribe failed", "see the result of resources.subscribe.answered")
 				}
 
 				reply := server.Ask(ctx, "resources/unsubscribe", Object{"uri": uri})
@@ -327,7 +327,7 @@ func ServerChecks() {
 				other.BarrierOnAllStreams(ctx)
 
 				DemandNone(
-					"no update on the session of another client, which has not subscribed",
+					"no update in the session of another client that did not subscribe",
 					other.Sent(mark, Notification(updated)),
 				)
 			},
@@ -383,7 +383,7 @@ func judgeReadable(ctx context.Context, server *Server, uris []string) {
 	if len(failing) == len(uris) {
 		Inconclusive(
 			"resources/read of "+strings.Join(failing, ", ")+" ended in the error -32603 (Internal error)",
-			"see that the server has what it needs to read its resources",
+			"make sure that the server can read its resources",
 		)
 	}
 	Judge(wrong...)
@@ -475,7 +475,7 @@ type change struct{ Provocation }
 func changing() change {
 	known := Provoking("resource-updated")
 	if known.Resource == "" {
-		Inconclusive("it is not known which resource the tool "+known.Tool+" changes",
+		Inconclusive("it is unknown which resource the tool "+known.Tool+" changes",
 			"name it in mcpconform.yaml: provocations: {resource-updated: {tool: …, resource: URI}}")
 	}
 	return change{known}
@@ -485,7 +485,7 @@ func (c change) provoke(ctx context.Context, server *Server) {
 	if server.Need(ctx, "tools/call", c.Call())["isError"] == true {
 		Inconclusive(
 			"the tool "+c.Tool+" did not change the resource",
-			"see that the tool for resource-updated changes it",
+			"make sure that the tool for resource-updated changes it",
 		)
 	}
 }
@@ -504,7 +504,7 @@ func (c change) needTold(ctx context.Context, server *Server) {
 		ctx,
 		mark,
 		Notification(updated),
-		"the server told nothing while the client was subscribed",
-		"see the check of resources.updated.sent",
+		"the server sent no notifications/resources/updated to the subscribed client",
+		"see the result of resources.updated.sent",
 	)
 }

@@ -34,13 +34,13 @@ func takingResults() {
 			wrong := client.NeedCalls(results.Wrong)[0]
 			right := client.OutcomeOf(2)
 			if right.Failed() {
-				client.NeverBut("the client takes no structured result at all", "tools/call")
+				client.NeverBut("the client accepts no structuredContent at all", "tools/call")
 			}
 			if told := client.OutcomeOf(3); !Observed(results.Refused(told)) {
 				client.NeedGiven(3)
 				client.Blame(wrong, Mismatch{
-					Wanted: `that the client refuses {"count":"one"}, where the tool promises an integer`,
-					Found:  "the call is told as done: " + ShowOutcome(told),
+					Wanted: `that the client rejects {"count":"one"}, where the outputSchema requires an integer`,
+					Found:  "the client reports the call as done: " + ShowOutcome(told),
 				})
 			}
 		},

@@ -277,7 +277,7 @@ func structureAsText(conversation *rules.Conversation, reporter *rules.Reporter)
 		}) {
 			reporter.Violation(result.Said, rules.Mismatch{
 				Wanted: "a text block with the structured content as JSON",
-				Found:  "none that says the same",
+				Found:  "no text block with the same content",
 				Where:  result.Pointer + "/content",
 			})
 		}
@@ -303,7 +303,7 @@ func embeddedResourcesDeclared(conversation *rules.Conversation, reporter *rules
 		if _, declared := conversation.ServerCapabilities["resources"].(map[string]any); !declared {
 			reporter.Violation(block.Said, rules.Mismatch{
 				Wanted: "a server that declares the capability resources",
-				Found:  "an embedded resource of one that does not", Where: block.Pointer,
+				Found:  "an embedded resource from one that does not", Where: block.Pointer,
 			})
 		}
 	}

@@ -34,7 +34,7 @@ func headerRules() []rules.Rule {
 					return rules.Show(one.Value)
 				}
 				return ""
-			}, "a token, as the name of a header is: letters, digits and some signs, without spaces"),
+			}, "an HTTP token: letters, digits and some signs, without spaces"),
 		},
 		{
 			Text:         "sets x-mcp-header without control characters",
@@ -68,8 +68,8 @@ func headerRules() []rules.Rule {
 				if one.Reachable() || one.Barred() != "" {
 					return "" // what is barred has a rule of its own
 				}
-				return "one that is reached otherwise"
-			}, "the annotation of a parameter that is reached from the root by properties alone"),
+				return "one that is reached in another way"
+			}, "the annotation of a parameter that is reached from the root only by properties"),
 		},
 		{
 			Text:         "sets no x-mcp-header inside an array, composition, condition or reference of inputSchema",
@@ -79,7 +79,7 @@ func headerRules() []rules.Rule {
 					return "one that is reached through " + keyword
 				}
 				return ""
-			}, "the annotation of a parameter that is reached from the root by properties alone"),
+			}, "the annotation of a parameter that is reached from the root only by properties"),
 		},
 	}
 }

@@ -79,11 +79,11 @@ func ServerChecks() {
 				}
 
 				if len(listings[0]) < 2 {
-					NotApplicable("the server lists no two tools, which could have another order")
+					NotApplicable("the server lists fewer than two tools")
 				}
 				for _, again := range listings[1:] {
 					if !lists.SameItems(listings[0], again) {
-						Inconclusive("the list of tools changed meanwhile", "check a server whose tools stay the same")
+						Inconclusive("the list of tools changed in between", "check a server whose tools stay the same")
 					}
 					Demand(
 						reflect.DeepEqual(listings[0], again),
@@ -144,7 +144,7 @@ func ServerChecks() {
 
 				if judged == 0 {
 					Inconclusive(
-						"no tool took the arguments that were made up for it: "+tried(calls),
+						"no tool accepted its generated arguments: "+tried(calls),
 						"give arguments for a tool in mcpconform.yaml: arguments: {NAME: {…}}",
 					)
 				}
@@ -198,11 +198,11 @@ func ServerChecks() {
 				_, isResult := reply.Object()["content"].([]any)
 				if !isTask && !isResult {
 					Inconclusive(
-						call.Tool+" brought no result of a tool: "+reply.Describe(),
+						call.Tool+" returned no tool result: "+reply.Describe(),
 						"fix the failures of tools/call first",
 					)
 				}
-				DemandOf(reply, !isTask, "the result of "+call.Tool+", as no task was asked for")
+				DemandOf(reply, !isTask, "the result of "+call.Tool+", as no task was requested")
 			},
 		)
 
@@ -251,8 +251,8 @@ func ServerChecks() {
 
 				if _, refused := reply.Error(); !refused {
 					Inconclusive(
-						"the call of an unknown tool did not end in an error",
-						"see the check of tools.unknown.refused",
+						"the call of an unknown tool was not rejected with an error",
+						"see the result of tools.unknown.refused",
 					)
 				}
 				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
@@ -282,7 +282,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				calls := harmless()
 				if len(calls) == 0 {
-					NotApplicable("the server has no tool that may be called")
+					NotApplicable("the server has no callable tool")
 				}
 				server := FreshSession(ctx)
 
@@ -293,7 +293,7 @@ func ServerChecks() {
 							Method:     "tools/call",
 							Params:     Object{"name": calls[0].Tool, "arguments": wrong},
 							Name:       "arguments",
-							Deliberate: "has arguments that are no object",
+							Deliberate: "has arguments that are not an object",
 						},
 						inOrder(calls)...)
 
@@ -320,7 +320,7 @@ func ServerChecks() {
 			Verifies("tools.inputs.validated"),
 			NeedsCapability("tools"),
 			func(ctx SpecContext) {
-				calls := some(withoutRequired(), "no tool that may be called has a required argument")
+				calls := some(withoutRequired(), "no callable tool has a required argument")
 
 				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					return "an error: " + call.Tool + " was called without a required argument", succeeded(reply), true
@@ -333,7 +333,7 @@ func ServerChecks() {
 			Verifies("tools.inputs.validated"),
 			NeedsCapability("tools"),
 			func(ctx SpecContext) {
-				calls := some(withWrongType(), "no tool that may be called has a string, number or boolean as argument")
+				calls := some(withWrongType(), "no callable tool has a string, number or boolean as argument")
 
 				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					return "an error: " + call.Tool + " was called with an argument of the wrong type", succeeded(
@@ -348,7 +348,7 @@ func ServerChecks() {
 			Verifies("tools.inputs.validated"),
 			NeedsCapability("tools"),
 			func(ctx SpecContext) {
-				calls := some(withoutRequired(), "no tool that may be called has a required argument")
+				calls := some(withoutRequired(), "no callable tool has a required argument")
 				server := Session(ctx)
 
 				judged := false
@@ -378,7 +378,7 @@ func ServerChecks() {
 			Verifies("tools.inputs.validated"),
 			NeedsCapability("tools"),
 			func(ctx SpecContext) {
-				calls := some(withFraction(), "no tool that may be called has an integer as argument")
+				calls := some(withFraction(), "no callable tool has an integer as argument")
 
 				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					return fmt.Sprintf(
@@ -417,7 +417,7 @@ func ServerChecks() {
 			func(ctx SpecContext) {
 				calls := some(
 					slices.Concat(withoutRequired(), withWrongType()),
-					"no tool that may be called has an argument that could be wrong",
+					"no callable tool has an argument that could be wrong",
 				)
 
 				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
@@ -453,8 +453,8 @@ func ServerChecks() {
 				links := readableLinks(result)
 				if len(links) == 0 {
 					Inconclusive(
-						"the tool returned no link that only the server can follow",
-						"see that the tool for resource-link returns one",
+						"the tool returned no resource_link to a resource of the server",
+						"make sure that the tool for resource-link returns one",
 					)
 				}
 
@@ -503,9 +503,9 @@ func withoutNeeds(ctx context.Context, server *Server) Provocation {
 		}
 	}
 	if tried == 0 {
-		NotApplicable("each tool that may be called needs arguments")
+		NotApplicable("each callable tool needs arguments")
 	}
-	NotApplicable("no tool that was called with empty arguments succeeds")
+	NotApplicable("no tool succeeds when called with empty arguments")
 	return Provocation{}
 }
 
@@ -529,7 +529,7 @@ func callable() []Provocation {
 		NoneListed("tools/list", "the server lists no tool")
 	case reason == "":
 		Inconclusive(
-			"the tools that may be called have checks of their own",
+			"all callable tools are tested by other checks",
 			"annotate further tools with readOnlyHint, or name them in mcpconform.yaml",
 		)
 	}
@@ -578,8 +578,8 @@ func promptly(ctx context.Context) Provocation {
 		}
 	}
 	Inconclusive(
-		"no tool gave a client without tasks a result in time: "+tried(calls),
-		"name a tool that does with its arguments in mcpconform.yaml: arguments: {NAME: {…}}",
+		"no tool returned a result in time to a client without tasks: "+tried(calls),
+		"name a tool that does, with its arguments, in mcpconform.yaml: arguments: {NAME: {…}}",
 	)
 	return Provocation{}
 }
@@ -646,7 +646,7 @@ func withArgument(
 		}
 	}
 	if len(attempts) == 0 {
-		NotApplicable("no tool that may be called " + kind)
+		NotApplicable("no callable tool " + kind)
 	}
 	Inconclusive("no tool that "+kind+" serves a call: "+tried(attempts), needing)
 	return call, name, reply
@@ -723,7 +723,7 @@ func judgeWrong(
 }
 
 // needing is the advice where tools refuse what their schemas ask for.
-const needing = "see that the tools have what they need, or name arguments that they take in mcpconform.yaml: arguments: {NAME: {…}}"
+const needing = "make sure that the tools can be served, or name valid arguments in mcpconform.yaml: arguments: {NAME: {…}}"
 
 // noneServed ends a check whose calls show nothing of what the tools make of arguments.
 func noneServed(calls []spoiledCall) {
@@ -852,11 +852,11 @@ func renamed(ctx context.Context, server *Server) Provocation {
 	}
 	if found {
 		Inconclusive(
-			"no tool that may be called succeeds with arguments made from its schema",
+			"no callable tool succeeds with arguments generated from its schema",
 			"give arguments for one in mcpconform.yaml: arguments: {NAME: {…}}",
 		)
 	}
-	NotApplicable("no tool that may be called has a name that could be written in another case")
+	NotApplicable("no callable tool has a name with letters")
 	return Provocation{}
 }
 

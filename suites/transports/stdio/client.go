@@ -211,9 +211,9 @@ func departureOf(client *Client) departure {
 	}
 	switch _, told := client.ToldOutcome(closeStep); {
 	case client.Exit.Ended && len(d.signals) == 0:
-		client.NeverBut("the client had to be ended itself", "tools/list")
+		client.NeverBut("the client itself had to be terminated", "tools/list")
 	case client.Tells() && !told && len(d.signals) == 0:
-		client.NeverBut("the client does not tell that it closed the connection", "")
+		client.NeverBut("the client does not report that it closed the connection", "")
 	}
 	return d
 }
@@ -239,7 +239,7 @@ func leaving() {
 				})
 			}
 			if !Observed(parted.inputEnd != nil) {
-				client.NeverBut("the client did nothing to end its server", "tools/list")
+				client.NeverBut("the client did nothing to terminate its server", "tools/list")
 			}
 		})
 
@@ -256,7 +256,7 @@ func leaving() {
 				})
 			}
 			if !Observed(parted.inputEnd != nil) {
-				client.NeverBut("the client did nothing to end its server", "tools/list")
+				client.NeverBut("the client did nothing to terminate its server", "tools/list")
 			}
 		})
 
@@ -273,7 +273,7 @@ func leaving() {
 				)
 			}
 			if !Observed(len(parted.signals) > 0) {
-				client.NeverBut("the client did nothing to end its server", "tools/list")
+				client.NeverBut("the client did nothing to terminate its server", "tools/list")
 			}
 		})
 
@@ -289,11 +289,11 @@ func leaving() {
 				return
 			}
 			if parted.orphaned == nil {
-				client.NeverBut("the client had to be ended itself", "tools/list")
+				client.NeverBut("the client itself had to be terminated", "tools/list")
 			}
 			client.BlameEvent(
 				*parted.orphaned,
-				Mismatch{Wanted: "that the server is killed, since nothing else ends it", Found: parted.orphaned.Note},
+				Mismatch{Wanted: "that the server is killed, since it does not exit otherwise", Found: parted.orphaned.Note},
 			)
 		})
 }
@@ -360,12 +360,12 @@ func restarting() {
 			}
 			for _, position := range afterCrash {
 				if client.FailedIn(ctx, position) == "" {
-					client.NeverBut("the client asked for nothing when the server was gone", "tools/list")
+					client.NeverBut("the client sent no request after the server exited", "tools/list")
 				}
 			}
 			client.Missing(client.Calls(scripted.AddNumbers)[0], Mismatch{
-				Wanted: "that the server is started again for what comes after the call",
-				Found:  "no other process, and requests that fail",
+				Wanted: "that the server is restarted for the requests after the call",
+				Found:  "no new process, and failing requests",
 			})
 		})
 

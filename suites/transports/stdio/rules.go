@@ -49,7 +49,7 @@ func looseNotifications(conversation *rules.Conversation, reporter *rules.Report
 			reporter.Observe()
 			if len(open) == 0 {
 				reporter.Violation(said, rules.Mismatch{
-					Wanted: "notifications about a request that is running, or of a subscription that is open",
+					Wanted: "notifications for a request in progress, or on an open subscription",
 					Found:  said.Method + " while there is none",
 				})
 			}

@@ -143,8 +143,8 @@ func ServerChecks() {
 					told++
 				}
 				if told < 2 {
-					Inconclusive("the server refuses all requests but one, so that their answers cannot be told apart",
-						"give the server what it needs to answer them")
+					Inconclusive("the server rejects all requests but one, so their answers cannot be distinguished",
+						"make sure that the server can answer them")
 				}
 			},
 		)
@@ -198,7 +198,7 @@ func demandExitFrom(ctx context.Context, server *Server, amid string) {
 		plain.Barrier(ctx)
 		if !exits(ctx, plain) {
 			Inconclusive("the server does not exit without "+amid+" either",
-				"see the check that it exits when its standard input is closed")
+				"see the result of transports.stdio.shutdown.exits")
 		}
 	}
 	demandExit(server, exited)
@@ -208,7 +208,7 @@ func demandExit(server *Server, exited bool) {
 	JudgingNothing()
 	server.DemandInTime(
 		exited,
-		"the end of the process after its standard input was closed",
+		"the exit of the process after its standard input was closed",
 		"a process that still runs",
 	)
 }

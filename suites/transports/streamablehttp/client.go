@@ -196,7 +196,7 @@ func takes(ctx SpecContext, nth, like int, despite string) {
 	client.Does(nth, like, despite)
 	client.GoesOn(ctx, AnswerTo(calls[nth-1]), despite)
 	if client.Given(nth) == nil && !asksForPage(client, pageIn(nth)) {
-		client.NeverBut("the driver tells no result of the step with "+despite, "tools/call")
+		client.NeverBut("the driver reports no result of the step with "+despite, "tools/call")
 	}
 }
 
@@ -269,7 +269,7 @@ func givingUp() {
 			client.NeedGaveUp(slowStep, cancelStep)
 			client.Missing(
 				call,
-				Mismatch{Wanted: wanted, Found: "nothing, although the client says that it has cancelled the call"},
+				Mismatch{Wanted: wanted, Found: "nothing, although the client reports that it cancelled the call"},
 			)
 		},
 	)
@@ -434,7 +434,7 @@ func resumingStreams() {
 			})
 			switch {
 			case len(again) == 0:
-				client.NeverBut("the client did not come back to what follows the last event at all", "tools/call")
+				client.NeverBut("the client did not resume the stream after its last event", "tools/call")
 			case !Observed(len(again) > 1):
 				client.NeedOver(ctx, brokenCall, client.Calls(brokenTool)[0])
 				client.MissingAfter(again[0], Mismatch{
@@ -455,7 +455,7 @@ func resumingStreams() {
 			end := brokenOff(client)
 			again := resumptions(client, end)
 			if len(again) == 0 {
-				client.NeverBut("the client did not come back to the stream", "tools/call")
+				client.NeverBut("the client did not resume the stream", "tools/call")
 			}
 			if waited := again[0].At.Sub(end.At); !Observed(waited >= least) {
 				client.BlameEvent(again[0], Mismatch{
@@ -472,7 +472,7 @@ func resumingStreams() {
 
 			again := resumptions(client, brokenOff(client))
 			if len(again) == 0 {
-				client.NeverBut("the client did not come back to the stream", "tools/call")
+				client.NeverBut("the client did not resume the stream", "tools/call")
 			}
 			if method := again[0].HTTP.Method; method != http.MethodGet {
 				client.BlameEvent(
@@ -504,7 +504,7 @@ func resumingStreams() {
 func brokenOff(client *Client) transcript.Event {
 	end := endOf(client, client.NeedCalls(brokenTool)[0], protocol.Server)
 	if end == nil {
-		client.NeverBut("the client left before the server ended the stream", "tools/call")
+		client.NeverBut("the client disconnected before the server ended the stream", "tools/call")
 	}
 	return *end
 }

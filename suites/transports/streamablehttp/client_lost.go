@@ -74,7 +74,7 @@ func losingSessions() {
 				renewsAfter(ctx, client, lost, stepAfter(at))
 			}
 			if !met {
-				client.NeverBut("the client made none of these requests in a session that was over", "resources/read")
+				client.NeverBut("the client made none of these requests in an ended session", "resources/read")
 			}
 		})
 }

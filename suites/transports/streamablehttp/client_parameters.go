@@ -246,7 +246,7 @@ func designatedParameters() {
 					client.Blame(
 						call,
 						Mismatch{
-							Wanted: "no call of a tool that is to be left out",
+							Wanted: "no call of an excluded tool",
 							Found:  Show(name),
 							Where:  "/params/name",
 						},
@@ -258,16 +258,16 @@ func designatedParameters() {
 				return // it calls all tools that it has found
 			}
 			if !there || told.Failed() {
-				client.NeverBut("the client does not tell which tools it has found", "tools/list")
+				client.NeverBut("the client does not report which tools it found", "tools/list")
 			}
 			names := namesIn(told.Result)
 			if !Observed(slices.Contains(names, rightTool)) {
-				client.NeverBut("the client does not tell that it has found the tool that is right", "tools/list")
+				client.NeverBut("the client does not report that it found the valid tool", "tools/list")
 			}
 			for _, name := range names {
 				if slices.Contains(wrongTools, name) {
 					client.Blame(AnswerTo(list), Mismatch{
-						Wanted: "a list for the user of the client without " + name,
+						Wanted: "a tool list in the client without " + name,
 						Found:  "one with it",
 						Where:  "/result/tools",
 					})
@@ -289,15 +289,15 @@ func designatedParameters() {
 			}
 			told, there := client.ToldOutcome(listStep)
 			if !there || told.Failed() {
-				client.NeverBut("the client does not tell which tools it has found", "tools/list")
+				client.NeverBut("the client does not report which tools it found", "tools/list")
 			}
 			names := namesIn(told.Result)
 			if !slices.Contains(names, rightTool) {
-				client.NeverBut("the client does not tell that it has found the tool that is right", "tools/list")
+				client.NeverBut("the client does not report that it found the valid tool", "tools/list")
 			}
 			if !Observed(slices.Contains(names, deepTool)) {
 				client.Blame(AnswerTo(list), Mismatch{
-					Wanted: "a list for the user of the client with " + deepTool,
+					Wanted: "a tool list in the client with " + deepTool,
 					Found:  "one without it",
 					Where:  "/result/tools",
 				})
@@ -337,7 +337,7 @@ func designatedParameters() {
 			last := calls[len(calls)-1]
 			if head, there := client.HeadOf(last); there && !Observed(rightHeader(head.HTTP.Header) != "") {
 				client.Blame(last, Mismatch{
-					Wanted: "the parameter in the header that the new list names",
+					Wanted: "the argument in the header that the new list names",
 					Found:  "no such header",
 					Where:  "header Mcp-Param-Right",
 				})

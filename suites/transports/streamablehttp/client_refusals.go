@@ -105,9 +105,9 @@ func takingRefusals() {
 			}
 			met := Beside(ctx, Meeting)
 			if failed == "" || met == nil || met.Unconnected() != "" {
-				client.NeverBut("the client asked for nothing after its GET", "tools/list")
+				client.NeverBut("the client sent no request after its GET", "tools/list")
 			}
-			client.MissingAfter(refused, Mismatch{Wanted: "that the client goes on without the stream", Found: failed})
+			client.MissingAfter(refused, Mismatch{Wanted: "that the client continues without the stream", Found: failed})
 		})
 
 	It("accepts a 202 that has no Content-Type", Verifies("transports.http.statuses.accepted"), In(Meeting),
@@ -117,17 +117,17 @@ func takingRefusals() {
 
 			ready := client.Notifications("notifications/initialized")
 			if len(ready) == 0 {
-				client.NeverBut("the client sent nothing that is answered with a 202", "tools/list")
+				client.NeverBut("the client sent nothing that is answered with 202", "tools/list")
 			}
 			if Observed(len(client.AskedAfter(ready[0])) > 0) {
 				return
 			}
 			other := Beside(ctx, typed)
 			if other == nil || len(other.Requests("tools/list")) == 0 {
-				client.NeverBut("the client asked for nothing after its notifications/initialized", "tools/list")
+				client.NeverBut("the client sent no request after its notifications/initialized", "tools/list")
 			}
 			client.Missing(ready[0], Mismatch{
-				Wanted: "that the client goes on after a 202 without a Content-Type, as after one that has it",
+				Wanted: "that the client continues after a 202 without a Content-Type, as after one that has it",
 				Found:  "no further request",
 			})
 		})
@@ -138,7 +138,7 @@ func takingRefusals() {
 
 			call := client.NeedCalls(scripted.AddNumbers)[0]
 			if len(client.Responses("ping")) == 0 {
-				client.NeverBut("the client answered no ping, so that there was nothing to accept", "tools/call")
+				client.NeverBut("the client answered no ping, so there was nothing to accept", "tools/call")
 			}
 			client.Does(calledFirst, listedFirst, "a 202 with a Content-Type for its answer to a ping")
 			client.GoesOn(ctx, AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
@@ -151,7 +151,7 @@ func takingRefusals() {
 		{http.StatusMethodNotAllowed, refusing},
 		{http.StatusNotFound, brokenAgain},
 	} {
-		It(fmt.Sprintf("ends in good order when DELETE is refused with %d", one.status),
+		It(fmt.Sprintf("exits without an error if DELETE is refused with %d", one.status),
 			Verifies("transports.http.statuses.accepted"),
 			In(one.in),
 			func(ctx SpecContext) {
@@ -160,11 +160,11 @@ func takingRefusals() {
 				refused := refusalOf(client, http.MethodDelete)
 				met := Beside(ctx, Meeting)
 				if met == nil || met.Exit.Failed || met.Exit.Ended {
-					client.NeverBut("the client does not end in good order either when nothing is refused", "")
+					client.NeverBut("the client does not exit without an error even if nothing is refused", "")
 				}
 				usual, closes := met.ToldOutcome(len(Meeting.Steps) - 1)
 				if closes && usual.Failed() {
-					client.NeverBut("the client does not close the connection either when nothing is refused", "")
+					client.NeverBut("the client does not close the connection even if nothing is refused", "")
 				}
 				told, there := client.ToldOutcome(len(one.in.Steps) - 1)
 				if there && told.Failed() {

@@ -100,7 +100,7 @@ func keepingSessions() {
 			lost := lostSessions(client)
 			if len(lost) < 2 {
 				client.NeverBut(
-					"the client asked for nothing in the second session that the server had ended",
+					"the client sent no request in the second session after the server ended it",
 					"tools/call",
 				)
 			}
@@ -149,7 +149,7 @@ func keepingSessions() {
 				if there && !Observed(len(given) < 2 || sessionOf(head) != given[0]) {
 					client.BlameEvent(head, Mismatch{
 						Wanted: "the id of the new session, " + Show(given[1]),
-						Found:  Show(sessionOf(head)) + ", that of the session before",
+						Found:  Show(sessionOf(head)) + ", the id of the earlier session",
 						Where:  "header Mcp-Session-Id",
 					})
 				}
@@ -176,16 +176,16 @@ func keepingSessions() {
 				return
 			}
 			if client.Exit.Failed || client.Exit.Ended {
-				client.NeverBut("the client did not end by itself, in good order", "tools/list")
+				client.NeverBut("the client did not exit by itself without an error", "tools/list")
 			}
 			if AnswerTo(initialize) == nil {
 				client.Never("initialize")
 			}
 			if _, told := client.ToldOutcome(closeStep); client.Tells() && !told {
-				client.NeverBut("the client does not tell that it closed the session", "")
+				client.NeverBut("the client does not report that it closed the session", "")
 			}
 			client.Missing(AnswerTo(initialize), Mismatch{
-				Wanted: "a DELETE with the session id that this response gave, before the client ends",
+				Wanted: "a DELETE with the session id of this response, before the client ends",
 				Found:  "no such DELETE",
 			})
 		},
@@ -217,7 +217,7 @@ func renewsAfter(ctx context.Context, client *Client, lost transcript.Event, lat
 	}
 	if !asksInSession(client, lost) && client.FailedIn(ctx, later) == "" && !client.Hangs(ctx) {
 		client.NeverBut(
-			"the client asked for nothing more when the server did not know its session",
+			"the client sent no further request after the server no longer knew its session",
 			"tools/call",
 		)
 	}
@@ -264,7 +264,7 @@ func lostSessions(client *Client) (lost []transcript.Event) {
 		}
 	}
 	if len(lost) == 0 {
-		client.NeverBut("the client asked for nothing in the session that the server had ended", "tools/call")
+		client.NeverBut("the client sent no request in the session that the server had ended", "tools/call")
 	}
 	return lost
 }
@@ -334,7 +334,7 @@ func olderServers() {
 				func(get transcript.Event) bool { return !get.At.After(first[0].At) },
 			)
 			if len(gets) == 0 {
-				client.NeverBut("the client does not look for servers of HTTP+SSE, as it may", "initialize")
+				client.NeverBut("the client does not support HTTP+SSE, which is optional", "initialize")
 			}
 			if accept := strings.Join(
 				gets[0].HTTP.Header.Values("Accept"),
@@ -388,11 +388,11 @@ func olderServers() {
 				for _, asked := range client.Requests("initialize") {
 					version, _ := asked.ParamsObject()["protocolVersion"].(string)
 					if !slices.Contains(protocol.Released(), version) {
-						client.NeverBut("the client asks for a revision that nobody can grant", "initialize")
+						client.NeverBut("the client requests an unknown revision", "initialize")
 					}
 				}
 				if failed == "" {
-					client.NeverBut("nobody tells that a client failed here that connects elsewhere", "initialize")
+					client.NeverBut("the client does not report that it failed here, and connects in other scenarios", "initialize")
 				}
 				client.MissingAfter(posts[0], Mismatch{
 					Wanted: "another message to the endpoint, when initialize is answered", Found: "none: " + failed,
@@ -410,7 +410,7 @@ func olderServers() {
 			client := RunScenario(ctx)
 
 			versioning.DemandFallback(ctx, client, AnswerTo(versioning.Probe(client)), Mismatch{
-				Wanted: "initialize, as after the error -32601: servers of this era have no such error",
+				Wanted: "initialize, as after the error -32601: this revision has no such error",
 				Found:  "no such request",
 				Where:  "/error/code",
 			})
@@ -427,7 +427,7 @@ func olderServers() {
 			probe := versioning.Probe(client)
 			for _, initialize := range client.Requests("initialize") {
 				client.Blame(initialize, Mismatch{
-					Wanted: "no initialize after a refusal with the error -32022, by which servers of this era are known",
+					Wanted: "no initialize after the error -32022, which only servers without a handshake send",
 					Found:  "initialize",
 					Where:  "/method",
 				})

@@ -48,7 +48,7 @@ func otherEras() {
 		func(ctx SpecContext) {
 			mustBeOfOneEra(ctx)
 			server := Session(ctx)
-			served := Be("the answer that the request gets without a session id", func(actual any) bool {
+			served := Be("the same answer as without a session id", func(actual any) bool {
 				given, isAnswer := actual.(answer)
 				return isAnswer && !given.refused()
 			})
@@ -78,13 +78,13 @@ func otherEras() {
 
 			given := post(ctx, server, anyRequest(server), fromOlder, WithHeader(scripted.LastEventID, "mcpconform-1"))
 
-			DemandOf(given, !given.refused(), "the answer that the request gets without Last-Event-ID")
+			DemandOf(given, !given.refused(), "the same answer as without Last-Event-ID")
 		},
 	)
 }
 
 const (
-	fromOlder       = "is what a client of an older revision sends"
+	fromOlder       = "is sent by clients of older revisions"
 	sessionOfNobody = "mcpconform-session-of-nobody"
 )
 
@@ -125,7 +125,7 @@ func handshakeAt(ctx context.Context, revision string) string {
 			Method: http.MethodPost,
 			Header: header,
 			Body:   hello,
-			Note:   "finds out what else the server speaks",
+			Note:   "finds out which other revisions the server supports",
 		},
 	)
 	result, _ := answered(ctx, server, response, hello).message.Result()

@@ -100,7 +100,7 @@ func inAnyForm() {
 				Method: http.MethodPost, Header: server.HTTP.HeaderOf(http.MethodPost, body), Body: body, Piece: 7,
 			})
 			if response.Status >= http.StatusBadRequest {
-				NotApplicable("the server takes no body in chunks, see the check of transports.http.request.forms")
+				NotApplicable("the server accepts no chunked body, see the result of transports.http.request.forms")
 			}
 			message := jsonrpc.Parse(response.Body)
 			if response.ContentType == eventStream {
@@ -129,7 +129,7 @@ func demandAccepted(ctx context.Context, form transport.Request, edits ...Header
 	given := answered(ctx, server, server.Exchange(ctx, form), body)
 
 	if given.Status == http.StatusLengthRequired {
-		NotApplicable("the server wants to know the length of a body, as HTTP allows it to")
+		NotApplicable("the server requires Content-Length, which HTTP allows")
 	}
 	judgeAccepted(ctx, server, given)
 }
@@ -138,5 +138,5 @@ func judgeAccepted(ctx context.Context, server *Server, given answer) {
 	if given.refused() {
 		server.NeedUsable(ctx, "fix the failures of "+BarrierMethod()+" first")
 	}
-	DemandOf(given, !given.refused(), "the answer that the request gets in the usual form")
+	DemandOf(given, !given.refused(), "the same answer as in the usual form")
 }

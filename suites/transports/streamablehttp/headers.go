@@ -39,7 +39,7 @@ func standardHeaders() {
 					WithoutHeader(transport.NameHeader),
 				)
 
-				DemandOf(given, given.refused(), "a refusal of "+named.method)
+				DemandOf(given, given.refused(), "a rejection of "+named.method)
 			}
 		})
 
@@ -146,7 +146,7 @@ func standardHeaders() {
 				}
 			}
 			if !refused {
-				NotApplicable("the server refuses none, which the checks of transports.http.headers.mismatch report")
+				NotApplicable("the server rejects none of them: see transports.http.headers.mismatch")
 			}
 		},
 	)
@@ -158,7 +158,7 @@ func standardHeaders() {
 
 			given := postSpelled(ctx, server, named.identified(server, "mcpconform-lower-case"), strings.ToLower)
 
-			DemandOf(given, !given.refused(), "the answer that the request gets with names in the usual case")
+			DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
 		})
 
 	It("accepts header names in upper case", Verifies("transports.http.headers.names"),
@@ -168,7 +168,7 @@ func standardHeaders() {
 
 			given := postSpelled(ctx, server, named.identified(server, "mcpconform-upper-case"), strings.ToUpper)
 
-			DemandOf(given, !given.refused(), "the answer that the request gets with names in the usual case")
+			DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
 		})
 
 	It("decodes a Base64-encoded Mcp-Name header", Verifies("transports.http.encoding.decoded"),
@@ -201,7 +201,7 @@ func refusesNames(ctx context.Context, deliberate string, header func(name strin
 
 		given := post(ctx, server, server.Body(named.method, named.params), deliberate, wrong)
 
-		DemandOf(given, given.refused(), "a refusal of "+named.method)
+		DemandOf(given, given.refused(), "a rejection of "+named.method)
 	}
 }
 
@@ -218,7 +218,7 @@ func withOtherMethod(ctx context.Context) answer {
 func withMethodInCapitals(ctx context.Context) answer {
 	return postBarrier(
 		ctx,
-		"has Mcp-Method in another case than the body",
+		"has an Mcp-Method in a different case than the body",
 		WithHeader(transport.MethodHeader, strings.ToUpper(BarrierMethod())),
 	)
 }
@@ -233,8 +233,8 @@ func postRequest(ctx context.Context, server *Server, request Harmless, delibera
 
 const (
 	noMethod    = "lacks Mcp-Method"
-	otherMethod = "has a Mcp-Method that is not the method of the body"
-	otherName   = "has a Mcp-Name that is not the name in the body"
+	otherMethod = "has an Mcp-Method other than the method in the body"
+	otherName   = "has an Mcp-Name other than the name in the body"
 )
 
 // besides is another method than the one of a request.
@@ -249,7 +249,7 @@ func besides(method string) string {
 // refused other checks report.
 func judgeRefusal(given answer, reported string) {
 	if !given.refused() {
-		NotApplicable("the server does not refuse it, which the checks of " + reported + " report")
+		NotApplicable("the server does not reject it: see " + reported)
 	}
 	Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 }
@@ -290,8 +290,8 @@ func mustNameEach(ctx context.Context, server *Server) []naming {
 	}
 	if len(served) == 0 {
 		Inconclusive(
-			"the server has nothing with a name that can be asked for: no resource, no prompt without arguments, no tool that may be called",
-			"name a tool that may be called in mcpconform.yaml: arguments: {NAME: {…}}",
+			"the server has no callable tool, no resource and no prompt without arguments",
+			"name a callable tool in mcpconform.yaml: arguments: {NAME: {…}}",
 		)
 	}
 	return served

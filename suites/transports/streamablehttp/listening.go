@@ -192,7 +192,7 @@ func connecting() {
 			if !came {
 				Inconclusive(
 					"no notifications/progress came on the streams of the calls",
-					"see that the tool for progress reports progress to each call that asks for it",
+					"make sure that the tool for progress reports progress to each call that asks for it",
 				)
 			}
 		},
@@ -216,7 +216,7 @@ func connecting() {
 				NotApplicable("the server has one stream only on which it could send the notification")
 			}
 			server.NeedMessage(ctx, mark, Notification("notifications/tools/list_changed"),
-				"the server did not announce the change of its tools", "see the check of tools.list-changed.sent")
+				"the server did not announce the change of its tools", "see the result of tools.list-changed.sent")
 			server.BarrierOnAllStreams(ctx) // the same on another stream would be on its way by now
 
 			streams := map[string]bool{}

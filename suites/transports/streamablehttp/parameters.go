@@ -79,7 +79,7 @@ func parameters() {
 			server := Session(ctx)
 			one := mustMirror(ctx, server, textParameter)
 			if strings.ToUpper(one.text) == one.text {
-				NotApplicable("the value that the tool takes has no small letters")
+				NotApplicable("the argument of the tool has no lower-case letters")
 			}
 
 			given := post(
@@ -172,7 +172,7 @@ func parameters() {
 				WithHeader(one.header, transport.EncodedHeaderValue(one.text)),
 			)
 
-			DemandOf(given, !given.refused(), "the answer that the call gets with the plain value")
+			DemandOf(given, !given.refused(), "the same answer as with the plain value")
 		})
 
 	It(
@@ -261,7 +261,7 @@ func parameters() {
 			for _, broken := range brokenBase64 {
 				given := withBrokenBase64(ctx, server, one, broken)
 
-				DemandOf(given, given.refused(), "a refusal of "+broken)
+				DemandOf(given, given.refused(), "a rejection of "+broken)
 			}
 		},
 	)
@@ -370,7 +370,7 @@ func parameters() {
 	)
 }
 
-const otherArgument = "has a header that is not the argument in the body"
+const otherArgument = "has a header that differs from the argument in the body"
 
 // foreign is a text that no header can carry as it is.
 const foreign = "Größe 日本"
@@ -401,7 +401,7 @@ func decodesEach(ctx context.Context, server *Server, one mirrored, texts ...str
 		)
 	}
 	if !judged {
-		NotApplicable("the tool takes no text of the harness's choice for it")
+		NotApplicable("the tool does not accept arbitrary text for it")
 	}
 }
 
@@ -472,7 +472,7 @@ func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 		NoneListed("tools/list", "no tool has x-mcp-header on "+wanted.described)
 	}
 	if reason == "" {
-		reason = "of the tools that have x-mcp-header none may be called with success"
+		reason = "no callable tool with x-mcp-header succeeds"
 	}
 	Inconclusive(
 		reason,
@@ -484,10 +484,10 @@ func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 // mustTake ends a check for which the tool takes no value of the harness's choice.
 func mustTake(ctx context.Context, server *Server, one mirrored) {
 	if !one.allowed() {
-		NotApplicable("the tool takes no text of the harness's choice for it")
+		NotApplicable("the tool does not accept arbitrary text for it")
 	}
 	if given := post(ctx, server, one.call(server), ""); given.refused() {
-		Inconclusive("the call is refused even with the header encoded: "+given.Describe(),
+		Inconclusive("the call is rejected even with the header encoded: "+given.Describe(),
 			"fix the failures of transports.http.encoding.decoded first")
 	}
 }
@@ -496,11 +496,11 @@ func mustTake(ctx context.Context, server *Server, one mirrored) {
 // does not take it in a header that is encoded.
 func mustTakeEncoded(ctx context.Context, server *Server, one mirrored, text string) {
 	if !one.allowed() {
-		NotApplicable("the tool takes no text of the harness's choice for it")
+		NotApplicable("the tool does not accept arbitrary text for it")
 	}
 	given := post(ctx, server, one.call(server), "", WithHeader(one.header, transport.EncodedHeaderValue(text)))
 	if given.refused() {
-		Inconclusive("the call is refused even with the header encoded: "+given.Describe(),
+		Inconclusive("the call is rejected even with the header encoded: "+given.Describe(),
 			"fix the failures of transports.http.encoding.decoded first")
 	}
 }

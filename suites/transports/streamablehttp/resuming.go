@@ -27,7 +27,7 @@ func disconnecting() {
 			said := call.whatFollows(ctx, server)
 
 			refused, isRefused := said.Error()
-			Demand(!isRefused, "the server to go on with the call", "the error "+Show(refused.Message))
+			Demand(!isRefused, "that the server continues the call", "the error "+Show(refused.Message))
 		})
 }
 
@@ -198,7 +198,7 @@ func underWay(ctx context.Context, server *Server) *running {
 			return call
 		}
 	}
-	NotApplicable("no call that was tried had an event with an id before its response")
+	NotApplicable("no call had an event with an id before its response")
 	return nil
 }
 

@@ -179,7 +179,7 @@ func broughtResponses(conversation *rules.Conversation, reporter *rules.Reporter
 			reporter.Observe()
 			reporter.ViolationAt(*last.End, rules.Mismatch{
 				Wanted: "the response to " + one.Sent.Method + " before the stream ends",
-				Found:  "the end of the stream, which nothing followed",
+				Found:  "the end of the stream, which was not resumed",
 			}, one.Explained()...)
 		}
 	}
@@ -203,8 +203,8 @@ func keptStreams(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if one.Answer(one.Said) == nil {
 			reporter.ViolationAt(*one.End, rules.Mismatch{
-				Wanted: "the stream to stay open until the response to " + one.Sent.Method,
-				Found:  "its end before the response",
+				Wanted: "that the stream stays open until the response to " + one.Sent.Method,
+				Found:  "the end of the stream before the response",
 			}, one.Explained()...)
 		}
 	}

@@ -74,7 +74,7 @@ func TestTransportRules(t *testing.T) {
 		{"an error with 200 for a notification", present,
 			Notified + "< post-1 200 Content-Type:application/json\ns post-1 {\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"no\"}}\n. post-1",
 			[]string{"http.notification.refused"}, ""},
-		{"an error with 200 for a method that is no string", present,
+		{"an error with 200 for a method that is not a string", present,
 			"> post-1 POST\nc post-1 {\"jsonrpc\":\"2.0\",\"method\":42}\n< post-1 200 Content-Type:application/json\ns post-1 {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"no\"}}\n. post-1",
 			nil, ""},
 
@@ -134,7 +134,7 @@ func TestTransportRules(t *testing.T) {
 			[]string{"http.get.no-response"}, ""},
 		{"a response beside the listener", present, Get("get-1") + Post("post-1", "1") + "< post-1 200 Content-Type:application/json\ns post-1 " + Result("1") + ". post-1",
 			nil, "http.get.no-response"},
-		{"a refusal of the listener", present, "> get-1 GET\n< get-1 405 Content-Type:application/json\ns get-1 {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32000,\"message\":\"no\"}}\n. get-1",
+		{"a rejection of the listener", present, "> get-1 GET\n< get-1 405 Content-Type:application/json\ns get-1 {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32000,\"message\":\"no\"}}\n. get-1",
 			nil, "http.get.answered"},
 		{"a request on two streams", present, Get("get-1") + Post("post-1", "1") + Opened("post-1") +
 			"e get-1 {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"roots/list\"}\ne post-1 {\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"roots/list\"}\ne post-1 " + Result("1") + ". post-1",

@@ -30,7 +30,7 @@ const stranger = "https://stranger.invalid"
 // its origin and the Host of its requests are one.
 const rebound = "stranger.invalid"
 
-const byStranger = "comes from the web page of another site"
+const byStranger = "comes from a web page of another site"
 
 // security checks the heading Security Warning.
 func security() {
@@ -58,7 +58,7 @@ func security() {
 			server := Session(ctx)
 			control := server.Post(ctx, harmless(), "")
 			if control.Status != http.StatusAccepted || len(control.Body) > 0 {
-				NotApplicable("the server does not accept the notification without an Origin as it should either")
+				NotApplicable("the server does not accept the notification without an Origin either")
 			}
 
 			response := server.Post(ctx, harmless(), byStranger, WithHeader("Origin", stranger))
@@ -73,7 +73,7 @@ func security() {
 		func(ctx SpecContext) {
 			endpoint, err := url.Parse(URL())
 			if err != nil || !isLoopback(endpoint.Hostname()) {
-				NotApplicable("the server is not reached at a loopback address, where names lead by DNS rebinding")
+				NotApplicable("the server is not reached at a loopback address, the target of DNS rebinding")
 			}
 			server := Connect(ctx)
 
@@ -112,7 +112,7 @@ func security() {
 
 			if request.Status < 300 && handshake.Status < 300 {
 				NotApplicable(
-					"the server refuses no web page, which the checks of transports.http.origin.validated report",
+					"the server does not reject a foreign Origin: see transports.http.origin.validated",
 				)
 			}
 			Expect(request).To(HaveStatus(403))
@@ -149,12 +149,12 @@ func security() {
 			addresses := listeningAt(portOf(endpoint))
 
 			if len(addresses) == 0 {
-				NotApplicable("this system does not tell at which addresses programs listen")
+				NotApplicable("this system does not show which addresses a program listens on")
 			}
 			JudgingNothing()
 			for _, address := range addresses {
 				Demand(address.IsLoopback(), "a server that listens at a loopback address only",
-					"one that listens at "+address.String()+", where anybody in the network can reach it")
+					"one that listens at "+address.String()+", where the network can reach it")
 			}
 		})
 }
@@ -176,7 +176,7 @@ func deleteByStranger(ctx context.Context) *Response {
 // judgeForbidden demands the status for a foreign Origin where the server refuses that.
 func judgeForbidden(response *Response) {
 	if response.Status < 300 {
-		NotApplicable("the server refuses no web page, which the checks of transports.http.origin.validated report")
+		NotApplicable("the server does not reject a foreign Origin: see transports.http.origin.validated")
 	}
 	Expect(response).To(HaveStatus(403))
 }

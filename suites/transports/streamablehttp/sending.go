@@ -28,11 +28,11 @@ func sending() {
 			switch {
 			case turnedDown && !RevisionHas(protocol.RootsListChanged):
 				NotApplicable(
-					"the server accepts no notification over HTTP, where this revision has none that it must: " + response.Describe(),
+					"the server accepts no notification over HTTP, and need not at this revision: " + response.Describe(),
 				)
 			case turnedDown:
 				Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
-					"see why it refuses a notification that the client announced, then run again")
+					"find out why it rejects a notification that the client declared, then run again")
 			}
 			Expect(response).To(beTaken())
 		})
@@ -48,12 +48,12 @@ func sending() {
 
 			response := server.Post(
 				ctx,
-				jsonrpc.NewResult(jsonrpc.StringID("nobody awaits this"), nil),
+				jsonrpc.NewResult(jsonrpc.StringID("no request is open"), nil),
 				"answers no request",
 			)
 
 			if refused(ctx, server, mark, response) {
-				NotApplicable("the server does not accept a response that it does not await")
+				NotApplicable("the server does not accept an unsolicited response")
 			}
 			Expect(response).To(beTaken())
 		},
@@ -105,12 +105,12 @@ func sending() {
 			request := server.Start(ctx, unknownMethod, nil)
 			received, err := request.Settle(ctx)
 			if _, refused := errors.AsType[*scripted.StatusError](err); refused {
-				NotApplicable("the server refuses an unknown method by an HTTP status")
+				NotApplicable("the server rejects an unknown method with an HTTP status")
 			}
 			server.Needed(request, received, err)
 
 			if request.Delivery.ContentType != eventStream {
-				NotApplicable("the server refuses an unknown method without an event stream")
+				NotApplicable("the server rejects an unknown method without an event stream")
 			}
 			demandEnd(ctx, server, request)
 		})
@@ -124,7 +124,7 @@ func sending() {
 			server := FreshSession(ctx)
 			stream := streamed(ctx, server).Delivery.Stream
 			if _, there := Provocable("stream-closed"); !there && len(eventIDs(server, stream)) == 0 {
-				NotApplicable("the server gives its events no ids by which a client could come back")
+				NotApplicable("the server sends no event ids, so its streams cannot be resumed")
 			}
 
 			reply := server.MustAsk(ctx, "tools/call", Provoking("stream-closed").Call())

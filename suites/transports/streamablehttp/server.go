@@ -72,7 +72,7 @@ func endpoint() {
 			DemandOf(
 				given,
 				given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status),
-				"an endpoint that takes POST",
+				"an endpoint that accepts POST",
 			)
 		})
 

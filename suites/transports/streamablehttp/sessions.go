@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	inEnded      = "names a session that has ended"
+	inEnded      = "names an ended session"
 	lacksSession = "lacks the session id"
 )
 
@@ -162,7 +162,7 @@ func judgeSessionMissed(ctx context.Context, server *Server, method string) {
 	mustHaveSession(server)
 	without := WithoutHeader("Mcp-Session-Id")
 	if server.Post(ctx, anyRequest(server), lacksSession, without).Status != http.StatusBadRequest {
-		NotApplicable("the server does not require its session id, see the check with POST")
+		NotApplicable("the server does not require its session id, see the result for POST")
 	}
 
 	response := server.Exchange(ctx, transport.Request{
@@ -176,7 +176,7 @@ func judgeSessionMissed(ctx context.Context, server *Server, method string) {
 func mustBeGone(ctx context.Context, server *Server) {
 	mustEnd(ctx, server)
 	if server.Post(ctx, anyRequest(server), inEnded).Status != http.StatusNotFound {
-		NotApplicable("the server does not end a session with DELETE, see the checks of transports.http.session.gone")
+		NotApplicable("the server does not end a session with DELETE, see the results of transports.http.session.gone")
 	}
 }
 
@@ -205,7 +205,7 @@ func mustEnd(ctx context.Context, server *Server) {
 	mustHaveSession(server)
 	response := server.Delete(ctx, "")
 	if response.Status < 200 || response.Status > 299 {
-		NotApplicable("the server does not let clients end sessions: DELETE was answered with " + response.Describe())
+		NotApplicable("the server does not allow clients to end sessions: DELETE was answered with " + response.Describe())
 	}
 }
 

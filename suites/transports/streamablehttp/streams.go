@@ -18,7 +18,7 @@ func mustListen(ctx context.Context, server *Server) *scripted.Delivery {
 	delivery, err := server.Listen(ctx)
 	switch {
 	case delivery.Status == 405:
-		NotApplicable("the server offers no stream for GET")
+		NotApplicable("the server offers no event stream for GET")
 	case delivery.Status == 0:
 		server.Unanswered("GET", err)
 	case err != nil:
@@ -48,7 +48,7 @@ func streamed(ctx context.Context, server *Server) *scripted.Pending {
 			return request
 		}
 	}
-	NotApplicable("no request that was tried was answered with an event stream")
+	NotApplicable("no request was answered with an event stream")
 	return nil
 }
 
@@ -105,9 +105,9 @@ func mustBeResumable(server *Server, request *scripted.Pending) string {
 	ids := eventIDs(server, request.Delivery.Stream)
 	switch len(ids) {
 	case 0:
-		NotApplicable("the server gives its events no ids")
+		NotApplicable("the server sends no event ids")
 	case 1:
-		NotApplicable("the only event with an id is the last one, after which nothing is to be resumed")
+		NotApplicable("only the last event has an id, so there is nothing to resume")
 	}
 	return ids[0]
 }

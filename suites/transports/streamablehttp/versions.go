@@ -31,7 +31,7 @@ func versions() {
 				return server.Post(
 					ctx,
 					server.Body(request.Method, request.With(nil)),
-					"names a revision that does not exist",
+					"names an unknown protocol version",
 					WithHeader("MCP-Protocol-Version", "1900-01-01"),
 				)
 			})
@@ -48,7 +48,7 @@ func versions() {
 			response := server.Post(
 				ctx,
 				anyRequest(server),
-				"names no revision",
+				"names an invalid protocol version",
 				WithHeader("MCP-Protocol-Version", "the latest one"),
 			)
 
@@ -65,7 +65,7 @@ func versions() {
 
 			response := server.Get(
 				ctx,
-				"names a revision that does not exist",
+				"names an unknown protocol version",
 				WithHeader("MCP-Protocol-Version", "1900-01-01"),
 			)
 
@@ -82,7 +82,7 @@ func versions() {
 
 			response := server.Delete(
 				ctx,
-				"names a revision that does not exist",
+				"names an unknown protocol version",
 				WithHeader("MCP-Protocol-Version", "1900-01-01"),
 			)
 
@@ -97,13 +97,13 @@ func versions() {
 			server := Session(ctx)
 			control := server.Post(ctx, harmless(), "")
 			if control.Status != http.StatusAccepted || len(control.Body) > 0 {
-				NotApplicable("the server does not accept the notification in the right version")
+				NotApplicable("the server does not accept the notification in the negotiated version either")
 			}
 
 			response := server.Post(
 				ctx,
 				harmless(),
-				"names a revision that does not exist",
+				"names an unknown protocol version",
 				WithHeader("MCP-Protocol-Version", "1900-01-01"),
 			)
 
@@ -147,7 +147,7 @@ func versions() {
 				beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision),
 				func(request Harmless) any {
 					body := server.Body(request.Method, request.With(Object{mcp.MetaVersion: "1900-01-01"}))
-					return post(ctx, server, body, "names a revision that does not exist")
+					return post(ctx, server, body, "names an unknown protocol version")
 				},
 			)
 		},
@@ -203,7 +203,7 @@ func versions() {
 
 			if given.refused() && given.code() == jsonrpc.UnsupportedRevision {
 				NotApplicable(
-					"the server looks at the version in the header first, which is one that it does not implement",
+					"the server checks the version in the header first, which it does not implement",
 				)
 			}
 			judgeRefusal(given, "transports.http.version.mismatch")
@@ -251,7 +251,7 @@ func versions() {
 				ctx,
 				server,
 				server.Body(unknownMethod, nil),
-				"has a method that nobody has defined",
+				"has an undefined method",
 			)
 
 			Expect(given).To(beTheError(http.StatusNotFound, jsonrpc.MethodNotFound))
@@ -294,14 +294,14 @@ var formerRequests = []struct {
 	{"resources/unsubscribe", Object{"uri": "mcpconform://nothing"}},
 }
 
-const otherVersion = "names another version in the header than in the body"
+const otherVersion = "names different versions in the header and the body"
 
 // needVersionHeader skips a check of what a server does without MCP-Protocol-Version when
 // the server speaks a revision whose clients send none.
 func needVersionHeader(ctx context.Context, server *Server) {
 	for _, revision := range append(supported(ctx, server), handshakeAt(ctx, assumed)) {
 		if revision != "" && !protocol.Has(revision, protocol.VersionHeader) {
-			NotApplicable("the server speaks " + revision + ", whose clients send no such header")
+			NotApplicable("the server speaks " + revision + ", at which clients do not send this header")
 		}
 	}
 }

@@ -126,7 +126,7 @@ func cancelling() {
 			}
 			client.NeedGaveUp(slowStep, cancelStep)
 			client.Missing(call, Mismatch{
-				Wanted: method + " for the call that the client was told to cancel, and has cancelled as it says",
+				Wanted: method + " for the call that the client cancelled, as it reports",
 				Found:  "none",
 			})
 		},
@@ -157,7 +157,7 @@ func cancelling() {
 					})
 				}
 			}
-			client.NeverBut("the client cancelled another request than it was told to", method)
+			client.NeverBut("the client cancelled another request than its steps ask for", method)
 		},
 	)
 
@@ -170,7 +170,7 @@ func cancelling() {
 
 			if RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP {
 				NotApplicable(
-					"over HTTP a request is cancelled by closing the stream, so that nothing can come afterwards",
+					"over HTTP a request is cancelled by closing its stream, so nothing can follow",
 				)
 			}
 			call := client.NeedCalls("slow")[0]
@@ -181,11 +181,11 @@ func cancelling() {
 			answer := AnswerTo(call)
 			if answer == nil {
 				NotApplicable(
-					"the client closed the stream of the request that it had cancelled, so that nothing could come afterwards",
+					"the client closed the stream of the cancelled request, so nothing could follow",
 				)
 			}
 			if answer.Event.Sequence < cancellation.Event.Sequence {
-				client.NeverBut("the client cancelled the call only when it was answered", method)
+				client.NeverBut("the client cancelled the call only after it was answered", method)
 			}
 			if told, there := client.ToldOutcome(
 				slowStep,
@@ -196,7 +196,7 @@ func cancelling() {
 					Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)},
 				)
 			}
-			client.StaysUsable(ctx, answer, "the answer to a request that it had cancelled")
+			client.StaysUsable(ctx, answer, "the response to a request that it had cancelled")
 		},
 	)
 
@@ -214,7 +214,7 @@ func cancelling() {
 				if answer := AnswerTo(after); answer != nil {
 					after = answer // or else the client had closed the stream
 				}
-				client.StaysUsable(ctx, after, "the answer to a request that it cancelled meanwhile")
+				client.StaysUsable(ctx, after, "the response to a request that it cancelled meanwhile")
 			}
 			if !crossed {
 				client.Never(method)
@@ -271,17 +271,17 @@ func expiring() {
 
 			call := client.NeedCalls("never")[0]
 			if told := client.OutcomeOf(expiryStep); !told.Failed() {
-				client.NeverBut("the client did not give up the call that is never answered", "tools/call")
+				client.NeverBut("the client did not cancel the call that is never answered", "tools/call")
 			}
 			after := client.AskedAfter(call)
 			if len(after) == 0 {
-				client.NeverBut("the client asked for nothing more after the call that it has given up", "tools/list")
+				client.NeverBut("the client sent no further request after the call that timed out", "tools/list")
 			}
 			if Transport() != protocol.HTTP {
 				if !Observed(client.CancellationOf(call) != nil) {
 					client.Missing(
 						call,
-						Mismatch{Wanted: method + " for the call that the client has given up", Found: "none"},
+						Mismatch{Wanted: method + " for the call that timed out", Found: "none"},
 					)
 				}
 				return
@@ -289,13 +289,13 @@ func expiring() {
 			end := endOf(client, call)
 			answer := AnswerTo(after[0])
 			if answer == nil {
-				client.NeverBut("the client left before its next request was answered", "tools/list")
+				client.NeverBut("the client disconnected before its next request was answered", "tools/list")
 			}
 			if !Observed(end != nil && !end.At.After(answer.Event.At)) {
 				client.Missing(
 					call,
 					Mismatch{
-						Wanted: "the end of the stream of the call that the client has given up",
+						Wanted: "the end of the stream of the call that timed out",
 						Found:  "a stream that stays open",
 					},
 				)
@@ -378,7 +378,7 @@ var namesake = &Scenario{
 			if call.Nth == 2 {
 				own := call.Message.ID
 				call.Say(jsonrpc.NewRequest(own, "ping", nil), "")
-				call.Notify(method, Object{"requestId": own, "reason": "nobody waits for it"})
+				call.Notify(method, Object{"requestId": own, "reason": "no request waits for it"})
 				call.Ask("ping", nil) // by its answer the client has read both
 			}
 			call.Good()
@@ -421,14 +421,14 @@ func cancelled() {
 			cancellations := client.FromServer(method)
 			if len(cancellations) == 0 {
 				client.NeverBut(
-					"the client was asked for nothing that could be cancelled, as it declares neither sampling nor elicitation",
+					"the client received no request that could be cancelled, as it declares neither sampling nor elicitation",
 					"sampling/createMessage",
 				)
 			}
 			cancellation := cancellations[0]
 			read := answerAfter(cancellation, client.FromServer("ping"))
 			if !Observed(client.GoneOn(cancellation)) {
-				client.NeverBut("the client said nothing more after the cancellation", "tools/list")
+				client.NeverBut("the client sent nothing more after the cancellation", "tools/list")
 			}
 			for _, response := range append(client.Responses("sampling/createMessage"), client.Responses("elicitation/create")...) {
 				if response.ID != jsonrpc.IDOf(cancellation.ParamsObject()["requestId"]) {
@@ -438,7 +438,7 @@ func cancelled() {
 				silent := there && !told.Failed()
 				switch {
 				case response.Event.Sequence < cancellation.Event.Sequence:
-					client.NeverBut("the client had answered before the server could cancel", response.Request.Method)
+					client.NeverBut("the client answered before the server could cancel", response.Request.Method)
 				case silent, read != nil && response.Event.Sequence > read.Event.Sequence:
 					client.Blame(
 						response,
@@ -599,7 +599,7 @@ func ignores(ctx SpecContext, client *Client, reason string) {
 			}
 		}
 		if !client.GoneOn(said) && stopsAtAny(ctx) {
-			client.NeverBut("the client stops at any notification that comes right before an answer", "tools/call")
+			client.NeverBut("the client stops at any notification right before a response", "tools/call")
 		}
 		client.StaysUsable(ctx, said, "a notification that "+reason)
 		return

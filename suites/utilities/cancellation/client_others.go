@@ -194,7 +194,7 @@ func demandCancellation(client *Client, request *Message, begun, cancelled int) 
 	}
 	client.NeedGaveUp(begun, cancelled)
 	client.Missing(request, Mismatch{
-		Wanted: method + " with the requestId " + request.ID.String() + ", which the client was told to cancel, and has cancelled as it says",
+		Wanted: method + " with the requestId " + request.ID.String() + ", which the client cancelled, as it reports",
 		Found:  "none",
 	})
 }

@@ -79,7 +79,7 @@ func cancelledInitializations(conversation *rules.Conversation, reporter *rules.
 		reporter.Observe()
 		if cancelled.Request != nil && cancelled.Request.Method == "initialize" {
 			reporter.Violation(cancelled.Message, rules.Mismatch{
-				Wanted: "any request but initialize",
+				Wanted: "a request other than initialize",
 				Found:  cancelled.ID.String() + ", which is initialize",
 				Where:  "/params/requestId",
 			})

@@ -63,7 +63,7 @@ func inProgress() {
 			completeAnother(ctx, server)
 			whole := len(server.Sent(mark, ProgressOf(completed)))
 			if whole == 0 {
-				Inconclusive("the slow tool reports no progress that could stop",
+				Inconclusive("the slow tool reports no progress",
 					"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 			}
 			// Some may have been on the way, on a stream of their own: not as many as
@@ -201,7 +201,7 @@ func reached(ctx context.Context, server *Server, request *scripted.Pending) {
 	}
 	server.Barrier(ctx)
 	if len(server.Sent(request.Mark, responseTo(request.ID))) > 0 {
-		Inconclusive("the slow tool had answered before it could be cancelled",
+		Inconclusive("the slow tool answered before it could be cancelled",
 			"name one that takes a second or more in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 	}
 }
@@ -210,7 +210,7 @@ func reached(ctx context.Context, server *Server, request *scripted.Pending) {
 // only on the stream that the client closes to cancel.
 func needsSight() {
 	if RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP {
-		NotApplicable("over HTTP a request is cancelled by closing the stream on which this would show")
+		NotApplicable("over HTTP a request is cancelled by closing its stream, on which this would show")
 	}
 }
 

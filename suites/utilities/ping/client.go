@@ -25,7 +25,7 @@ func ClientChecks() {
 				) // which comes when the server has waited for all answers
 				pings := client.FromServer("ping")
 				if len(pings) == 0 {
-					client.NeverBut("the server had no way to ping the client", "tools/call")
+					client.NeverBut("the server had no stream to ping the client on", "tools/call")
 				}
 				for _, ping := range pings {
 					if len(ping.Answers) > 0 {
@@ -33,7 +33,7 @@ func ClientChecks() {
 						continue // the rules read it
 					}
 					client.NeedGoingOn(waited)
-					client.Missing(ping, Mismatch{Wanted: "an answer", Found: "none, though the client goes on"})
+					client.Missing(ping, Mismatch{Wanted: "an answer", Found: "none, though the client continues"})
 				}
 			})
 	})

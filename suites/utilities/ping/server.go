@@ -85,10 +85,10 @@ func judgePromptness(ctx context.Context, server *Server, call *scripted.Pending
 	if server.Barrier(ctx); FarFaster*time.Since(began) > took {
 		Inconclusive(
 			"a ping is not answered much faster when no call is under way",
-			"run again on a machine with less to do",
+			"run again on a less busy machine",
 		)
 	}
-	Missing("a response to ping before the call is over during which it was sent",
+	Missing("a response to ping before the response to the call during which it was sent",
 		fmt.Errorf("it came after the response to %s, %s after it was sent", call.Method, took.Round(time.Millisecond)))
 }
 

@@ -36,7 +36,7 @@ func ClientChecks() {
 						continue
 					}
 					if answer := AnswerTo(before); answer != nil && answer.Event.Sequence < call.Event.Sequence {
-						client.NeverBut("the client made its calls one after the other", "tools/call")
+						client.NeverBut("the client did not make its calls concurrently", "tools/call")
 					}
 					client.Judging(call)
 					if Same(before.Meta()["progressToken"], token) {
@@ -65,7 +65,7 @@ func ClientChecks() {
 				}
 				first, second := AnswerTo(calls[0]), AnswerTo(calls[1])
 				if first == nil || second == nil || second.Event.Sequence > first.Event.Sequence {
-					client.NeverBut("the client did not make its calls at the same time", "tools/call")
+					client.NeverBut("the client did not make its calls concurrently", "tools/call")
 				}
 				for at, own := range map[int]string{oneCount: counts(3), otherCount: counts(4)} {
 					client.NeedGiven(at)
@@ -87,7 +87,7 @@ func ClientChecks() {
 				requests := client.NeedServerRequests("sampling/createMessage")
 				reports := client.Notifications("notifications/progress")
 				if len(reports) == 0 {
-					NotApplicable("the client reports no progress, which it need not")
+					NotApplicable("the client reports no progress, which is optional")
 				}
 				latest := map[*Message]float64{} // by the request whose progress is reported
 				for _, report := range reports {

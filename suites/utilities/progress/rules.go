@@ -113,7 +113,7 @@ func unknownTokens(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if _, ofTask := report.TaskToken(creators); len(report.Requests) == 0 && conversation.Complete && !ofTask {
 			reporter.Violation(report.Message, rules.Mismatch{
-				Wanted: "a token that a request gave", Found: report.Token.String(), Where: "/params/progressToken",
+				Wanted: "a progressToken of a request", Found: report.Token.String(), Where: "/params/progressToken",
 			})
 		}
 	}
@@ -132,7 +132,7 @@ func lateProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 		})
 		if !inProgress {
 			reporter.Violation(report.Message, rules.Mismatch{
-				Wanted: "progress only before the answer to the request",
+				Wanted: "progress only before the response to the request",
 				Found:  "progress after it, for the token " + report.Token.String(),
 			})
 		}

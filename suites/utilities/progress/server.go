@@ -57,7 +57,7 @@ func ServerChecks() {
 				server.Need(ctx, "tools/call", Provoking("progress").Call())
 
 				server.BarrierOnAllStreams(ctx)
-				DemandNone("no progress of a request without a token", server.Sent(mark, progressBut(earlier)))
+				DemandNone("no progress of a request without a progressToken", server.Sent(mark, progressBut(earlier)))
 			})
 
 		It("sends notifications/progress of a call to no other client", Verifies("progress.token.provided"),

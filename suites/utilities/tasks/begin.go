@@ -62,7 +62,7 @@ func takesTasks(tool Provocation) bool {
 func tool(kind string) Provocation {
 	found := Provoking(kind)
 	if !takesTasks(found) {
-		Inconclusive(fmt.Sprintf("the tool %s does not say that it can be called as a task", found.Tool),
+		Inconclusive(fmt.Sprintf("the tool %s does not support tasks in execution.taskSupport", found.Tool),
 			"name one that does under provocations."+kind+" in mcpconform.yaml")
 	}
 	return found
@@ -73,7 +73,7 @@ func tool(kind string) Provocation {
 func optionally(kind string) Provocation {
 	found := tool(kind)
 	if supportOf(found.Tool) != "optional" {
-		Inconclusive(fmt.Sprintf("the tool %s cannot be called other than as a task", found.Tool),
+		Inconclusive(fmt.Sprintf("the tool %s can only be called as a task", found.Tool),
 			"name one that can under provocations."+kind+" in mcpconform.yaml")
 	}
 	return found
@@ -120,7 +120,7 @@ func toolWith(description string, supports ...string) Provocation {
 		if name, _ := listed["name"].(string); has(name) {
 			Inconclusive(
 				"no tool may be called "+description+" (there is "+name+")",
-				"name it under arguments in mcpconform.yaml, or allow more with --call-tools",
+				"name it under arguments in mcpconform.yaml, or allow more tools with --call-tools",
 			)
 		}
 	}
@@ -147,9 +147,9 @@ func workingTool(ctx context.Context, server *Server) Provocation {
 		}
 	}
 	if reason == "" {
-		reason = "none of the tools that may be called succeeds with arguments made from its schema"
+		reason = "no callable tool succeeds with arguments generated from its schema"
 	}
-	Inconclusive(reason, "give arguments for one in mcpconform.yaml, or allow more with --call-tools")
+	Inconclusive(reason, "give arguments for one in mcpconform.yaml, or allow more tools with --call-tools")
 	return Provocation{}
 }
 
@@ -167,7 +167,7 @@ func beginBy(ctx context.Context, server *Server, tool Provocation, call Object)
 	result := server.Need(ctx, "tools/call", call)
 	id := idOf(result["task"])
 	if id == "" {
-		Inconclusive("the call of "+tool.Tool+" made no task: "+Show(result), "fix the failures under tasks first")
+		Inconclusive("the call of "+tool.Tool+" created no task: "+Show(result), "fix the failures under tasks first")
 	}
 	return id
 }
@@ -176,7 +176,7 @@ func beginBy(ctx context.Context, server *Server, tool Provocation, call Object)
 func beginTwo(ctx context.Context, server *Server, tool Provocation) (one, other string) {
 	one, other = begin(ctx, server, tool), begin(ctx, server, tool)
 	if one == other {
-		Inconclusive("the server gave two tasks the taskId "+Show(one), "fix the failures under tasks first")
+		Inconclusive("the server returned two tasks with the taskId "+Show(one), "fix the failures under tasks first")
 	}
 	return one, other
 }
@@ -273,7 +273,7 @@ func await(ctx context.Context, server *Server, id string, request *scripted.Pen
 const patience = 6
 
 func tooSlow(server *Server) {
-	Inconclusive("the task goes on after "+(patience*server.ReplyTime()).String(),
+	Inconclusive("the task continues after "+(patience*server.ReplyTime()).String(),
 		"name a quicker tool in mcpconform.yaml, or raise --timeout")
 }
 
@@ -286,7 +286,7 @@ func cancel(ctx context.Context, server *Server, id string) Reply {
 	if _, refused := reply.Error(); refused {
 		if status := server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]; isOver(status) &&
 			status != "cancelled" {
-			Inconclusive("the task was over before it could be cancelled",
+			Inconclusive("the task ended before it could be cancelled",
 				"name a tool that takes longer under provocations.task-slow in mcpconform.yaml")
 		}
 	}
@@ -310,7 +310,7 @@ func listedAfterCancel(ctx context.Context) (id string, all []Object) {
 	all = server.All(ctx, "tasks/list")
 
 	if server.Ask(ctx, "tasks/get", Object{"taskId": id}).Object() == nil {
-		NotApplicable("the server forgets a task that is cancelled")
+		NotApplicable("the server does not keep a cancelled task")
 	}
 	return id, all
 }
@@ -337,13 +337,13 @@ func awaitQuestion(ctx context.Context, server *Server, id, method string) {
 			server.Unanswered("tasks/result", err)
 		}
 		if isOver(server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]) {
-			Inconclusive("the task was over without having asked for input", inputHint)
+			Inconclusive("the task ended without requesting input", inputHint)
 		}
 	}
 	tooSlow(server)
 }
 
-const inputHint = "name a tool that asks under provocations.task-input in mcpconform.yaml"
+const inputHint = "name a tool that requests it under provocations.task-input in mcpconform.yaml"
 
 // settled returns the state of a task that waits for its client, looked at
 // until it is not working any more: the question may come just before the
@@ -436,7 +436,7 @@ func demandStatus(state Object) {
 func demandTTL(state Object) {
 	ttl, told := state["ttl"]
 	if _, isNumber := ttl.(json.Number); !told || ttl != nil && !isNumber {
-		Inconclusive("the answer to tasks/get has no ttl that could be read: "+Show(state), fixOthers)
+		Inconclusive("the answer to tasks/get has no valid ttl: "+Show(state), fixOthers)
 	}
 }
 

@@ -95,7 +95,7 @@ func followingTasks() {
 					client.Blame(
 						call,
 						Mismatch{
-							Wanted: "no task, since the server declares none",
+							Wanted: "no task, since the server does not declare tasks",
 							Found:  Show(task),
 							Where:  "/params/task",
 						},
@@ -111,7 +111,7 @@ func followingTasks() {
 					func(call *Message) bool { return call.ParamsObject()["task"] != nil },
 				) {
 				client.NeverBut(
-					"the client was not seen to call a tool as a task of a server that takes tasks",
+					"the client did not call a tool as a task of a server that supports tasks",
 					"tools/call",
 				)
 			}
@@ -129,7 +129,7 @@ func followingTasks() {
 			id := begunTask(client)
 			asked := askedAfter(client, id)
 			if len(asked) == 0 {
-				client.NeverBut("the client never asked after its task", "tools/call")
+				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
 			}
 			client.Judging(asked[0])
 			for _, told := range client.FromServer("notifications/tasks/status") {
@@ -137,7 +137,7 @@ func followingTasks() {
 				if waited >= 0 && waited < patientFor/2 { // later than that it asks by itself
 					client.Missing(asked[0], Mismatch{
 						Wanted: "tasks/get or tasks/result, though no notifications/tasks/status comes",
-						Found:  "none in " + patientFor.String() + ", and one upon that notification",
+						Found:  "none in " + patientFor.String() + ", and one after that notification",
 					})
 				}
 			}
@@ -154,7 +154,7 @@ func followingTasks() {
 			id := begunTask(client)
 			asked := askedAfter(client, id)
 			if len(asked) == 0 {
-				client.NeverBut("the client never asked after its task", "tools/call")
+				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
 			}
 			last := asked[len(asked)-1]
 			if Observed(last.Method == "tasks/result" || isOver(statusIn(last))) {
@@ -162,7 +162,7 @@ func followingTasks() {
 			}
 			client.NeedMore(last, "tasks/")
 			client.Missing(last, Mismatch{
-				Wanted: "tasks/get until the task is over, or tasks/result",
+				Wanted: "tasks/get until the task has ended, or tasks/result",
 				Found:  "no more of them after the status " + Show(statusIn(last)),
 			})
 		},
@@ -186,14 +186,14 @@ func followingTasks() {
 				return
 			}
 			if waits < 0 {
-				client.NeverBut("the client never asked after its task", "tools/call")
+				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
 			}
 			client.NeedMore(looks[waits], "tasks/")
 			client.Missing(
 				looks[waits],
 				Mismatch{
 					Wanted: "tasks/result of a task in the status input_required",
-					Found:  "none until it was over",
+					Found:  "none until it had ended",
 				},
 			)
 		},
@@ -212,16 +212,16 @@ func followingTasks() {
 			}
 			questions := client.FromServer(elicitation)
 			if len(questions) == 0 {
-				client.NeverBut("the client did not come to be asked", "tools/call")
+				client.NeverBut("the client received no elicitation/create", "tools/call")
 			}
 			question := questions[0]
 			answer := AnswerTo(question)
 			if answer == nil {
 				client.NeedMore(question, "tasks/")
-				client.Missing(question, Mismatch{Wanted: "an answer to what the task asks", Found: "none"})
+				client.Missing(question, Mismatch{Wanted: "an answer to the request of the task", Found: "none"})
 			}
 			if !Observed(answer.ResultObject() != nil) {
-				client.NeverBut("the client refused "+elicitation, elicitation)
+				client.NeverBut("the client rejected "+elicitation, elicitation)
 			}
 		},
 	)

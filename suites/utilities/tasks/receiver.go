@@ -55,10 +55,10 @@ var askedForTasks = &Scenario{
 
 func asksForTasks(i *interview) {
 	i.ask("ping", nil)
-	i.askOddly("ping", Object{"task": Object{"ttl": keptFor}}, "asks for a task with a kind of request that makes none")
+	i.askOddly("ping", Object{"task": Object{"ttl": keptFor}}, "requests a task of a method that has none")
 	for _, method := range []string{rootsList, sampling, elicitation} {
 		if i.may(method) && !i.makesTasks(method) {
-			i.askOddly(method, i.wish(method, keptFor), "asks for a task where the client declares none")
+			i.askOddly(method, i.wish(method, keptFor), "requests a task that the client does not declare")
 		}
 	}
 	if i.method == "" {
@@ -76,7 +76,7 @@ func asksForTasks(i *interview) {
 	i.ask("tasks/result", Object{"taskId": unknownTask})
 	if i.call.Declares("tasks", "list") {
 		i.all()
-		i.askOddly("tasks/list", Object{"cursor": unheard}, "uses a cursor that no list gave")
+		i.askOddly("tasks/list", Object{"cursor": unheard}, "uses a cursor that was never issued")
 	}
 	if i.call.Declares("tasks", "cancel") {
 		i.ask("tasks/cancel", Object{"taskId": unknownTask})
@@ -142,7 +142,7 @@ func takingTasksOn() {
 			client.NeedCalls(scripted.AddNumbers)
 			for _, answer := range client.NeedResponses("ping") {
 				if _, refused := answer.Error(); refused && answer.Request.ParamsObject()["task"] == nil {
-					client.NeverBut("the client refuses ping that asks for no task, too", "tools/call")
+					client.NeverBut("the client also rejects ping without task", "tools/call")
 				}
 				Expect(client.Judging(answer)).To(BeResult())
 				Expect(client.Judging(answer)).NotTo(HaveMember("task"))
@@ -162,12 +162,12 @@ func takingTasksOn() {
 				plainAnswers(client, elicitation),
 			)
 			if len(answers) == 0 {
-				client.NeverBut("the client was asked for no task that it does not declare", sampling)
+				client.NeverBut("the client received no task request that it does not declare", sampling)
 			}
 			for _, answer := range answers {
 				if _, refused := answer.Error(); refused && !answersPlainly(ctx, answer.Request.Method) {
 					client.NeverBut(
-						"the client refuses "+answer.Request.Method+" that asks for no task, too",
+						"the client refuses "+answer.Request.Method+" without task",
 						answer.Request.Method,
 					)
 				}
@@ -206,7 +206,7 @@ func takingTasksOn() {
 					client.Blame(
 						answer,
 						Mismatch{
-							Wanted: "an id that the client makes",
+							Wanted: "an id that the client generates",
 							Found:  "the id of the request: " + Show(id),
 							Where:  "/result/task/taskId",
 						},
@@ -217,8 +217,8 @@ func takingTasksOn() {
 					client.Blame(
 						answer,
 						Mismatch{
-							Wanted: "an id for each task",
-							Found:  "the same again: " + Show(id),
+							Wanted: "a different id for each task",
+							Found:  "the same id again: " + Show(id),
 							Where:  "/result/task/taskId",
 						},
 					)
@@ -251,7 +251,7 @@ func takingTasksOn() {
 					return
 				}
 			}
-			client.NeverBut("the client was asked for no state of a task", "tools/call")
+			client.NeverBut("the client received no tasks/get", "tools/call")
 		},
 	)
 
@@ -288,7 +288,7 @@ func takingTasksOn() {
 			if slices.ContainsFunc(client.Responses("tasks/get"), func(state *Message) bool {
 				return state.ResultObject()["taskId"] == id && state.ResultObject()["status"] == "failed"
 			}) {
-				client.NeverBut("the client refused what was asked for as a task", sampling)
+				client.NeverBut("the client rejected the task-augmented request", sampling)
 			}
 			for _, answer := range fetched(client, id) {
 				Expect(client.Judging(answer)).To(BeResult())
@@ -302,7 +302,7 @@ func takingTasksOn() {
 
 			answers := fetched(client, idOf(created(client)[0].ResultObject()["task"]))
 			if len(answers) < 2 || answers[0].ResultObject() == nil {
-				client.NeverBut("the client did not give the result of a task twice", "tools/call")
+				client.NeverBut("the client did not answer tasks/result twice", "tools/call")
 			}
 			Expect(client.Judging(answers[1])).To(haveContentOf(answers[0].ResultObject()))
 		})
@@ -359,7 +359,7 @@ func takingTasksOn() {
 			}
 			last := pages[len(pages)-1]
 			if last.ResultObject()["tasks"] == nil || last.ResultObject()["nextCursor"] != nil {
-				client.NeverBut("the client did not give its list of tasks to the end", "tools/call")
+				client.NeverBut("the client did not return all pages of tasks/list", "tools/call")
 			}
 			for _, answer := range created(client)[:2] {
 				client.Judging(last)
@@ -411,7 +411,7 @@ func takingTime() {
 				return
 			}
 			if !isOver(status) || taken < tasksTake*4/5 {
-				client.NeverBut("the client takes no time over its answers", sampling)
+				client.NeverBut("the client answers at once", sampling)
 			}
 			client.Missing(answer, Mismatch{
 				Wanted: "a task at once",
@@ -428,13 +428,13 @@ func takingTime() {
 			result := fetched(client, id)[0]
 			state := lastAnswer(client, "tasks/get", id)
 			if state.Request.Index < result.Index {
-				client.NeverBut("the client was not asked for the state of the task afterwards", "tools/call")
+				client.NeverBut("the client received no tasks/get afterwards", "tools/call")
 			}
 			if !Observed(isOver(state.ResultObject()["status"])) {
 				client.Blame(
 					result,
 					Mismatch{
-						Wanted: "no answer before the task is over",
+						Wanted: "no answer before the task has ended",
 						Found:  "one, and then the status " + Show(state.ResultObject()["status"]),
 					},
 				)
@@ -485,7 +485,7 @@ const tasksTake = longFor * time.Millisecond
 func begunByClient(client *Client) []*Message {
 	client.NeedCalls(scripted.AddNumbers)
 	if !client.Declares(samples) && !client.Declares(elicits) {
-		NotApplicable("the client does not declare that it answers with tasks")
+		NotApplicable("the client does not declare tasks.requests")
 	}
 	method := sampling
 	if !client.Declares(samples) {
@@ -521,7 +521,7 @@ func created(client *Client) []*Message {
 		func(answer *Message) bool { return idOf(answer.ResultObject()["task"]) == "" },
 	)
 	if len(answers) == 0 {
-		Inconclusive("the client made no task", fixOthers)
+		Inconclusive("the client created no task", fixOthers)
 	}
 	return answers
 }
@@ -530,7 +530,7 @@ func created(client *Client) []*Message {
 func thirdTask(client *Client) *Message {
 	answers := created(client)
 	if len(answers) < 3 {
-		client.NeverBut("the client made no task of what it refuses", sampling)
+		client.NeverBut("the client created no task for the request that it rejects", sampling)
 	}
 	return answers[2]
 }
@@ -582,7 +582,7 @@ func demandCancel(client *Client) {
 // demandWorking wants that a task was still worked on when it was first looked at.
 func demandWorking(client *Client, id string) {
 	if firstAnswer(client, "tasks/get", id).ResultObject()["status"] != "working" {
-		client.NeverBut("the client takes no time over its answers", sampling)
+		client.NeverBut("the client answers at once", sampling)
 	}
 }
 

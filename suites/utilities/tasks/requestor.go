@@ -204,7 +204,7 @@ func (t *clientTask) demandAsked() {
 	defer t.mu.Unlock()
 	if len(t.ids) == 0 {
 		Inconclusive(
-			"the tool did not ask the client for a task",
+			"the tool did not request a task of the client",
 			"name one that does under provocations.client-task in mcpconform.yaml",
 		)
 	}

@@ -140,7 +140,7 @@ func results() {
 			}
 			if len(server.Sent(waiting.Mark, answered)) > 0 {
 				Inconclusive(
-					"tasks/result did not wait: it was answered before tasks/get was",
+					"tasks/result was answered before tasks/get",
 					"name a slower tool under provocations.task-slow in mcpconform.yaml",
 				)
 			}
@@ -267,7 +267,7 @@ func input() {
 			const samples = "sampling/createMessage"
 			asking := Provoking("sampling")
 			if !takesTasks(asking) {
-				NotApplicable("the tool " + asking.Tool + " does not say that it can be called as a task")
+				NotApplicable("the tool " + asking.Tool + " does not support tasks in execution.taskSupport")
 			}
 			server := SessionWithTasks(ctx)
 			server.Answer(samples, scripted.Silence)
@@ -294,7 +294,7 @@ func input() {
 			server.Start(ctx, "tasks/result", Object{"taskId": id})
 			awaitQuestion(ctx, server, id, asks)
 			if status := settled(ctx, server, id)["status"]; status != "input_required" {
-				Inconclusive("tasks/get tells the status "+Show(status), fixOthers)
+				Inconclusive("tasks/get returns the status "+Show(status), fixOthers)
 			}
 
 			all := server.All(ctx, "tasks/list")

@@ -47,7 +47,7 @@ func negotiation() {
 			reply := server.AskWrong(ctx, Request{
 				Method:     "tools/call",
 				Params:     asTask(tool),
-				Deliberate: "calls a tool as a task that does not support it",
+				Deliberate: "calls a tool without task support as a task",
 			}, Request{Method: "tools/call", Params: tool.Call()})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
@@ -63,7 +63,7 @@ func negotiation() {
 			tool := toolWith("that can be called only as a task", "required")
 
 			reply := server.AskWrong(ctx, Request{
-				Method: "tools/call", Params: tool.Call(), Deliberate: "calls a tool without a task that demands one",
+				Method: "tools/call", Params: tool.Call(), Deliberate: "calls a tool that requires a task without one",
 			}, Request{Method: "tools/call", Params: asTask(tool)})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
@@ -80,7 +80,7 @@ func negotiation() {
 				server.NextID(),
 				"ping",
 				scripted.Outgoing{
-					Deliberate: "asks for a task with a kind of request that makes none",
+					Deliberate: "requests a task of a method that has none",
 				},
 				Object{"task": Object{"ttl": keptFor}},
 			))
@@ -100,7 +100,7 @@ func negotiation() {
 				params := Object{"task": Object{"ttl": keptFor}}
 				maps.Copy(params, request.Params)
 				return server.Await(ctx, server.StartRaw(ctx, server.NextID(), request.Method, scripted.Outgoing{
-					Deliberate: "asks for a task with a kind of request that makes none",
+					Deliberate: "requests a task of a method that has none",
 				}, params))
 			})
 		})
@@ -111,13 +111,13 @@ func negotiation() {
 		NeedsCapability("tools"),
 		func(ctx SpecContext) {
 			if Declares(callable) {
-				NotApplicable("the server takes calls of tools as tasks")
+				NotApplicable("the server supports tasks for tools/call")
 			}
 			server := Session(ctx)
 			tool := workingTool(ctx, server)
 
 			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tools/call",
-				scripted.Outgoing{Deliberate: "asks for a task, though the server declares none"}, asTask(tool)))
+				scripted.Outgoing{Deliberate: "requests a task that the server does not declare"}, asTask(tool)))
 
 			Expect(reply).To(BeResult())
 			Expect(reply).NotTo(HaveMember("task"))
@@ -315,7 +315,7 @@ func polling() {
 				Method:     "tasks/get",
 				Params:     Object{"taskId": 7},
 				Name:       "taskId",
-				Deliberate: "names a task by a number",
+				Deliberate: "has a number as taskId",
 			}, knownTask(ctx, server)...)
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
@@ -355,8 +355,8 @@ func listing() {
 			leave(ctx, server, begun...)
 			if !known {
 				Inconclusive(
-					"tasks/get knows none of the tasks that tools/call began",
-					"see that the server keeps a task for as long as its ttl",
+					"tasks/get finds none of the tasks that tools/call created",
+					"make sure that the server keeps a task until its ttl has passed",
 				)
 			}
 		})
@@ -372,7 +372,7 @@ func listing() {
 				Method:     "tasks/list",
 				Params:     Object{"cursor": unknownCursor},
 				Name:       unknownCursor,
-				Deliberate: "uses a cursor that no list gave",
+				Deliberate: "uses a cursor that was never issued",
 			}, Request{Method: "tasks/list"})
 
 			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
@@ -413,7 +413,7 @@ func cancellation() {
 			result(ctx, server, other)
 			state := server.Ask(ctx, "tasks/get", Object{"taskId": stopped})
 			if _, forgotten := state.Error(); forgotten {
-				NotApplicable("the server has forgotten the task")
+				NotApplicable("the server no longer has the task")
 			}
 			Expect(state).To(HaveMember("status", "cancelled"))
 		},
