@@ -208,7 +208,7 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		conform.AnsweredRequirement, // is broken where a reply is waited for
 	}
 	for _, rule := range commonRules {
-		if id := rule.Requirements[0]; !covered[id] && !brokenByClients[id] && !slices.Contains(elsewhere, id) {
+		if id := rule.Verifies.IDs[0]; !covered[id] && !brokenByClients[id] && !slices.Contains(elsewhere, id) {
 			t.Errorf("no test breaks the rule %q (%s)", rule.Text, id)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // which must leave to them what is theirs.
 var patternRules = slices.DeleteFunc(
 	ofPages("patterns.", "mrtr.", "subscriptions.", bySubscriptions, "sampling.", "elicitation.", "base.schema.", "base.dialects."),
-	func(rule rules.Rule) bool { return rule.Requirements[0] == "elicitation.request.members" }, // of 2025-06-18 alone
+	func(rule rules.Rule) bool { return rule.Verifies.IDs[0] == "elicitation.request.members" }, // of 2025-06-18 alone
 )
 
 var statelessStdio = rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}

@@ -138,8 +138,8 @@ func TestStatelessRules(t *testing.T) {
 		})
 	}
 	for _, rule := range statelessRules {
-		if !tested[rule.Requirements[0]] {
-			t.Errorf("no test breaks the rule %q (%s)", rule.Text, rule.Requirements[0])
+		if !tested[rule.Verifies.IDs[0]] {
+			t.Errorf("no test breaks the rule %q (%s)", rule.Text, rule.Verifies.IDs[0])
 		}
 	}
 }

@@ -129,8 +129,8 @@ func TestTasksExtensionRules(t *testing.T) {
 		})
 	}
 	for _, rule := range ofPages("tasks-extension.") {
-		if id := rule.Requirements[0]; !tested[id] && !brokenByClients[id] {
-			t.Errorf("no test breaks the rule %q (%s)", rule.Text, rule.Requirements[0])
+		if id := rule.Verifies.IDs[0]; !tested[id] && !brokenByClients[id] {
+			t.Errorf("no test breaks the rule %q (%s)", rule.Text, rule.Verifies.IDs[0])
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/suites/authorization"
 	"github.com/mcpconform/mcpconform/suites/base"
@@ -46,9 +48,25 @@ var Requirements embed.FS
 // Catalogue is Requirements, read once in a process. Nobody changes it.
 var Catalogue = sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(Requirements) })
 
-// ServerChecks registers the checks of a target server, in the order of the
-// specification.
-func ServerChecks() {
+// Checks are those of a role of the target, in the order of the specification. They are
+// collected once in a process, and nobody changes them.
+func Checks(role string) []*check.Declaration {
+	switch role {
+	case protocol.ClientRole:
+		return clientChecks()
+	case protocol.AuthorizationServerRole:
+		return issuerChecks()
+	}
+	return serverChecks()
+}
+
+var (
+	serverChecks = sync.OnceValue(func() []*check.Declaration { return check.Collect(declareServerChecks) })
+	clientChecks = sync.OnceValue(func() []*check.Declaration { return check.Collect(declareClientChecks) })
+	issuerChecks = sync.OnceValue(func() []*check.Declaration { return check.Collect(authorization.IssuerChecks) })
+)
+
+func declareServerChecks() {
 	base.ServerChecks()
 	lifecycle.ServerChecks()
 	versioning.ServerChecks()
@@ -73,9 +91,7 @@ func ServerChecks() {
 	authorization.ServerChecks()
 }
 
-// ClientChecks registers the checks of a target client, in the order of the
-// specification.
-func ClientChecks() {
+func declareClientChecks() {
 	base.ClientChecks()
 	lifecycle.ClientChecks()
 	versioning.ClientChecks()
@@ -130,6 +146,3 @@ func Rules() []rules.Rule {
 		caching.Rules(),
 	)
 }
-
-// AuthorizationServerChecks registers the checks of a target authorization server.
-func AuthorizationServerChecks() { authorization.IssuerChecks() }

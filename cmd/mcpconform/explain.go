@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -216,7 +215,7 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 			case check.Rule:
 				add(provoke.KindsAbout(requirement.Page(revision))...)
 			default:
-				add(conform.Provocations(check.Labels)...)
+				add(check.Check.Provocations...)
 			}
 		}
 	}

@@ -3,8 +3,7 @@ package conform
 import (
 	"testing"
 
-	"github.com/onsi/ginkgo/v2"
-
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
@@ -36,7 +35,7 @@ func TestAdviceOfTheStepThatIsMissing(t *testing.T) { //nolint:paralleltest // a
 			}}
 
 			outcomes := perform(environment, func() {
-				ginkgo.It("needs", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) { test.needs(RunScenario(ctx)) })
+				check.It("needs", check.Verifies("ping.answered"), check.In(scenario), func(ctx check.SpecContext) { test.needs(RunScenario(ctx)) })
 			})
 
 			if outcome := outcomes["needs"]; outcome.Reason != test.reason || outcome.Hint != test.hint {
@@ -57,7 +56,7 @@ func TestInsteadOfWhatAClientThatHangsWasToDo(t *testing.T) { //nolint:parallelt
 	var instead string
 
 	perform(environment, func() {
-		ginkgo.It("hangs", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) { instead = RunScenario(ctx).Instead() })
+		check.It("hangs", check.Verifies("ping.answered"), check.In(scenario), func(ctx check.SpecContext) { instead = RunScenario(ctx).Instead() })
 	})
 
 	if instead != "nothing more after tools/list, and it had to be terminated" {

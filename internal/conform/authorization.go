@@ -9,8 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
-
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -32,27 +31,8 @@ type ScopedTool struct {
 	Needs     []string // its scopes; nil when they are not known
 }
 
-// Prefixes of labels that carry a gate.
-const (
-	labelGuarded = "guarded"
-	labelToken   = "token:"
-)
-
 // GuardedFilter matches the checks of authorization.
-const GuardedFilter = labelGuarded
-
-// Guarded is said of a check of authorization: it is skipped where the server does not
-// ask for any. It runs without a token, too.
-func Guarded() Labels { return Labels{labelGuarded} }
-
-// NeedsToken makes a check inconclusive unless the harness has tokens of all kinds.
-func NeedsToken(kinds ...oauth.Kind) Labels {
-	names := make([]string, len(kinds))
-	for i, kind := range kinds {
-		names[i] = string(kind)
-	}
-	return append(prefixed(labelToken, names), labelGuarded)
-}
+const GuardedFilter = "guarded"
 
 // Hints of the rungs: what a user can give for more to be seen.
 const (
@@ -73,25 +53,21 @@ func ConfiguredTokens() map[string]oauth.Kind { return configured }
 
 // admits says why a check cannot run for want of authorization; its ending is "" when
 // it can.
-func (e *Environment) admits(labels []string) Outcome {
+func (e *Environment) admits(declared *check.Declaration) Outcome {
 	if e.Role != protocol.ServerRole || e.Survey == nil {
 		return Outcome{}
 	}
-	guarded := slices.Contains(labels, labelGuarded)
-	if guarded && lookUp[string](e, survey.WhatIsGuarded) == "" {
+	if declared.Guarded && lookUp[string](e, survey.WhatIsGuarded) == "" {
 		return Outcome{Ending: Skipped, Reason: "the server does not ask for authorization"}
 	}
-	if locked := lookUp[string](e, survey.WhyLocked); !guarded && locked != "" {
+	if locked := lookUp[string](e, survey.WhyLocked); !declared.Guarded && locked != "" {
 		return Outcome{Ending: Inconclusion, Reason: locked, Hint: hintToken}
 	}
-	lacks := func(label string) bool {
-		kind, wants := strings.CutPrefix(label, labelToken)
-		return wants && e.token(oauth.Kind(kind)) == ""
-	}
+	lacks := func(kind oauth.Kind) bool { return e.token(kind) == "" }
 	switch {
-	case !slices.ContainsFunc(labels, lacks):
+	case !slices.ContainsFunc(declared.Tokens, lacks):
 		return Outcome{}
-	case slices.Contains(labels, labelToken+string(oauth.Good)) && e.token(oauth.Good) == "":
+	case slices.Contains(declared.Tokens, oauth.Good) && lacks(oauth.Good):
 		return Outcome{Ending: Inconclusion, Reason: survey.NoToken, Hint: hintToken}
 	}
 	return Outcome{Ending: Inconclusion, Reason: needsMinted, Hint: hintServer}

@@ -22,10 +22,10 @@ type Visit = scripted.Visited
 // client does not authorize at all, which shows in a plain scenario of that kind, the check
 // does not apply.
 func RunProtected(ctx context.Context, plain *scenario.Scenario) *Client {
-	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario] == nil {
+	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario()] == nil {
 		NotApplicable("authorization scenarios need a client that a command starts")
 	}
-	if current.scenario != plain.Name {
+	if current.scenario() != plain.Name {
 		switch first := Beside(ctx, plain); {
 		case first == nil:
 		case !first.Authorizes():
@@ -35,7 +35,7 @@ func RunProtected(ctx context.Context, plain *scenario.Scenario) *Client {
 		}
 	}
 	client := RunScenario(ctx)
-	if current.scenario == plain.Name && !client.Authorizes() {
+	if current.scenario() == plain.Name && !client.Authorizes() {
 		client.notAuthorizing()
 	}
 	return client
@@ -48,7 +48,7 @@ func RunExtended(
 	ctx context.Context, plain *scenario.Scenario, extension string, does func(*Client) bool,
 ) *Client {
 	undeclared := "the client does not declare the extension " + officialExtensions + extension
-	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario] == nil {
+	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario()] == nil {
 		NotApplicable("authorization scenarios need a client that a command starts")
 	}
 	first := Beside(ctx, plain)
@@ -57,7 +57,7 @@ func RunExtended(
 		NotApplicable(undeclared)
 	}
 	if !declared {
-		tried := Beside(ctx, current.environment.scenarios[current.scenario])
+		tried := Beside(ctx, current.declared.Scenario)
 		if tried == nil || !does(tried) {
 			NotApplicable(undeclared)
 		}

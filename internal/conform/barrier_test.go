@@ -8,6 +8,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -72,7 +73,7 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 			planned := &scenario.Scenario{Name: "scenario", Refused: test.errors, Steps: scenario.Steps{scenario.ToConnect(), scenario.ToList("tools"), scenario.ToCall("t", nil).As("x"), test.then}}
 
 			outcomes := perform(environment, func() {
-				ginkgo.It("goes on", Verifies("ping.answered"), In(planned), func(ctx ginkgo.SpecContext) {
+				check.It("goes on", check.Verifies("ping.answered"), check.In(planned), func(ctx check.SpecContext) {
 					client := RunScenario(ctx)
 					client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 				})
@@ -119,7 +120,7 @@ func TestGoingOnByAnswers(t *testing.T) { //nolint:paralleltest // a process run
 			}
 
 			outcomes := perform(environment, func() {
-				ginkgo.It("goes on", Verifies("ping.answered"), In(planned), func(ctx ginkgo.SpecContext) {
+				check.It("goes on", check.Verifies("ping.answered"), check.In(planned), func(ctx check.SpecContext) {
 					client := RunScenario(ctx)
 					if test.usable {
 						client.StaysUsable(ctx, client.FromServer("notifications/tools/list_changed")[0], "a notification")
@@ -153,11 +154,11 @@ func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process run
 	}
 
 	outcomes := perform(environment, func() {
-		ginkgo.It("goes on", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario"}), func(ctx ginkgo.SpecContext) {
+		check.It("goes on", check.Verifies("ping.answered"), check.In(&scenario.Scenario{Name: "scenario"}), func(ctx check.SpecContext) {
 			client := RunScenario(ctx)
 			client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 		})
-		ginkgo.It("is met beside", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario "}), func(ctx ginkgo.SpecContext) {
+		check.It("is met beside", check.Verifies("ping.answered"), check.In(&scenario.Scenario{Name: "scenario "}), func(ctx check.SpecContext) {
 			if Beside(ctx, scenario.Meeting) == nil || Beside(ctx, &scenario.Scenario{Name: "never played"}) != nil {
 				ginkgo.Fail("what was recorded is there, and nothing else")
 			}

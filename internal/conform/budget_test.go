@@ -8,6 +8,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -35,7 +36,7 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 			environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 			environment.Budget, environment.Company = transcript.NewMemoryBudget(all), test.company
 			environment.Record = func(Connection) { judged++ }
-			current = &check{environment: environment, outcome: Outcome{Ending: Failed}}
+			current = &running{environment: environment, declared: &check.Declaration{}, outcome: Outcome{Ending: Failed}}
 			connected := Connect(t.Context())
 			if _, err := connected.Connection.Call(t.Context(), "ping", nil); err != nil {
 				t.Fatal(err)

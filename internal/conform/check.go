@@ -6,28 +6,28 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // current is the check that is running; a process runs one at a time.
-var current = &check{}
+var current = &running{declared: &check.Declaration{}}
 
-type check struct {
+type running struct {
 	environment *Environment
+	declared    *check.Declaration
 	servers     []*Server
-	verifies    []string // labels: the requirements, and what else
-	scenario    string   // in which the check looks
-	client      *Client  // when it has looked
+	client      *Client // when it has looked
 	outcome     Outcome
 
 	readsStreams func() bool // whether the client does; nil where that makes no difference
 }
 
-// Begin prepares for a check and evaluates its gates; it is called in a
-// BeforeEach around the checks of an environment.
-func Begin(environment *Environment, report ginkgo.SpecReport) {
-	current = &check{environment: environment, verifies: report.Labels(), scenario: ScenarioOf(report.Labels())}
-	outcome := environment.gate(report.Labels())
+// Begin prepares for a check and evaluates its gates; it is called at the beginning of its
+// Ginkgo node, and does not return where one is closed.
+func Begin(environment *Environment, declared *check.Declaration) {
+	current = &running{environment: environment, declared: declared}
+	outcome := environment.gate(declared)
 	switch outcome.Ending {
 	case Skipped:
 		NotApplicable(outcome.Reason)
@@ -44,7 +44,7 @@ func Begin(environment *Environment, report ginkgo.SpecReport) {
 // after the check, outside of any Ginkgo node.
 func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	done := current
-	current = &check{}
+	current = &running{declared: &check.Declaration{}}
 	done.outcome.Disturbed = !state.State.Is(types.SpecStatePassed) &&
 		slices.ContainsFunc(done.servers, (*Server).isWorn)
 	var exchanges [][]transcript.Event
@@ -105,9 +105,17 @@ func Finish(environments ...*Environment) {
 // have opened what it looks at.
 func (s *Server) isWorn() bool { return s.left == worn || s.again }
 
-func (c *check) use(server *Server) {
+func (c *running) use(server *Server) {
 	server.from, server.mark = server.Log().Len(), server.Mark()
 	if !slices.Contains(c.servers, server) {
 		c.servers = append(c.servers, server)
 	}
+}
+
+// scenario is the name of that in which the check looks; "" for none.
+func (c *running) scenario() string {
+	if c.declared.Scenario == nil {
+		return ""
+	}
+	return c.declared.Scenario.Name
 }

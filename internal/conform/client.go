@@ -37,7 +37,7 @@ type Client struct {
 // the check inconclusive.
 func RunScenario(ctx context.Context) *Client {
 	environment := current.environment
-	client, err := environment.run(ctx, environment.scenarios[current.scenario])
+	client, err := environment.run(ctx, current.declared.Scenario)
 	if err != nil {
 		Inconclusive(
 			"the client could not be started: "+err.Error(),

@@ -103,15 +103,3 @@ const repliesPerCheck = 12
 
 // CheckTimeout bounds one whole check.
 func (e *Environment) CheckTimeout() time.Duration { return repliesPerCheck * e.Target.Reply }
-
-// building is the environment whose checks are being registered; the tree of
-// specs is built by one goroutine.
-var building *Environment
-
-// Build calls register while the checks that it declares belong to an
-// environment. It is called inside a container of Ginkgo.
-func Build(environment *Environment, register func()) {
-	building = environment
-	defer func() { building = nil }()
-	register()
-}

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -19,62 +20,62 @@ func TestGates(t *testing.T) {
 	t.Parallel()
 	const stands = "ping.answered"
 	for name, test := range map[string]struct {
-		labels []string
-		over   string
-		want   Outcome
+		needs check.Declaration
+		over  string
+		want  Outcome
 	}{
-		"none":                    {[]string{stands}, protocol.Stdio, Outcome{}},
-		"one of two stands":       {[]string{"ping.gone", stands}, protocol.Stdio, Outcome{}},
-		"a requirement of HTTP":   {[]string{"ping.status"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http and sse transport only"}},
-		"over HTTP":               {[]string{"ping.status"}, protocol.HTTP, Outcome{}},
-		"another transport":       {[]string{stands, "over:http"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http transport only"}},
-		"the transport":           {[]string{stands, "over:stdio"}, protocol.Stdio, Outcome{}},
-		"declared":                {[]string{stands, "needs:tools", "needs:tools.listChanged"}, protocol.Stdio, Outcome{}},
-		"not declared":            {[]string{stands, "needs:tools", "needs:resources.subscribe"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
-		"not extended":            {[]string{stands, "extended-by:tasks"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
-		"provoked":                {[]string{stands, "provoked-by:text"}, protocol.Stdio, Outcome{}},
-		"not provoked":            {[]string{stands, "provoked-by:error"}, protocol.Stdio, Outcome{Ending: Inconclusion, Reason: "no known tool ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}", Provocation: "error"}},
-		"skipped before unproven": {[]string{stands, "provoked-by:error", "needs:logging"}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
+		"none":                    {check.Declaration{}, protocol.Stdio, Outcome{}},
+		"one of two stands":       {check.Declaration{Requirements: []string{"ping.gone", stands}}, protocol.Stdio, Outcome{}},
+		"a requirement of HTTP":   {check.Declaration{Requirements: []string{"ping.status"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http and sse transport only"}},
+		"over HTTP":               {check.Declaration{Requirements: []string{"ping.status"}}, protocol.HTTP, Outcome{}},
+		"another transport":       {check.Declaration{Transport: protocol.HTTP}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http transport only"}},
+		"the transport":           {check.Declaration{Transport: protocol.Stdio}, protocol.Stdio, Outcome{}},
+		"declared":                {check.Declaration{Capabilities: []string{"tools", "tools.listChanged"}}, protocol.Stdio, Outcome{}},
+		"not declared":            {check.Declaration{Capabilities: []string{"tools", "resources.subscribe"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
+		"not extended":            {check.Declaration{Extensions: []string{"tasks"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
+		"provoked":                {check.Declaration{Provocations: []string{"text"}}, protocol.Stdio, Outcome{}},
+		"not provoked":            {check.Declaration{Provocations: []string{"error"}}, protocol.Stdio, Outcome{Ending: Inconclusion, Reason: "no known tool ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}", Provocation: "error"}},
+		"skipped before unproven": {check.Declaration{Provocations: []string{"error"}, Capabilities: []string{"logging"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			environment := environment(t, test.over)
 			environment.Provocations = map[string]Provocation{"text": {Tool: "say"}}
-			if difference := cmp.Diff(test.want, environment.gate(test.labels)); difference != "" {
+			if test.needs.Requirements == nil {
+				test.needs.Requirements = []string{stands}
+			}
+			if difference := cmp.Diff(test.want, environment.gate(&test.needs)); difference != "" {
 				t.Error(difference)
 			}
 		})
 	}
 }
 
-func TestVerifies(t *testing.T) {
+func TestLabels(t *testing.T) {
+	t.Parallel()
 	environment := environment(t, protocol.Stdio)
-	Build(environment, func() {
-		got := Verifies("ping.later", "ping.answered")
-		want := ginkgo.Labels{
-			"ping.later", "ping.answered", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "SHOULD", "2025-06-18", "stdio", "MUST",
+	for name, test := range map[string]struct {
+		got, want []string
+	}{
+		"what it verifies": {
+			environment.Labels(&check.Declaration{Requirements: []string{"ping.later", "ping.answered"}}),
+			[]string{"ping.later", "ping.answered", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "SHOULD", "2025-06-18", "stdio", "MUST"},
+		},
+		"what it needs": {
+			environment.Labels(&check.Declaration{
+				Capabilities: []string{"tools"}, Extensions: []string{"tasks"}, Provocations: []string{"slow"}, Tokens: []oauth.Kind{oauth.Good},
+				Transport: protocol.Stdio, Scenario: &scenario.Scenario{Name: "plain"}, Together: "tasks", Alone: true,
+			}),
+			[]string{"needs:tools", "extended-by:tasks", "provoked-by:slow", "token:" + string(oauth.Good), "over:stdio", "in:plain", "together:tasks", "alone"},
+		},
+		"a rule": {
+			environment.RuleLabels(rules.Rule{Verifies: rules.Verifies("ping.status")}),
+			[]string{"ping.status", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "MUST", "MUST NOT", "2025-06-18", "stdio"},
+		},
+	} {
+		if difference := cmp.Diff(test.want, test.got); difference != "" {
+			t.Errorf("%s: %s", name, difference)
 		}
-		if difference := cmp.Diff(want, got); difference != "" {
-			t.Error(difference)
-		}
-		if difference := cmp.Diff([]string{"ping.later", "ping.answered"}, environment.Requirements(got)); difference != "" {
-			t.Error(difference)
-		}
-		defer func() {
-			if text, _ := recover().(string); text != `a check verifies "ping.answred", which no requirements.yaml has; the nearest is "ping.answered"` {
-				t.Errorf("panicked with %q", text)
-			}
-		}()
-		Verifies("ping.answred")
-		t.Error("an unknown requirement was verified")
-	})
-	if building != nil {
-		t.Error("the tree is still being built")
-	}
-	if labels := environment.RuleLabels(rules.Rule{Requirements: []string{"ping.status"}}); !cmp.Equal(labels, []string{
-		"ping.status", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "MUST", "MUST NOT", "2025-06-18", "stdio",
-	}) {
-		t.Errorf("a rule has the labels %q", labels)
 	}
 }
 
@@ -87,38 +88,6 @@ func TestPageLabels(t *testing.T) {
 		if label := pageLabel(page); label != want {
 			t.Errorf("%s has the label %q, wanted %q", page, label, want)
 		}
-	}
-}
-
-// Filters mean what they say, also when they contain an or.
-func TestAloneFilters(t *testing.T) {
-	t.Parallel()
-	for filter, test := range map[string]struct{ together, alone []string }{
-		"":             {[]string{"a", "b"}, []string{"c", "d"}},
-		"MUST":         {[]string{"a"}, []string{"c"}},
-		"MUST || ping": {[]string{"a", "b"}, []string{"c", "d"}},
-		"!MUST":        {[]string{"b"}, []string{"d"}},
-	} {
-		checks := map[string][]string{"a": {"MUST"}, "b": {"ping"}, "c": append(Alone(), "MUST"), "d": append(Alone(), "ping")}
-		together, alone := AloneFilters(filter)
-		for text, want := range map[string][]string{together: test.together, alone: test.alone} {
-			matches, err := types.ParseLabelFilter(text)
-			if err != nil {
-				t.Fatalf("%q: %v", text, err)
-			}
-			var got []string
-			for _, name := range []string{"a", "b", "c", "d"} {
-				if matches(checks[name]) {
-					got = append(got, name)
-				}
-			}
-			if !cmp.Equal(want, got) {
-				t.Errorf("%q chooses %q, wanted %q", text, got, want)
-			}
-		}
-	}
-	if !IsAlone(Alone()) || IsAlone(NeedsTransport("alone")) {
-		t.Error("what runs alone is not known")
 	}
 }
 

@@ -3,34 +3,18 @@ package conform
 import (
 	"context"
 	"slices"
-	"strings"
 
-	"github.com/onsi/ginkgo/v2"
-
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Opens has checks run first that open connections in their own way: over stdio others
-// inherit those.
-const Opens = ginkgo.SpecPriority(1)
-
-// labelTogether is what the label of checks begins with that share processes.
-const labelTogether = "together:"
-
-// Together has checks over stdio run by one worker, as they share connections of which others
-// make no use: of clients that declare something else, and those on which tasks are left.
-func Together(name string) ginkgo.Labels { return ginkgo.Labels{labelTogether + name} }
-
-// TogetherWith names the checks over stdio that run in one worker with one of these labels;
-// "" for none.
-func (e *Environment) TogetherWith(labels []string) string {
-	for _, label := range labels {
-		if name, found := strings.CutPrefix(label, labelTogether); found && e.sharesProcesses() {
-			return name
-		}
+// TogetherWith names the checks over stdio that run in one worker with this one; "" for none.
+func (e *Environment) TogetherWith(declared *check.Declaration) string {
+	if e.sharesProcesses() {
+		return declared.Together
 	}
 	return ""
 }

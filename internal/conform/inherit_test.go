@@ -3,6 +3,7 @@ package conform
 import (
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -44,7 +45,7 @@ func TestReadsHowAConnectionWasOpened(t *testing.T) {
 
 func TestChecksShareProcessesOverStdioAlone(t *testing.T) {
 	t.Parallel()
-	labels := []string{"MUST", labelTogether + "tasks"}
+	declared := &check.Declaration{Together: "tasks"}
 	for name, test := range map[string]struct {
 		environment *Environment
 		with        string
@@ -54,7 +55,7 @@ func TestChecksShareProcessesOverStdioAlone(t *testing.T) {
 		"each one alone":   {&Environment{Leg: Leg{Transport: protocol.Stdio}, Fresh: true}, ""},
 		"what is repeated": {&Environment{Leg: Leg{Transport: protocol.Stdio}, Apart: true}, ""},
 	} {
-		if got := test.environment.TogetherWith(labels); got != test.with {
+		if got := test.environment.TogetherWith(declared); got != test.with {
 			t.Errorf("%s: together with %q", name, got)
 		}
 	}

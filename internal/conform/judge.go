@@ -14,10 +14,10 @@ import (
 func (e *Environment) StandingRules() (standing []rules.Rule, elsewhere map[string]string) {
 	elsewhere = map[string]string{}
 	for _, rule := range e.Rules {
-		if !e.stands(rule.Requirements) || !rule.For(e.Role) {
+		if !e.stands(rule.Verifies.IDs) || !rule.For(e.Role) {
 			continue
 		}
-		if reason := e.elsewhere(rule.Requirements); reason != "" {
+		if reason := e.elsewhere(rule.Verifies.IDs); reason != "" {
 			elsewhere[rule.ID()] = reason
 		} else {
 			standing = append(standing, rule)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -23,17 +23,17 @@ func TestStandingRules(t *testing.T) {
 	t.Parallel()
 	environment := environment(t, protocol.Stdio)
 	environment.Rules = []rules.Rule{
-		{Text: "stands", Requirements: []string{"ping.answered"}},
-		{Text: "stood", Requirements: []string{"ping.gone"}},
-		{Text: "over protocol.HTTP", Requirements: []string{"ping.status"}},
-		{Text: "in part", Requirements: []string{"ping.gone", "ping.later"}},
+		{Text: "stands", Verifies: rules.Verifies("ping.answered")},
+		{Text: "stood", Verifies: rules.Verifies("ping.gone")},
+		{Text: "over protocol.HTTP", Verifies: rules.Verifies("ping.status")},
+		{Text: "in part", Verifies: rules.Verifies("ping.gone", "ping.later")},
 	}
 	standing, elsewhere := environment.StandingRules()
 	if len(standing) != 2 || standing[0].Text != "stands" || standing[1].Text != "in part" {
 		t.Errorf("standing are %v", standing)
 	}
 	for _, rule := range environment.Rules {
-		if found := Stands(environment.RuleLabels(rule)); found != (rule.Text != "stood") {
+		if found := environment.StandsRule(rule); found != (rule.Text != "stood") {
 			t.Errorf("%s: stands %t", rule.Text, found)
 		}
 	}
@@ -49,8 +49,8 @@ func TestRulesOfWhatWasNegotiated(t *testing.T) {
 	environment := environment(t, protocol.Stdio)
 	seen := func(_ *Conversation, reporter *rules.Reporter) { reporter.Observe() }
 	environment.Rules = []rules.Rule{
-		{Text: "stood", Requirements: []string{"ping.gone"}, Judge: seen},
-		{Text: "stands", Requirements: []string{"ping.later"}, Judge: seen},
+		{Text: "stood", Verifies: rules.Verifies("ping.gone"), Judge: seen},
+		{Text: "stands", Verifies: rules.Verifies("ping.later"), Judge: seen},
 	}
 	var recorded []Connection
 	environment.Record = func(connection Connection) { recorded = append(recorded, connection) }
@@ -130,8 +130,8 @@ func TestWhatAFailureIsAbout(t *testing.T) {
 		},
 	}
 	outcomes := perform(environment, func() {
-		for name, check := range checks {
-			ginkgo.It(name, Verifies("ping.answered"), func(ctx ginkgo.SpecContext) { check(ctx, Session(ctx)) })
+		for name, judge := range checks {
+			check.It(name, check.Verifies("ping.answered"), func(ctx check.SpecContext) { judge(ctx, Session(ctx)) })
 		}
 	})
 	for name := range checks {

@@ -1,27 +1,24 @@
 package conform
 
 import (
-	"strings"
-
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
-// never says why a check with these labels is about something that the server never
+// never says why a check is about something that the server never
 // does; "" when it is not.
-func (e *Environment) never(labels []string) string {
+func (e *Environment) never(declared *check.Declaration) string {
 	if e.Role != protocol.ServerRole {
 		return ""
 	}
-	if ids := e.Requirements(labels); len(ids) > 0 {
+	if ids := e.Standing(declared.Requirements); len(ids) > 0 {
 		if name := e.NeverAsks(ids[:1]); name != "" {
 			return e.Never.Reason(name)
 		}
 	}
-	for _, label := range labels {
-		if kind, gated := strings.CutPrefix(label, labelProvocation); gated {
-			if name := e.Never.Rules(kind); name != "" {
-				return e.Never.Reason(name)
-			}
+	for _, kind := range declared.Provocations {
+		if name := e.Never.Rules(kind); name != "" {
+			return e.Never.Reason(name)
 		}
 	}
 	return ""

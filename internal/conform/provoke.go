@@ -9,6 +9,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -90,9 +91,11 @@ func Provocable(kind string) (found Provocation, there bool) {
 	return current.environment.provocation(kind)
 }
 
-// Lacks names the kind of provocation without which a check with these labels cannot run;
-// "" when it runs, or would not run with one either.
-func (e *Environment) Lacks(labels []string) (kind string) { return e.gate(labels).Provocation }
+// Lacks names the kind of provocation without which a check cannot run; "" when it runs, or
+// would not run with one either.
+func (e *Environment) Lacks(declared *check.Declaration) (kind string) {
+	return e.gate(declared).Provocation
+}
 
 // Named returns the provocation of a kind that the config names or a known server has, not
 // one that was found by trying: a tool that was never meant to change anything is not

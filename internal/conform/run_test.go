@@ -16,6 +16,7 @@ import (
 	"github.com/onsi/ginkgo/v2/formatter"
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -58,9 +59,15 @@ func (discard) Fail() {}
 func perform(environment *Environment, register func()) map[string]Outcome {
 	outcomes := map[string]Outcome{}
 	globals.Reset()
-	ginkgo.Describe("leg", func() {
-		ginkgo.BeforeEach(func() { Begin(environment, ginkgo.CurrentSpecReport()) })
-		Build(environment, register)
+	declared := check.Collect(register)
+	environment.Know(declared)
+	ginkgo.Describe("in order", func() {
+		for _, one := range declared {
+			ginkgo.It(one.Text, func(ctx ginkgo.SpecContext) {
+				Begin(environment, one)
+				one.Body(ctx)
+			})
+		}
 	})
 	ginkgo.ReportAfterEach(func(report types.SpecReport) {
 		outcome, exchanges := End(report)
@@ -88,7 +95,7 @@ func TestChecks(t *testing.T) {
 	defer server.Close()
 	environment := environment(t, protocol.HTTP)
 	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
-	environment.Rules = []rules.Rule{{Text: "speaks", Requirements: []string{"ping.answered"},
+	environment.Rules = []rules.Rule{{Text: "speaks", Verifies: rules.Verifies("ping.answered"),
 		Judge: func(c *Conversation, reporter *rules.Reporter) {
 			for range c.ByTarget() {
 				reporter.Observe()
@@ -105,7 +112,7 @@ func TestChecks(t *testing.T) {
 
 	var pooled []*Server
 	outcomes := perform(environment, func() {
-		ginkgo.It("1 uses a session", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("1 uses a session", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			server := Session(ctx)
 			server.Client.Answer("ping", scripted.Silence)
 			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
@@ -113,39 +120,39 @@ func TestChecks(t *testing.T) {
 			server.Barrier(ctx)
 			pooled = append(pooled, server)
 		})
-		ginkgo.It("2 uses it again and fails", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("2 uses it again and fails", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			server := Session(ctx)
 			pooled = append(pooled, server)
 			Expect(server.Ask(ctx, "other", nil)).To(BeResult())
 		})
-		ginkgo.It("3 uses another", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("3 uses another", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			server := Session(ctx)
 			pooled = append(pooled, server)
 			server.Start(ctx, "hang", nil) // is never answered
 		})
-		ginkgo.It("4 uses yet another", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("4 uses yet another", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			server := Session(ctx)
 			pooled = append(pooled, server)
 			Demand(Revision() == "2025-06-18" && Transport() == protocol.HTTP && Declares("tools") && ListedTools() == nil, "the leg", "another")
 		})
-		ginkgo.It("5 uses a fresh one", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("5 uses a fresh one", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			pooled = append(pooled, FreshSession(ctx))
 		})
-		ginkgo.It("is skipped", Verifies("ping.answered"), NeedsCapability("prompts"), func() { panic("a gate is open") })
-		ginkgo.It("cannot be provoked", Verifies("ping.answered"), NeedsProvocation("slow"), func() { panic("a gate is open") })
-		ginkgo.It("judges two things", Verifies("ping.answered"), func() {
+		check.It("is skipped", check.Verifies("ping.answered"), check.NeedsCapability("prompts"), func() { panic("a gate is open") })
+		check.It("cannot be provoked", check.Verifies("ping.answered"), check.NeedsProvocation("slow"), func() { panic("a gate is open") })
+		check.It("judges two things", check.Verifies("ping.answered"), func() {
 			Judge(Mismatch{Wanted: "a", Found: "b"}, Mismatch{Wanted: "c", Found: "d", Where: "/e"})
 		})
-		ginkgo.It("demands nothing in vain", Verifies("ping.answered"), func() {
+		check.It("demands nothing in vain", check.Verifies("ping.answered"), func() {
 			Judge()
 			Demand(true, "a", "b")
 		})
-		ginkgo.It("calls in vain", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) { Session(ctx).Call(ctx, "other", nil) })
-		ginkgo.It("needs in vain", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) { Session(ctx).Need(ctx, "other", nil) })
-		ginkgo.It("lists in vain", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) { Session(ctx).All(ctx, "tools/list") })
-		ginkgo.It("provokes in vain", Verifies("ping.answered"), func() { Provoking("slow") })
-		ginkgo.It("does not apply", Verifies("ping.answered"), func() { NotApplicable("over\n two  lines") })
-		ginkgo.It("exchanges", Verifies("ping.status"), func(ctx ginkgo.SpecContext) {
+		check.It("calls in vain", check.Verifies("ping.answered"), func(ctx check.SpecContext) { Session(ctx).Call(ctx, "other", nil) })
+		check.It("needs in vain", check.Verifies("ping.answered"), func(ctx check.SpecContext) { Session(ctx).Need(ctx, "other", nil) })
+		check.It("lists in vain", check.Verifies("ping.answered"), func(ctx check.SpecContext) { Session(ctx).All(ctx, "tools/list") })
+		check.It("provokes in vain", check.Verifies("ping.answered"), func() { Provoking("slow") })
+		check.It("does not apply", check.Verifies("ping.answered"), func() { NotApplicable("over\n two  lines") })
+		check.It("exchanges", check.Verifies("ping.status"), func(ctx check.SpecContext) {
 			server := Session(ctx)
 			Expect(server.Get(ctx, "", WithoutHeader("Accept"))).To(HaveStatus(http.StatusMethodNotAllowed))
 			Expect(server.Delete(ctx, "")).To(HaveStatus(http.StatusMethodNotAllowed))

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/onsi/ginkgo/v2"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -60,14 +60,14 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 	environment.Revision = "2026-07-28"
 	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 	outcomes := perform(environment, func() {
-		ginkgo.It("needs no handshake", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("needs no handshake", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			Demand(RevisionHas(protocol.Statelessness), "the era", "the other")
 			server := Session(ctx)
 			server.Barrier(ctx)
 			server.StaysUsable(ctx)
 			server.Hear(ctx) // which is refused
 		})
-		ginkgo.It("gives what the server asks for", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("gives what the server asks for", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			server := Session(ctx)
 			mark := server.Mark()
 			result := server.Call(ctx, "tools/call", Object{"name": "greet"})
@@ -76,13 +76,13 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 			Demand(len(asked) == 1 && asked[0].Key == "a/b" && asked[0].Parameters["message"] == "Who?", "one question", fmt.Sprint(asked))
 			Expect(server.Once(ctx, "tools/call", Object{"name": "greet"})).To(HaveMember("resultType", "input_required"))
 		})
-		ginkgo.It("says all of it in a body", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("says all of it in a body", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			server := SessionOf(ctx, scripted.Nothing())
 			good := server.Post(ctx, server.Body("server/discover", nil), "")
 			bad := server.Post(ctx, server.Body("server/discover", nil), "another method in the header", WithHeader(transport.MethodHeader, "tools/list"))
 			Demand(good.Status == http.StatusOK && bad.Status == http.StatusBadRequest, "200 and 400", fmt.Sprint(good.Status, bad.Status))
 		})
-		ginkgo.It("subscribes", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("subscribes", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			server := FreshSession(ctx)
 			subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{"a:b"}})
 			changed := subscription.Until(ctx, "notifications/resources/updated")
@@ -91,7 +91,7 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 			subscription.Cancel(ctx)
 			server.Watch(ctx, "a:b")
 		})
-		ginkgo.It("cannot subscribe", Verifies("ping.answered"), func(ctx ginkgo.SpecContext) {
+		check.It("cannot subscribe", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
 			FreshSession(ctx).Subscribe(ctx, Object{"promptsListChanged": true})
 		})
 	})
@@ -116,7 +116,7 @@ func TestChecksOnOneConnectionSeeWhatIsTheirs(t *testing.T) {
 	environment.Revision = "2026-07-28"
 	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 	var used []*scripted.Connection
-	check := func(ctx ginkgo.SpecContext) {
+	asks := func(ctx check.SpecContext) {
 		server := Session(ctx)
 		used = append(used, server.Connection)
 		server.Once(ctx, "tools/call", Object{"name": "greet"})
@@ -124,8 +124,8 @@ func TestChecksOnOneConnectionSeeWhatIsTheirs(t *testing.T) {
 		Demand(len(asked) == 1 && len(answers) == 1, "one answer with one question", fmt.Sprint(asked, answers))
 	}
 	outcomes := perform(environment, func() {
-		ginkgo.It("is asked", Verifies("ping.answered"), check)
-		ginkgo.It("is asked once more", Verifies("ping.answered"), check)
+		check.It("is asked", check.Verifies("ping.answered"), asks)
+		check.It("is asked once more", check.Verifies("ping.answered"), asks)
 	})
 	for text, outcome := range outcomes {
 		if outcome.Ending != Passed {

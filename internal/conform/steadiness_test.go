@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onsi/ginkgo/v2"
-
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
@@ -59,7 +58,7 @@ func TestProofsOfSteps(t *testing.T) { //nolint:paralleltest // a process runs o
 			}}
 
 			outcomes := perform(environment, func() {
-				ginkgo.It("proves", Verifies("ping.answered"), In(scenario), func(ctx ginkgo.SpecContext) { test.proof(RunScenario(ctx)) })
+				check.It("proves", check.Verifies("ping.answered"), check.In(scenario), func(ctx check.SpecContext) { test.proof(RunScenario(ctx)) })
 			})
 
 			if outcome := outcomes["proves"]; (outcome.Ending == Passed) != test.proven {

@@ -30,9 +30,9 @@ func (c *Client) needStreams() {
 }
 
 // seesStreams lets needStreams look, unless the check is one of both answers itself.
-func (c *check) seesStreams(ctx context.Context) {
+func (c *running) seesStreams(ctx context.Context) {
 	both := c.environment.scenarios[StreamedAndPlain]
-	if c.environment.Transport != protocol.HTTP || both == nil || slices.Contains(c.verifies, bothAnswers) {
+	if c.environment.Transport != protocol.HTTP || both == nil || slices.Contains(c.declared.Requirements, bothAnswers) {
 		return
 	}
 	c.readsStreams = func() bool { return Beside(ctx, both).readsStreams() }

@@ -111,7 +111,7 @@ func (c *client) try(drawn []forms.ServerForm, parts []string, patience time.Dur
 	if rule, breach, there := newBreach(done.findings, c.causes); there {
 		at := slices.IndexFunc(c.env.Rules, func(one rules.Rule) bool { return one.ID() == rule })
 		return &Finding{
-			Requirement: c.env.Standing(c.env.Rules[at].Requirements)[0],
+			Requirement: c.env.Standing(c.env.Rules[at].Verifies.IDs)[0],
 			Text:        c.env.Rules[at].Text + ", with " + server,
 			Mismatch:    breach.Mismatch, Judged: breach.Place(), Events: breach.Exchange,
 		}

@@ -584,7 +584,7 @@ func (t *talk) judge() {
 		said = append(said, "asked for "+strings.TrimSpace(one.what.Describe()+" "+forms.Names(one.forms)))
 	}
 	t.broken = &Finding{
-		Requirement: cmp.Or(t.server.env.Standing(t.server.env.Rules[at].Requirements)[0], rule),
+		Requirement: cmp.Or(t.server.env.Standing(t.server.env.Rules[at].Verifies.IDs)[0], rule),
 		Text: strings.Join(
 			said,
 			", ",

@@ -4,8 +4,8 @@
 package rules
 
 import (
-	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
@@ -20,8 +20,8 @@ type Rule struct {
 	Name string
 	// Text is the behaviour, in the present tense: "answers each request once".
 	Text string
-	// Requirements are those that the rule verifies; the first names it.
-	Requirements []string
+	// Verifies are the requirements that the rule verifies, and where that is written.
+	Verifies Verified
 	// Role is that of the only targets that the rule is for; "" for both.
 	Role string
 	// Judge looks at one conversation. It calls Observe for every message that
@@ -30,33 +30,29 @@ type Rule struct {
 	Judge func(conversation *Conversation, reporter *Reporter)
 }
 
+// Verified are the requirements that a rule verifies.
+type Verified struct {
+	IDs  []string // the first names the rule
+	File string   // in which the rule is written, as the compiler knows it
+	Line int
+}
+
+// Verifies are requirements, with the place from which it is called.
+func Verifies(ids ...string) Verified {
+	_, file, line, _ := runtime.Caller(1)
+	return Verified{IDs: ids, File: file, Line: line}
+}
+
 // For tells whether the rule is for targets of a role.
 func (r Rule) For(role string) bool { return r.Role == "" || r.Role == role }
 
 // ID names the rule among all others, whatever its text and its place among them:
 // findings carry it.
 func (r Rule) ID() string {
-	if r.Name == "" && len(r.Requirements) > 0 {
-		return r.Requirements[0]
+	if r.Name == "" && len(r.Verifies.IDs) > 0 {
+		return r.Verifies.IDs[0]
 	}
 	return r.Name
-}
-
-// Declared returns an error that names a rule which is declared wrong: it verifies
-// nothing, or has the id of another.
-func Declared(all []Rule) error {
-	texts := map[string]string{}
-	for _, rule := range all {
-		id := rule.ID()
-		if len(rule.Requirements) == 0 {
-			return fmt.Errorf("the rule %q verifies nothing", rule.Text)
-		}
-		if other, taken := texts[id]; taken {
-			return fmt.Errorf("the rules %q and %q both have the id %s; give one of them a Name", other, rule.Text, id)
-		}
-		texts[id] = rule.Text
-	}
-	return nil
 }
 
 // Finding is what one rule found in one conversation.

@@ -167,7 +167,7 @@ func TestFindingsAreGrouped(t *testing.T) {
 		`>{"id":3,"method":"prompts/list"}`, `<{"id":3,"result":{}}`,
 		`<{"method":"n"}`,
 	)
-	rule := Rule{Requirements: []string{"named"}, Judge: func(c *Conversation, reporter *Reporter) {
+	rule := Rule{Verifies: Verifies("named"), Judge: func(c *Conversation, reporter *Reporter) {
 		for _, message := range c.ByTarget() {
 			reporter.Observe()
 			for position := range 2 {
@@ -176,8 +176,8 @@ func TestFindingsAreGrouped(t *testing.T) {
 		}
 		reporter.ViolationAt(c.Events[6], Mismatch{Wanted: "silence", Found: "n"}, c.Events[5])
 	}}
-	quiet := Rule{Requirements: []string{"quiet"}, Judge: func(*Conversation, *Reporter) {}}
-	seeing := Rule{Name: "seeing", Requirements: []string{"named"}, Judge: func(_ *Conversation, reporter *Reporter) { reporter.Observe() }}
+	quiet := Rule{Verifies: Verifies("quiet"), Judge: func(*Conversation, *Reporter) {}}
+	seeing := Rule{Name: "seeing", Verifies: Verifies("named"), Judge: func(_ *Conversation, reporter *Reporter) { reporter.Observe() }}
 	findings := Apply([]Rule{quiet, rule, seeing}, c)
 
 	events := c.Events
@@ -192,26 +192,6 @@ func TestFindingsAreGrouped(t *testing.T) {
 	}
 	if difference := cmp.Diff(want, findings); difference != "" {
 		t.Error(difference)
-	}
-}
-
-// What is told of a rule is told by its id: each has one, and one of its own.
-func TestRulesAreDeclared(t *testing.T) {
-	t.Parallel()
-	one := Rule{Text: "one", Requirements: []string{"a", "b"}}
-	for wanted, all := range map[string][]Rule{
-		"":                                {one, {Text: "two", Requirements: []string{"b", "a"}}, {Name: "a.more", Text: "three", Requirements: []string{"a"}}},
-		`the rule "two" verifies nothing`: {one, {Name: "named", Text: "two"}},
-		`the rules "one" and "two" both have the id a; give one of them a Name`: {one, {Text: "two", Requirements: []string{"a"}}},
-		`the rules "two" and "one" both have the id a; give one of them a Name`: {{Name: "a", Text: "two", Requirements: []string{"b"}}, one},
-	} {
-		told := ""
-		if err := Declared(all); err != nil {
-			told = err.Error()
-		}
-		if told != wanted {
-			t.Errorf("told %q, wanted %q", told, wanted)
-		}
 	}
 }
 

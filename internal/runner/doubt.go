@@ -277,7 +277,7 @@ func (c *collector) unanswered(state *legState, done checked) {
 	}
 	at := slices.IndexFunc(
 		state.rules,
-		func(rule rules.Rule) bool { return rule.Requirements[0] == conform.AnsweredRequirement },
+		func(rule rules.Rule) bool { return rule.Verifies.IDs[0] == conform.AnsweredRequirement },
 	)
 	if at < 0 {
 		return

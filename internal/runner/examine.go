@@ -96,7 +96,7 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	if e.Filter != nil {
 		filter = e.Filter(x.differs)
 	}
-	perform([]*conform.Environment{x.environment}, x, filter)
+	perform([]*conform.Environment{x.environment}, x, filter, all)
 	x.addRules(x.legs[0])
 	return &Examined{Results: x.legs[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
 }

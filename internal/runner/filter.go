@@ -8,9 +8,9 @@ import (
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -187,13 +187,13 @@ func (r *run) filterChecks(declared []Declared) (string, error) {
 		for _, rule := range state.rules {
 			if r.chosen.Matches(state.environment.RuleLabels(rule)) {
 				ruled = true
-				provoking = provoking || !r.recorded() && slices.ContainsFunc(rule.Requirements, r.chosen.Names)
+				provoking = provoking || !r.recorded() && slices.ContainsFunc(rule.Verifies.IDs, r.chosen.Names)
 			}
 		}
 	}
 	checks := slices.ContainsFunc(
 		declared,
-		func(check Declared) bool { return conform.Stands(check.Labels) && r.chosen.Matches(check.Labels) },
+		func(check Declared) bool { return r.chosen.Matches(check.Labels) },
 	)
 	switch {
 	case checks && !provoking:
@@ -223,14 +223,16 @@ func (c *collector) inSet() string {
 func (c *collector) chosenRules(state *legState) int {
 	count := 0
 	for _, rule := range state.environment.Rules {
-		if labels := state.environment.RuleLabels(
-			rule,
-		); conform.Stands(labels) &&
-			(c.chosen == nil || c.chosen.Matches(labels)) {
+		if state.environment.StandsRule(rule) && c.chooses(state, rule) {
 			count++
 		}
 	}
 	return count
+}
+
+// chooses tells whether the filter leaves a rule of a leg.
+func (c *collector) chooses(state *legState, rule rules.Rule) bool {
+	return c.chosen == nil || c.chosen.Matches(state.environment.RuleLabels(rule))
 }
 
 // recorded tells whether everything that is judged was recorded before.

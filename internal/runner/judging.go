@@ -82,8 +82,9 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 func scenes(scenarios []*scenario.Scenario, declared []Declared) []Scene {
 	looking := map[string][]Declared{}
 	for _, check := range declared {
-		name := conform.ScenarioOf(check.Labels)
-		looking[name] = append(looking[name], check)
+		if check.Scenario != nil {
+			looking[check.Scenario.Name] = append(looking[check.Scenario.Name], check)
+		}
 	}
 	all := []Scene{{Scenario: scenario.Meeting, Checks: looking[scenario.Meeting.Name]}}
 	for _, one := range scenarios {

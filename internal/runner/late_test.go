@@ -26,7 +26,7 @@ func unhurried(t *testing.T, pace conform.Pace) *coordinator {
 		catalogue: known, options: Options{Workers: workers},
 		legs: []*legState{{
 			findings: map[string]*found{}, pace: pace, total: workers,
-			rules:  []rules.Rule{{Requirements: []string{conform.AnsweredRequirement}}},
+			rules:  []rules.Rule{{Verifies: rules.Verifies(conform.AnsweredRequirement)}},
 			report: reports.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio},
 		}},
 		report: &reports.Run{},

@@ -76,8 +76,7 @@ func (c *collector) merge() {
 
 func (c *collector) addRules(state *legState) {
 	for _, rule := range state.environment.Rules {
-		labels := state.environment.RuleLabels(rule)
-		if !conform.Stands(labels) || c.chosen != nil && !c.chosen.Matches(labels) {
+		if !state.environment.StandsRule(rule) || !c.chooses(state, rule) {
 			continue
 		}
 		state.report.Results = append(state.report.Results, c.ruleResult(state, rule))
@@ -85,7 +84,7 @@ func (c *collector) addRules(state *legState) {
 }
 
 func (c *collector) ruleResult(state *legState, rule rules.Rule) reports.Result {
-	ids := state.environment.Standing(rule.Requirements)
+	ids := state.environment.Standing(rule.Verifies.IDs)
 	result := reports.Result{
 		ID: ids[0], Kind: reports.KindRule, Group: []string{"Rules"}, Text: rule.Text,
 		Requirements: c.requirements(state, ids), Page: c.page(state, ids[0]), Verdict: reports.Passed,

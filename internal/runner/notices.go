@@ -23,7 +23,7 @@ func (c *collector) notice(state *legState) {
 	}
 	for _, name := range state.environment.Never.Names {
 		shown := slices.ContainsFunc(state.rules, func(rule rules.Rule) bool {
-			return state.environment.NeverAsks(rule.Requirements) == name && state.saw(rule)
+			return state.environment.NeverAsks(rule.Verifies.IDs) == name && state.saw(rule)
 		})
 		if shown {
 			add(

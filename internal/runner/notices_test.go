@@ -108,7 +108,7 @@ func TestNeverThatIsNotSoIsTold(t *testing.T) {
 	}
 	environment.Catalogue = requirements
 	environment.Never = provoke.Never{Names: []string{"sampling", "elicitation"}, By: "mcpconform.yaml"}
-	rule := rules.Rule{Text: all["2025-11-25"][at].Text, Requirements: []string{"elicitation.request.mode"}}
+	rule := rules.Rule{Text: all["2025-11-25"][at].Text, Verifies: rules.Verifies("elicitation.request.mode")}
 	for saw, want := range map[int][]string{
 		0: nil, 2: {"the server requested elicitation, which mcpconform.yaml lists under never: remove it there"},
 	} {

@@ -23,6 +23,7 @@ import (
 type plan struct {
 	Legs    []leg
 	Filter  string // Ginkgo label expression over the checks to run; "" for all
+	Only    which  // of those
 	Name    string // what the names of the worker's connections begin with
 	Workers int    // how many work at the same time
 	provoke.Policy

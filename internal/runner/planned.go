@@ -58,12 +58,12 @@ func (r *run) chosenOf(state *legState) []Declared {
 	}
 	for _, rule := range state.environment.Rules {
 		labels := state.environment.RuleLabels(rule)
-		if !conform.Stands(labels) || r.chosen != nil && !r.chosen.Matches(labels) {
+		if !state.environment.StandsRule(rule) || r.chosen != nil && !r.chosen.Matches(labels) {
 			continue
 		}
 		chosen = append(chosen, Declared{
 			Group: []string{"Rules"}, Text: rule.Text, Rule: true,
-			Labels: labels, Requirements: state.environment.Standing(rule.Requirements), leg: state.planned,
+			Labels: labels, Requirements: state.environment.Standing(rule.Verifies.IDs), leg: state.planned,
 		})
 	}
 	return chosen

@@ -1,18 +1,14 @@
 package runner
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/ginkgo/v2/types"
-
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/suites"
@@ -20,7 +16,8 @@ import (
 
 // Declared is a check or a rule, as it is written.
 type Declared struct {
-	Role         string // of All
+	Role         string             // of All
+	Check        *check.Declaration // nil for a rule
 	Group        []string
 	Text         string
 	Rule         bool
@@ -31,97 +28,54 @@ type Declared struct {
 	leg          int
 }
 
-// previewing is held while a tree is built: Ginkgo has one for the whole process.
-var previewing sync.Mutex
+// DeclarationError says what is wrong with the checks and rules as they are written: a mistake
+// of the harness, not of its user.
+type DeclarationError struct{ Problems []check.Problem }
 
-// preview builds the tree of checks without running it and makes sure that the
-// declarations hold: each check stands under a name of its own, verifies
-// something, and requirements of one severity only.
-func preview(environments []*conform.Environment) ([]Declared, error) {
-	previewing.Lock()
-	defer previewing.Unlock()
-	stage := &stage{environments: environments}
-	stage.declare()
-	suite, reporter := quiet()
-	var declared []Declared
-	names := map[string]bool{}
-	for _, spec := range ginkgo.PreviewSpecs("mcpconform", suite, reporter).SpecReports {
-		if spec.LeafNodeType != types.NodeTypeIt {
-			continue
-		}
-		index := stage.legOf(spec)
-		environment := environments[index]
-		text := texts(spec)
-		check := Declared{
-			Group:  text[:len(text)-1],
-			Text:   text[len(text)-1],
-			Labels: spec.Labels(),
-			Requirements: environment.Requirements(
-				spec.Labels(),
-			),
-			Scenario: environment.ScenarioIn(spec.Labels()),
-			leg:      index,
-		}
-		name := key(environment.Name(), spec)
-		switch {
-		case names[name]:
-			return nil, fmt.Errorf("two checks are named %q", strings.Join(text, " · "))
-		case len(check.Requirements) == 0:
-			return nil, fmt.Errorf("the check %q verifies nothing", strings.Join(text, " · "))
-		}
-		if err := oneSeverity(environment.Catalogue, check.Requirements, environment.Revision); err != nil {
-			return nil, fmt.Errorf("the check %q %w", strings.Join(text, " · "), err)
-		}
-		names[name] = true
-		declared = append(declared, check)
+func (e *DeclarationError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, problem := range e.Problems {
+		lines[i] = problem.Error()
 	}
-	for _, environment := range environments {
-		if err := rules.Declared(environment.Rules); err != nil {
-			return nil, err
-		}
-		for _, rule := range environment.Rules {
-			if err := ruleHolds(environment, rule); err != nil {
-				return nil, err
+	return strings.Join(lines, "\n")
+}
+
+// sound looks through the checks of all roles and the rules, once in a process.
+var sound = sync.OnceValue(func() error {
+	requirements, err := suites.Catalogue()
+	if err != nil {
+		return err
+	}
+	all := check.ProblemsOfRules(suites.Rules(), requirements)
+	for _, role := range protocol.Roles() {
+		all = append(all, check.Problems(role, suites.Checks(role), requirements)...)
+	}
+	if len(all) > 0 {
+		return &DeclarationError{all}
+	}
+	return nil
+})
+
+// checksAt returns the checks that are part of a run on some legs.
+func checksAt(environments []*conform.Environment) ([]Declared, error) {
+	if err := sound(); err != nil {
+		return nil, err
+	}
+	var all []Declared
+	for index, environment := range environments {
+		checks := suites.Checks(environment.Role)
+		environment.Know(checks)
+		for _, one := range checks {
+			if !environment.Stands(one) {
+				continue
 			}
+			all = append(all, Declared{
+				Check: one, Group: one.Group, Text: one.Text, Scenario: one.Scenario, leg: index,
+				Labels: environment.Labels(one), Requirements: environment.Standing(one.Requirements),
+			})
 		}
 	}
-	return declared, nil
-}
-
-func ruleHolds(environment *conform.Environment, rule rules.Rule) error {
-	for _, id := range rule.Requirements {
-		if _, known := environment.Catalogue.Get(id); !known {
-			return fmt.Errorf("the rule %q verifies %q, which no requirements.yaml has", rule.Text, id)
-		}
-	}
-	if err := oneSeverity(environment.Catalogue, rule.Requirements, environment.Revision); err != nil {
-		return fmt.Errorf("the rule %q %w", rule.Text, err)
-	}
-	return nil
-}
-
-// oneSeverity makes sure that a broken check has one verdict: a MUST and a
-// SHOULD cannot share one.
-func oneSeverity(requirements *catalogue.Catalogue, ids []string, revision string) error {
-	var failing, warning string
-	for _, id := range ids {
-		requirement, _ := requirements.Get(id)
-		if !requirement.StandsAt(revision) {
-			continue
-		}
-		switch level := requirement.Level(revision); {
-		case level.Failing():
-			failing = id
-		case level.Warning():
-			warning = id
-		default:
-			return fmt.Errorf("verifies %s, which is a %s at %s: nothing can break it", id, level, revision)
-		}
-	}
-	if failing != "" && warning != "" {
-		return fmt.Errorf("verifies %s and %s, which differ in level at %s", failing, warning, revision)
-	}
-	return nil
+	return all, nil
 }
 
 // declarations are those that All has read, by role and revision: a process has no others.
@@ -156,31 +110,32 @@ func AllOf(role string, revisions []string, requirements *catalogue.Catalogue) (
 			Survey: &survey.Survey{}, Catalogue: requirements, Rules: suites.Rules(),
 		}
 	}
-	declared, err := preview(environments)
+	declared, err := checksAt(environments)
 	if err != nil {
 		return nil, err
 	}
 	all := map[string][]Declared{}
-	add := func(at int, one Declared) {
-		if conform.Stands(one.Labels) {
-			one.Role = role
-			one.Transports = environments[at].TransportsOf(one.Labels)
-			one.Labels = slices.DeleteFunc(
-				one.Labels,
-				func(label string) bool { return label == environments[at].Transport },
-			)
-			all[revisions[at]] = append(all[revisions[at]], one)
-		}
+	add := func(at int, one Declared, transport string) {
+		one.Role = role
+		one.Transports = environments[at].TransportsOf(one.Requirements, transport)
+		one.Labels = slices.DeleteFunc(
+			one.Labels,
+			func(label string) bool { return label == environments[at].Transport },
+		)
+		all[revisions[at]] = append(all[revisions[at]], one)
 	}
-	for _, check := range declared {
-		add(check.leg, check)
+	for _, one := range declared {
+		add(one.leg, one, one.Check.Transport)
 	}
 	for i, environment := range environments {
 		for _, rule := range environment.Rules {
+			if !environment.StandsRule(rule) {
+				continue
+			}
 			add(i, Declared{
 				Group: []string{"Rules"}, Text: rule.Text, Rule: true,
-				Labels: environment.RuleLabels(rule), Requirements: environment.Standing(rule.Requirements),
-			})
+				Labels: environment.RuleLabels(rule), Requirements: environment.Standing(rule.Verifies.IDs),
+			}, "")
 		}
 	}
 	return all, nil

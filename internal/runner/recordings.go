@@ -90,8 +90,7 @@ func Recorded(ctx context.Context, options Options, files []string) (*reports.Ru
 	if err != nil {
 		return nil, err
 	}
-	judging := suites.Rules()
-	if err := rules.Declared(judging); err != nil {
+	if err := sound(); err != nil {
 		return nil, err
 	}
 	r := &recordings{
@@ -102,7 +101,7 @@ func Recorded(ctx context.Context, options Options, files []string) (*reports.Ru
 			Host:     hostname(),
 			Recorded: &reports.Recorded{All: len(files)},
 		}},
-		rules: judging,
+		rules: suites.Rules(),
 	}
 	for _, file := range files {
 		if ctx.Err() != nil {

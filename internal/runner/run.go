@@ -490,8 +490,7 @@ func unspoken(visit *visit) string {
 	return fmt.Sprintf(notSpoken+"asked for %s, the server answered with %s", visit.asked, visit.handshake.Revision)
 }
 
-// declare builds the tree of checks once, without running it: to know how many
-// there are and that their declarations hold.
+// declare finds out which checks there are for the legs, and that their declarations hold.
 func (r *run) declare() error {
 	requirements, err := r.load()
 	if err != nil {
@@ -510,7 +509,7 @@ func (r *run) declare() error {
 			state.all = len(state.rules) + len(state.elsewhere)
 		}
 	}
-	declared, err := preview(environments)
+	declared, err := checksAt(environments)
 	if err != nil {
 		return err
 	}
@@ -520,9 +519,6 @@ func (r *run) declare() error {
 	}
 	r.plan.Filter = filter
 	for _, check := range declared {
-		if !conform.Stands(check.Labels) {
-			continue
-		}
 		r.state(check.leg).all++
 		if filter == "" || types.MustParseLabelFilter(filter)(check.Labels) {
 			r.declared = append(r.declared, check)
@@ -531,7 +527,7 @@ func (r *run) declare() error {
 	r.share()
 	for _, check := range r.declared {
 		r.state(check.leg).total++
-		r.anyAlone = r.anyAlone || conform.IsAlone(check.Labels)
+		r.anyAlone = r.anyAlone || check.Check.Alone
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (r *run) share() {
 	r.others = map[string]bool{}
 	r.declared = slices.DeleteFunc(r.declared, func(check Declared) bool {
 		name := r.planned[check.leg].Name()
-		key := keyOf(name, append(slices.Clone(check.Group), check.Text))
+		key := keyOf(name, check.Check.Name())
 		together := key
 		if check.Scenario != nil {
 			together = name + "\n" + check.Scenario.Name

@@ -223,7 +223,7 @@ func (r *run) flawIn(conversation *rules.Conversation, last int) string {
 	standing, _ := there.StandingRules()
 	required := map[string][]string{}
 	for _, rule := range standing {
-		required[rule.ID()] = there.Standing(rule.Requirements)
+		required[rule.ID()] = there.Standing(rule.Verifies.IDs)
 	}
 	for _, finding := range rules.Apply(standing, conversation) {
 		failing := slices.ContainsFunc(required[finding.Rule], func(id string) bool {

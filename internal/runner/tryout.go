@@ -46,7 +46,7 @@ func (r *run) tryTools(ctx context.Context) {
 // lacks tells whether a chosen check of a leg needs a provocation that there is not.
 func (r *run) lacks(index int) bool {
 	return slices.ContainsFunc(r.declared, func(check Declared) bool {
-		return check.leg == index && r.planned[index].Lacks(check.Labels) != ""
+		return check.leg == index && r.planned[index].Lacks(check.Check) != ""
 	})
 }
 
@@ -220,7 +220,7 @@ func (r *run) missing(index int) []string {
 	kinds := map[string]bool{}
 	for _, check := range r.declared {
 		if check.leg == index {
-			kinds[r.planned[index].Lacks(check.Labels)] = true
+			kinds[r.planned[index].Lacks(check.Check)] = true
 		}
 	}
 	delete(kinds, "")

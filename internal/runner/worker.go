@@ -1,14 +1,12 @@
 package runner
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -19,6 +17,7 @@ import (
 	"github.com/onsi/ginkgo/v2/formatter"
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -69,68 +68,85 @@ func (c *checked) shorten(all bool) {
 	}
 }
 
-// key names a check among all legs.
-func key(legName string, report types.SpecReport) string { return keyOf(legName, texts(report)) }
+// keyOf names a check among all legs.
+func keyOf(legName, name string) string { return legName + "\n" + name }
 
-func keyOf(legName string, texts []string) string { return legName + "\n" + strings.Join(texts, "\n") }
+// which of the checks that a filter chooses a worker runs.
+type which string
 
-// texts are the headings of a check, without the leg's own, and its sentence.
-func texts(report types.SpecReport) []string {
-	headings := report.ContainerHierarchyTexts
-	if len(headings) > 0 {
-		headings = headings[1:]
-	}
-	return append(slices.Clone(headings), report.LeafNodeText)
+const (
+	all      which = ""
+	together which = "together" // those that run side by side
+	alone    which = "alone"    // those that run when no other does
+)
+
+// has tells whether a check is one of them.
+func (w which) has(declared *check.Declaration) bool {
+	return w == all || declared.Alone == (w == alone)
 }
 
 // stage is where checks run: what surrounds each of them.
 type stage struct {
 	environments []*conform.Environment
-	headings     []string // of the containers of each leg's checks
 	host         host
-	claimed      bool // the check that runs is ours
+	claimed      *claimed // the check that runs, if it is ours; nil for none
 }
 
-// declare registers the checks of all legs with Ginkgo anew, each leg in a
-// container of its own, and what surrounds each check.
-func (s *stage) declare() {
+// claimed is a check that runs on a leg.
+type claimed struct {
+	leg      int
+	declared *check.Declaration
+}
+
+// declare hands the checks that match a filter to Ginkgo, those of all legs, and what
+// surrounds each. Those of another leg need no other Describe: no two have one key.
+func (s *stage) declare(filter string, only which) {
 	globals.Reset()
-	for index, environment := range s.environments {
-		s.headings = append(s.headings, fmt.Sprintf("leg %d", index))
-		ginkgo.Describe(s.headings[index], func() {
-			ginkgo.BeforeEach(func() { s.before(index, environment) })
-			conform.Build(environment, checksOf(environment.Role))
-		})
+	matches := types.LabelFilter(func([]string) bool { return true })
+	if filter != "" {
+		matches = types.MustParseLabelFilter(filter)
+	}
+	for leg, environment := range s.environments {
+		checks := suites.Checks(environment.Role)
+		environment.Know(checks)
+		for _, one := range checks {
+			if !only.has(one) || !environment.Stands(one) || filter != "" && !matches(environment.Labels(one)) {
+				continue
+			}
+			priority := ginkgo.SpecPriority(0)
+			if one.First {
+				priority = 1
+			}
+			place := types.CodeLocation{FileName: one.Place.File, LineNumber: one.Place.Line}
+			ginkgo.It(keyOf(environment.Name(), one.Name()), place, priority, func(ctx ginkgo.SpecContext) {
+				s.begin(claimed{leg, one})
+				one.Body(ctx)
+			})
+		}
 	}
 	ginkgo.ReportAfterEach(s.after)
 }
 
-// checksOf registers the checks of a role.
-func checksOf(role string) func() {
-	switch role {
-	case protocol.ClientRole:
-		return suites.ClientChecks
-	case protocol.AuthorizationServerRole:
-		return suites.AuthorizationServerChecks
+// begin claims a check and makes sure that it can run: else it does not return.
+func (s *stage) begin(one claimed) {
+	environment := s.environments[one.leg]
+	scenario := environment.TogetherWith(one.declared)
+	if one.declared.Scenario != nil {
+		scenario = one.declared.Scenario.Name
 	}
-	return suites.ServerChecks
-}
-
-func (s *stage) before(leg int, environment *conform.Environment) {
-	report := ginkgo.CurrentSpecReport()
-	scenario := cmp.Or(conform.ScenarioOf(report.Labels()), environment.TogetherWith(report.Labels()))
 	if scenario != "" {
 		scenario = environment.Name() + "\n" + scenario
 	}
-	allowed := s.host.claim(leg, key(environment.Name(), report), scenario)
-	if s.claimed = allowed.Run; !s.claimed {
+	allowed := s.host.claim(one.leg, keyOf(environment.Name(), one.declared.Name()), scenario)
+	if s.claimed = nil; !allowed.Run {
 		ginkgo.Skip("another worker has it")
 	}
-	conform.Begin(environment, report)
+	s.claimed = &one
+	conform.Begin(environment, one.declared)
 	switch {
 	case allowed.Ended:
 		conform.Inconclusive(allowed.Unresponsive, "see the beginning of the report, then run again")
-	case allowed.Unresponsive != "" && !judgesSilence(report.Labels()):
+	case allowed.Unresponsive != "" && !judgesSilence(environment.Labels(one.declared)):
 		conform.Inconclusive(allowed.Unresponsive, unmuting[environment.Role])
 	}
 }
@@ -143,17 +159,17 @@ var unmuting = map[string]string{
 }
 
 func (s *stage) after(report types.SpecReport) {
-	if !s.claimed {
+	if s.claimed == nil {
 		return
 	}
-	s.claimed = false
+	ran := *s.claimed
+	s.claimed = nil
 	defer dieOfPanic()
 	outcome, exchanges := conform.End(report)
 	if report.State.Is(types.SpecStateInterrupted | types.SpecStateAborted) {
 		return
 	}
-	index := s.legOf(report)
-	s.host.checked(conclude(s.environments[index], index, report, outcome, exchanges))
+	s.host.checked(conclude(s.environments[ran.leg], ran, report, outcome, exchanges))
 }
 
 // dieOfPanic ends the process by a panic that Ginkgo would keep to itself: the check would
@@ -168,20 +184,11 @@ func dieOfPanic() {
 
 // perform runs the checks that match the filter, as far as the host lets this
 // process claim them.
-func perform(environments []*conform.Environment, to host, filter string) {
-	(&stage{environments: environments, host: to}).declare()
+func perform(environments []*conform.Environment, to host, filter string, only which) {
+	(&stage{environments: environments, host: to}).declare(filter, only)
 	suite, reporter := quiet()
-	suite.LabelFilter = conform.Standing(filter)
 	ginkgo.RunSpecs(discard{}, "mcpconform", suite, reporter)
 	conform.Finish(environments...)
-}
-
-// legOf returns the leg of a check; -1 for what is none.
-func (s *stage) legOf(report types.SpecReport) int {
-	if len(report.ContainerHierarchyTexts) == 0 {
-		return -1
-	}
-	return slices.Index(s.headings, report.ContainerHierarchyTexts[0])
 }
 
 // quiet keeps Ginkgo from writing anything: what it would say is in the
@@ -202,18 +209,17 @@ func quiet() (types.SuiteConfig, types.ReporterConfig) {
 
 func conclude(
 	environment *conform.Environment,
-	index int,
+	ran claimed,
 	report types.SpecReport,
 	outcome conform.Outcome,
 	exchanges [][]transcript.Event,
 ) checked {
-	text := texts(report)
 	point(&outcome, exchanges)
 	result := checked{
-		Leg:          index,
-		Group:        text[:len(text)-1],
-		Text:         text[len(text)-1],
-		Requirements: environment.Requirements(report.Labels()),
+		Leg:          ran.leg,
+		Group:        ran.declared.Group,
+		Text:         ran.declared.Text,
+		Requirements: environment.Standing(ran.declared.Requirements),
 		State:        report.State,
 		Outcome:      outcome,
 		Exchanges:    exchanges,
@@ -287,7 +293,7 @@ func Work(in io.Reader, out io.Writer) error {
 	if work.Explore != nil {
 		pipe.explore(environments, *work.Explore, work.Suspects)
 	} else {
-		perform(environments, pipe, work.Filter)
+		perform(environments, pipe, work.Filter, work.Only)
 	}
 	close(finished)
 	pipe.write(note{Finished: true})

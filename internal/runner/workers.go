@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/target"
 
@@ -93,7 +92,6 @@ func (r *run) makeRoom() {
 
 // sideBySide has all checks run by workers; those that run alone come last.
 func (d *coordinator) sideBySide(ctx context.Context) error {
-	together, single := conform.AloneFilters(d.run.plan.Filter)
 	var working, last sync.WaitGroup
 	var lonely sync.Once
 	others := make(chan struct{}) // closed when those who work side by side are done
@@ -101,7 +99,7 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 	failures := make([]error, workers+1)
 	for i := range workers {
 		working.Go(func() {
-			failures[i] = d.keepWorking(ctx, pass{filter: together, workers: workers})
+			failures[i] = d.keepWorking(ctx, pass{filter: d.run.plan.Filter, only: together, workers: workers})
 			if !d.run.anyAlone || over(ctx) {
 				return
 			}
@@ -109,7 +107,7 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 			// gets ready while the others end.
 			lonely.Do(func() {
 				last.Go(func() {
-					failures[workers] = d.keepWorking(ctx, pass{filter: single, workers: 1, others: others})
+					failures[workers] = d.keepWorking(ctx, pass{filter: d.run.plan.Filter, only: alone, workers: 1, others: others})
 				})
 			})
 		})
@@ -196,6 +194,7 @@ type coordinator struct {
 // pass is what a worker is for.
 type pass struct {
 	filter   string              // the checks that it runs
+	only     which               // of those
 	workers  int                 // that work at the same time
 	others   <-chan struct{}     // closed when those are done whom it has to wait for
 	again    bool                // it runs what was put off, nothing else
@@ -226,7 +225,7 @@ func (d *coordinator) keepWorking(ctx context.Context, pass pass) error {
 // was done.
 func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error) {
 	work := d.run.plan
-	work.Filter, work.Workers = pass.filter, pass.workers
+	work.Filter, work.Only, work.Workers = pass.filter, pass.only, pass.workers
 	work.Explore, work.Suspects = pass.explore, pass.suspects
 	work.Legs = slices.Clone(work.Legs)
 	work.Apart = pass.alone

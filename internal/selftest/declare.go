@@ -201,8 +201,8 @@ func (d declarations) scenarios(role string) []string {
 	var all []string
 	for side, checks := range d.checks {
 		for _, check := range checks {
-			if name := conform.ScenarioOf(check.Labels); name != "" && side.role == role {
-				all = append(all, name)
+			if check.Scenario != nil && side.role == role {
+				all = append(all, check.Scenario.Name)
 			}
 		}
 	}
@@ -397,7 +397,7 @@ func (d declarations) labels(one *layer) []string {
 	labels := []string{one.ID, one.kind, strings.TrimSuffix(path.Base(one.File), path.Ext(one.File))}
 	for _, id := range one.Breaks {
 		if _, known := d.requirements.Get(id); known {
-			labels = append(labels, environment.RuleLabels(rules.Rule{Requirements: []string{id}})...)
+			labels = append(labels, environment.RuleLabels(rules.Rule{Verifies: rules.Verifies(id)})...)
 		}
 	}
 	slices.Sort(labels)

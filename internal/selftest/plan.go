@@ -39,8 +39,8 @@ func newBase(leg conform.Leg, declared []runner.Declared) *base {
 		}
 		name := runner.CheckName(check.Group, check.Text)
 		b.names[name] = check.Requirements[0]
-		if scenario := conform.ScenarioOf(check.Labels); scenario != "" {
-			b.scenarios[scenario] = append(b.scenarios[scenario], name)
+		if check.Scenario != nil {
+			b.scenarios[check.Scenario.Name] = append(b.scenarios[check.Scenario.Name], name)
 		}
 	}
 	return b
@@ -143,7 +143,7 @@ func planTrial(one layer, on *base, declared []runner.Declared) trial {
 func (t *trial) inScenarios(declared []runner.Declared) {
 	for _, check := range declared {
 		if !check.Rule &&
-			(slices.Contains(t.Scenarios, conform.ScenarioOf(check.Labels)) || verifies(check.Requirements, t.Breaks)) {
+			(check.Scenario != nil && slices.Contains(t.Scenarios, check.Scenario.Name) || verifies(check.Requirements, t.Breaks)) {
 			t.checks = append(t.checks, runner.CheckName(check.Group, check.Text))
 		}
 	}

@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
-
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -134,7 +133,7 @@ func finding() {
 
 	for _, one := range []struct {
 		text     string
-		scenario Labels
+		scenario Option
 	}{
 		{"finds the Bearer challenge among others in one field", In(severalChallenges)},
 		{"finds the Bearer challenge among others in fields of their own", In(severalFields)},
@@ -305,7 +304,7 @@ func validatingMetadata() {
 	for _, one := range []struct {
 		text, place string
 		issuer      int
-		scenario    Labels
+		scenario    Option
 	}{
 		{"accepts an issuer that is an origin with a slash", oauth.ServerPath, 1, In(slashIssuer)},
 		{"accepts an issuer whose path ends with a slash", oauth.ServerPath + tenant, tenantIssuer, In(slashTenant)},

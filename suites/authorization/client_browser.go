@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
-
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -14,7 +13,7 @@ import (
 func openingBrowsers() {
 	for _, one := range []struct {
 		scheme   string
-		scenario Labels
+		scenario Option
 	}{
 		{"javascript", In(scriptAsLogin)},
 		{"data", In(dataAsLogin)},

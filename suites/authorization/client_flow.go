@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
-
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -65,7 +64,7 @@ func provingKeys() {
 
 	for _, one := range []struct {
 		text     string
-		scenario Labels
+		scenario Option
 	}{
 		{"uses the code challenge method S256", In(protected)},
 		{"uses the code challenge method S256 where plain is listed first", In(plainFirst)},
@@ -156,7 +155,7 @@ func naming() {
 
 	for _, one := range []struct {
 		text     string
-		scenario Labels
+		scenario Option
 		asks     func(*Client) []*Visit
 		did      string
 	}{
@@ -297,7 +296,7 @@ func withoutLoopbackPort(uri string) string {
 func validatingAnswers() {
 	for _, one := range []struct {
 		text     string
-		scenario Labels
+		scenario Option
 	}{
 		{"accepts an answer with the iss of the authorization server", In(issNamed)},
 		{"accepts an answer with the iss of an authorization server that does not advertise it", In(issUnnamed)},
@@ -314,7 +313,7 @@ func validatingAnswers() {
 
 	for _, one := range []struct {
 		text, id string
-		scenario Labels
+		scenario Option
 	}{
 		{"rejects an answer without iss where the authorization server advertises it", "authorization.issuer.validated", In(issMissing)},
 		{"rejects an answer with the iss of another authorization server", "authorization.issuer.validated", In(issForeign)},
@@ -351,7 +350,7 @@ func validatingAnswers() {
 
 	for _, one := range []struct {
 		text     string
-		scenario Labels
+		scenario Option
 	}{
 		{"discards an answer without state", In(stateMissing)},
 		{"discards an answer with the state of another request", In(stateWrong)},

@@ -6,8 +6,7 @@ import (
 	"net/url"
 	"slices"
 
-	. "github.com/onsi/ginkgo/v2"
-
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -15,7 +14,7 @@ import (
 func authenticating() {
 	for _, one := range []struct {
 		text     string
-		scenario Labels
+		scenario Option
 		method   string
 	}{
 		{"sends its secret in the Authorization header if it was registered so", In(basicSecret), methodBasic},

@@ -5,8 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
-
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
 	"golang.org/x/oauth2"
 
 	"github.com/mcpconform/mcpconform/internal/oauth"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 

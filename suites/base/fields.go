@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"slices"
 
-	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"

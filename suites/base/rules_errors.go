@@ -19,40 +19,40 @@ import (
 func errorRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "uses none of the retired error codes -32002 and -32042",
-			Requirements: []string{"base.errors.retired-codes"},
-			Judge:        codes(retired, "-32602 in place of -32002, and a result with inputRequests in place of -32042"),
+			Text:     "uses none of the retired error codes -32002 and -32042",
+			Verifies: rules.Verifies("base.errors.retired-codes"),
+			Judge:    codes(retired, "-32602 in place of -32002, and a result with inputRequests in place of -32042"),
 		},
 		{
-			Text:         "uses error codes from -32020 to -32099 only if the revision defines them",
-			Requirements: []string{"base.errors.reserved-codes"},
+			Text:     "uses error codes from -32020 to -32099 only if the revision defines them",
+			Verifies: rules.Verifies("base.errors.reserved-codes"),
 			Judge: codes(func(code int64, conversation *rules.Conversation) bool {
 				return lastReserved <= code && code <= firstReserved && !defines(conversation, code)
 			}, "from -32099 to -32020 only codes that the specification defines"),
 		},
 		{
-			Text:         "uses no error code from -32000 to -32019",
-			Requirements: []string{"base.errors.legacy-codes"},
+			Text:     "uses no error code from -32000 to -32019",
+			Verifies: rules.Verifies("base.errors.legacy-codes"),
 			Judge: codesIn(ownErrors, func(code int64, conversation *rules.Conversation) bool {
 				return firstReserved < code && code <= firstLegacy && !retired(code, conversation)
 			}, "a code of the specification, or one above -32000; only implementations that used this one before may keep it"),
 		},
 		{
-			Text:         "uses error codes of its own only outside -32768 to -32000",
-			Requirements: []string{"base.errors.own-codes"},
+			Text:     "uses error codes of its own only outside -32768 to -32000",
+			Verifies: rules.Verifies("base.errors.own-codes"),
 			Judge: codes(func(code int64, _ *rules.Conversation) bool {
 				return lastOfJSONRPC <= code && code < lastReserved && !slices.Contains(standardCodes, code)
 			}, "a code of JSON-RPC or of the specification, or one outside -32768 to -32000"),
 		},
 		{
-			Text:         "uses the error codes -32020, -32021 and -32022 only with their defined meaning",
-			Requirements: []string{"base.errors.defined-meaning"},
-			Judge:        misusedCodes,
+			Text:     "uses the error codes -32020, -32021 and -32022 only with their defined meaning",
+			Verifies: rules.Verifies("base.errors.defined-meaning"),
+			Judge:    misusedCodes,
 		},
 		{
-			Text:         "returns the missing capabilities in data.requiredCapabilities of an error -32021",
-			Requirements: []string{"base.capabilities.required"},
-			Judge:        unnamedCapabilities,
+			Text:     "returns the missing capabilities in data.requiredCapabilities of an error -32021",
+			Verifies: rules.Verifies("base.capabilities.required"),
+			Judge:    unnamedCapabilities,
 		},
 	}
 }

@@ -19,15 +19,15 @@ import (
 func fieldRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends protocolVersion and clientCapabilities in the _meta of each request",
-			Requirements: []string{"base.fields.sent"},
+			Text:     "sends protocolVersion and clientCapabilities in the _meta of each request",
+			Verifies: rules.Verifies("base.fields.sent"),
 			Judge: requestFields(func(meta places.Place) rules.Mismatch {
 				return cmp.Or(places.WantedText(meta, mcp.MetaVersion), places.WantedObject(meta, mcp.MetaCapabilities))
 			}),
 		},
 		{
-			Text:         "sends clientInfo in the _meta of each request",
-			Requirements: []string{"base.fields.client-info"},
+			Text:     "sends clientInfo in the _meta of each request",
+			Verifies: rules.Verifies("base.fields.client-info"),
 			Judge: requestFields(func(meta places.Place) rules.Mismatch {
 				return places.WantedObject(meta, mcp.MetaClientInfo)
 			}),

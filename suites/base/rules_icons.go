@@ -19,14 +19,14 @@ import (
 func iconRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends icons whose src is an HTTP, HTTPS or data URI",
-			Requirements: []string{"base.icons.source"},
-			Judge:        iconSources,
+			Text:     "sends icons whose src is an HTTP, HTTPS or data URI",
+			Verifies: rules.Verifies("base.icons.source"),
+			Judge:    iconSources,
 		},
 		{
-			Text:         "sends icons whose sizes are width and height, as in 48x48, or any",
-			Requirements: []string{"base.icons.sizes"},
-			Judge:        iconSizes,
+			Text:     "sends icons whose sizes are width and height, as in 48x48, or any",
+			Verifies: rules.Verifies("base.icons.sizes"),
+			Judge:    iconSizes,
 		},
 	}
 }

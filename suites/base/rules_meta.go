@@ -14,8 +14,8 @@ import (
 func metaRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "separates the labels of a _meta prefix with dots and ends the prefix with a slash",
-			Requirements: []string{"base.meta.prefix"},
+			Text:     "separates the labels of a _meta prefix with dots and ends the prefix with a slash",
+			Verifies: rules.Verifies("base.meta.prefix"),
 			Judge: metaKeys(
 				formats.HasPrefix,
 				"labels separated by dots before the slash",
@@ -23,8 +23,8 @@ func metaRules() []rules.Rule {
 			),
 		},
 		{
-			Text:         "starts each label of a _meta key with a letter and ends it with a letter or digit",
-			Requirements: []string{"base.meta.labels"},
+			Text:     "starts each label of a _meta key with a letter and ends it with a letter or digit",
+			Verifies: rules.Verifies("base.meta.labels"),
 			Judge: metaKeys(
 				formats.HasLabels,
 				"labels that begin with a letter and end with a letter or digit",
@@ -32,8 +32,8 @@ func metaRules() []rules.Rule {
 			),
 		},
 		{
-			Text:         "starts and ends the name of each _meta key with a letter or digit",
-			Requirements: []string{"base.meta.name"},
+			Text:     "starts and ends the name of each _meta key with a letter or digit",
+			Verifies: rules.Verifies("base.meta.name"),
 			Judge: metaKeys(
 				formats.AnyKey,
 				"a name that is empty or begins and ends with a letter or digit",
@@ -41,8 +41,8 @@ func metaRules() []rules.Rule {
 			),
 		},
 		{
-			Text:         "uses only letters, digits, hyphens, underscores and dots in the names of _meta keys",
-			Requirements: []string{"base.meta.characters"},
+			Text:     "uses only letters, digits, hyphens, underscores and dots in the names of _meta keys",
+			Verifies: rules.Verifies("base.meta.characters"),
 			Judge: metaKeys(
 				formats.AnyKey,
 				"a name of letters, digits, hyphens, underscores and dots",

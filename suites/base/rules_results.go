@@ -14,19 +14,19 @@ import (
 func resultRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends resultType in each result",
-			Requirements: []string{"base.result-type.given"},
-			Judge:        untypedResults,
+			Text:     "sends resultType in each result",
+			Verifies: rules.Verifies("base.result-type.given"),
+			Judge:    untypedResults,
 		},
 		{
-			Text:         "sends only a resultType of the core protocol or of an extension that it declares",
-			Requirements: []string{"base.result-type.known"},
-			Judge:        strangeResults,
+			Text:     "sends only a resultType of the core protocol or of an extension that it declares",
+			Verifies: rules.Verifies("base.result-type.known"),
+			Judge:    strangeResults,
 		},
 		{
-			Text:         "sends serverInfo in the _meta of each result",
-			Requirements: []string{"base.fields.server-info"},
-			Judge:        unsignedResults,
+			Text:     "sends serverInfo in the _meta of each result",
+			Verifies: rules.Verifies("base.fields.server-info"),
+			Judge:    unsignedResults,
 		},
 	}
 }

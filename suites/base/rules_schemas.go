@@ -19,34 +19,34 @@ import (
 func schemaRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends requests that are valid against the schema",
-			Requirements: []string{"base.schema.requests"},
-			Judge:        validCalls(schema.Request),
+			Text:     "sends requests that are valid against the schema",
+			Verifies: rules.Verifies("base.schema.requests"),
+			Judge:    validCalls(schema.Request),
 		},
 		{
-			Text:         "sends notifications that are valid against the schema",
-			Requirements: []string{"base.schema.notifications"},
-			Judge:        validCalls(schema.Notification),
+			Text:     "sends notifications that are valid against the schema",
+			Verifies: rules.Verifies("base.schema.notifications"),
+			Judge:    validCalls(schema.Notification),
 		},
 		{
-			Text:         "sends results that are valid against the schema",
-			Requirements: []string{"base.schema.results"},
-			Judge:        validResults,
+			Text:     "sends results that are valid against the schema",
+			Verifies: rules.Verifies("base.schema.results"),
+			Judge:    validResults,
 		},
 		{
-			Text:         "sends errors that are valid against the schema",
-			Requirements: []string{"base.schema.errors"},
-			Judge:        validErrors,
+			Text:     "sends errors that are valid against the schema",
+			Verifies: rules.Verifies("base.schema.errors"),
+			Judge:    validErrors,
 		},
 		{
-			Text:         "sends schemas valid in their dialect in elicitation/create and sampling/createMessage",
-			Requirements: []string{"base.dialects.valid"},
-			Judge:        validAskedSchemas,
+			Text:     "sends schemas valid in their dialect in elicitation/create and sampling/createMessage",
+			Verifies: rules.Verifies("base.dialects.valid"),
+			Judge:    validAskedSchemas,
 		},
 		{
-			Text:         "sends schemas whose $schema is JSON Schema 2020-12 or omitted",
-			Requirements: []string{"base.dialects.recommended"},
-			Judge:        otherDialects,
+			Text:     "sends schemas whose $schema is JSON Schema 2020-12 or omitted",
+			Verifies: rules.Verifies("base.dialects.recommended"),
+			Judge:    otherDialects,
 		},
 	}
 }

@@ -12,9 +12,9 @@ import (
 func traceRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends traceparent, tracestate and baggage in _meta in their W3C formats",
-			Requirements: []string{"base.meta.trace-context"},
-			Judge:        traceContexts,
+			Text:     "sends traceparent, tracestate and baggage in _meta in their W3C formats",
+			Verifies: rules.Verifies("base.meta.trace-context"),
+			Judge:    traceContexts,
 		},
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"net/http"
 	"slices"
 
-	. "github.com/onsi/ginkgo/v2"
-
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -44,7 +43,7 @@ const firstOfMany = 7001
 func requests() {
 	It(
 		"answers requests of a client that opens the connection as the revision specifies",
-		Opens,
+		Opens(),
 		Verifies("base.components.required"),
 		ByBarrier(),
 		func(ctx SpecContext) {
@@ -141,7 +140,7 @@ func requests() {
 
 	It(
 		"answers a request that comes before notifications/initialized, and continues",
-		Opens,
+		Opens(),
 		Verifies("base.requests.answered"),
 		AtRevisionsWith(protocol.Handshake),
 		func(ctx SpecContext) {
@@ -158,7 +157,7 @@ func requests() {
 
 	It(
 		"continues after a request that comes before initialize",
-		Opens,
+		Opens(),
 		Verifies("base.errors.survived"),
 		AtRevisionsWith(protocol.Handshake),
 		NeedsTransport(protocol.Stdio),
@@ -181,7 +180,7 @@ func requests() {
 
 	It(
 		"answers requests after notifications/initialized with _meta",
-		Opens,
+		Opens(),
 		Verifies("base.requests.answered"),
 		AtRevisionsWith(protocol.Handshake),
 		func(ctx SpecContext) {

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -145,7 +145,7 @@ func crashing() {
 			}
 		})
 
-	It("answers ping before initialize, and initialize after earlier requests", Opens,
+	It("answers ping before initialize, and initialize after earlier requests", Opens(),
 		Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), NeedsTransport(protocol.Stdio),
 		func(ctx SpecContext) {
 			Session(ctx).Need(ctx, "ping", nil) // or else nothing shows what it stumbles over

@@ -23,29 +23,29 @@ func Rules() []rules.Rule {
 func lifecycleRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends no other messages before initialize is answered",
-			Requirements: []string{"lifecycle.initialization.first"},
-			Judge:        saidBeforeInitialization,
+			Text:     "sends no other messages before initialize is answered",
+			Verifies: rules.Verifies("lifecycle.initialization.first"),
+			Judge:    saidBeforeInitialization,
 		},
 		{
-			Text:         "sends no requests other than ping before notifications/initialized",
-			Requirements: []string{"lifecycle.requests.before-initialized"},
-			Judge:        askedBeforeInitialized,
+			Text:     "sends no requests other than ping before notifications/initialized",
+			Verifies: rules.Verifies("lifecycle.requests.before-initialized"),
+			Judge:    askedBeforeInitialized,
 		},
 		{
-			Text:         "sends only methods of the negotiated protocolVersion",
-			Requirements: []string{"lifecycle.version.respected"},
-			Judge:        foreignMethods,
+			Text:     "sends only methods of the negotiated protocolVersion",
+			Verifies: rules.Verifies("lifecycle.version.respected"),
+			Judge:    foreignMethods,
 		},
 		{
-			Text:         "sends no requests or notifications of capabilities that it has not declared",
-			Requirements: []string{"lifecycle.capabilities.own"},
-			Judge:        undeclaredMessages(schema.Sender),
+			Text:     "sends no requests or notifications of capabilities that it has not declared",
+			Verifies: rules.Verifies("lifecycle.capabilities.own"),
+			Judge:    undeclaredMessages(schema.Sender),
 		},
 		{
-			Text:         "sends no requests or notifications of capabilities that its peer has not declared",
-			Requirements: []string{"lifecycle.capabilities.of-peer"},
-			Judge:        undeclaredMessages(schema.Receiver),
+			Text:     "sends no requests or notifications of capabilities that its peer has not declared",
+			Verifies: rules.Verifies("lifecycle.capabilities.of-peer"),
+			Judge:    undeclaredMessages(schema.Receiver),
 		},
 	}
 }
@@ -54,22 +54,22 @@ func lifecycleRules() []rules.Rule {
 func openingRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends protocolVersion in initialize",
-			Requirements: []string{"lifecycle.initialize.version"},
+			Text:     "sends protocolVersion in initialize",
+			Verifies: rules.Verifies("lifecycle.initialize.version"),
 			Judge: introductions(func(params places.Place) rules.Mismatch {
 				return places.WantedText(params, "protocolVersion")
 			}),
 		},
 		{
-			Text:         "sends its capabilities in initialize",
-			Requirements: []string{"lifecycle.initialize.capabilities"},
+			Text:     "sends its capabilities in initialize",
+			Verifies: rules.Verifies("lifecycle.initialize.capabilities"),
 			Judge: introductions(func(params places.Place) rules.Mismatch {
 				return places.WantedObject(params, "capabilities")
 			}),
 		},
 		{
-			Text:         "sends clientInfo in initialize",
-			Requirements: []string{"lifecycle.initialize.client-info"},
+			Text:     "sends clientInfo in initialize",
+			Verifies: rules.Verifies("lifecycle.initialize.client-info"),
 			Judge: introductions(func(params places.Place) rules.Mismatch {
 				info, _ := params.Member("clientInfo")
 				return cmp.Or(
@@ -80,14 +80,14 @@ func openingRules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "sends no requests other than ping before initialize is answered",
-			Requirements: []string{"lifecycle.requests.before-answer"},
-			Judge:        rules.OfClient(askedBeforeAnswer),
+			Text:     "sends no requests other than ping before initialize is answered",
+			Verifies: rules.Verifies("lifecycle.requests.before-answer"),
+			Judge:    rules.OfClient(askedBeforeAnswer),
 		},
 		{
-			Text:         "sends notifications/initialized after a successful initialize",
-			Requirements: []string{"lifecycle.initialized.sent"},
-			Judge:        rules.OfClient(neverInitialized),
+			Text:     "sends notifications/initialized after a successful initialize",
+			Verifies: rules.Verifies("lifecycle.initialized.sent"),
+			Judge:    rules.OfClient(neverInitialized),
 		},
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"context"
 	"slices"
 
-	. "github.com/onsi/ginkgo/v2"
-
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -17,16 +16,16 @@ import (
 // ServerChecks registers the checks of a target server. That its process exits
 // when it should is judged by a rule, at the end of every connection.
 func ServerChecks() {
-	Describe("Initialization", Opens, func() {
+	Describe("Initialization", Opens(), func() {
 		initialization()
 		inForms()
 	})
-	Describe("Version negotiation", Opens, versionNegotiation)
+	Describe("Version negotiation", Opens(), versionNegotiation)
 	Describe("Capability negotiation", func() {
 		capabilityNegotiation()
 		unannounced()
 	})
-	Describe("Error handling", Opens, errorHandling)
+	Describe("Error handling", Opens(), errorHandling)
 }
 
 var anObject = Be("an object", func(value any) bool {

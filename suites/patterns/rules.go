@@ -13,20 +13,20 @@ func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
 			Text: "sends no JSON-RPC requests",
-			Requirements: []string{
+			Verifies: rules.Verifies(
 				"patterns.requests.none",
 				"transports.stdio.no-requests",
 				"transports.http.stream.no-requests",
-			},
+			),
 			Judge: requestsOfServer,
 		},
 		{
 			Text: "sends no JSON-RPC responses",
-			Requirements: []string{
+			Verifies: rules.Verifies(
 				"patterns.responses.none",
 				"transports.stdio.no-responses",
 				"transports.http.post.body",
-			},
+			),
 			Judge: rules.OfClient(responsesOfClient),
 		},
 	}

@@ -11,9 +11,9 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "encodes its messages in UTF-8",
-			Requirements: []string{"transports.utf8"},
-			Judge:        rules.Every(func(*rules.Message) bool { return true }, otherEncoding),
+			Text:     "encodes its messages in UTF-8",
+			Verifies: rules.Verifies("transports.utf8"),
+			Judge:    rules.Every(func(*rules.Message) bool { return true }, otherEncoding),
 		},
 	}
 }

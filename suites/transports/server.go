@@ -6,13 +6,12 @@ package transports
 import (
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
-
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/transports/stdio"
 	"github.com/mcpconform/mcpconform/suites/transports/streamablehttp"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 

@@ -18,18 +18,18 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "returns data.supported and data.requested in the error -32022",
-			Requirements: []string{"versioning.unsupported.listed"},
-			Judge:        unlistedVersions,
+			Text:     "returns data.supported and data.requested in the error -32022",
+			Verifies: rules.Verifies("versioning.unsupported.listed"),
+			Judge:    unlistedVersions,
 		},
 		{
-			Text:         "declares extensions by identifiers in the format of _meta keys, with a prefix",
-			Requirements: []string{"versioning.extensions.identifiers"},
-			Judge:        extensionNames,
+			Text:     "declares extensions by identifiers in the format of _meta keys, with a prefix",
+			Verifies: rules.Verifies("versioning.extensions.identifiers"),
+			Judge:    extensionNames,
 		},
 		{
-			Text:         "uses no extension that the peer does not declare",
-			Requirements: []string{"versioning.extensions.fallback"},
+			Text:     "uses no extension that the peer does not declare",
+			Verifies: rules.Verifies("versioning.extensions.fallback"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				extendedResults(conversation, reporter)
 				extendedRequests(conversation, reporter)

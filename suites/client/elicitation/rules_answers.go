@@ -17,29 +17,29 @@ import (
 func elicitationAnswerRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "declares elicitation if it accepts an elicitation/create",
-			Requirements: []string{"elicitation.capability.declared"},
-			Judge:        facts.Unannounced(elicitationMethod, "elicitation", accepts),
+			Text:     "declares elicitation if it accepts an elicitation/create",
+			Verifies: rules.Verifies("elicitation.capability.declared"),
+			Judge:    facts.Unannounced(elicitationMethod, "elicitation", accepts),
 		},
 		{
-			Text:         "declares form or url in elicitation, unless that is an empty object",
-			Requirements: []string{"elicitation.capability.mode"},
-			Judge:        rules.OfClient(modelessClients),
+			Text:     "declares form or url in elicitation, unless that is an empty object",
+			Verifies: rules.Verifies("elicitation.capability.mode"),
+			Judge:    rules.OfClient(modelessClients),
 		},
 		{
-			Text:         "rejects elicitation modes that it does not declare with -32602",
-			Requirements: []string{"elicitation.mode.refused"},
-			Judge:        rules.OfClient(modesTaken),
+			Text:     "rejects elicitation modes that it does not declare with -32602",
+			Verifies: rules.Verifies("elicitation.mode.refused"),
+			Judge:    rules.OfClient(modesTaken),
 		},
 		{
-			Text:         "returns elicitation content that matches requestedSchema",
-			Requirements: []string{"elicitation.content.matches"},
-			Judge:        rules.OfClient(contentsGiven),
+			Text:     "returns elicitation content that matches requestedSchema",
+			Verifies: rules.Verifies("elicitation.content.matches"),
+			Judge:    rules.OfClient(contentsGiven),
 		},
 		{
-			Text:         "returns no content when it accepts URL elicitation",
-			Requirements: []string{"elicitation.content.url-mode"},
-			Judge:        rules.OfClient(contentsOfVisits),
+			Text:     "returns no content when it accepts URL elicitation",
+			Verifies: rules.Verifies("elicitation.content.url-mode"),
+			Judge:    rules.OfClient(contentsOfVisits),
 		},
 	}
 }

@@ -17,15 +17,15 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "declares roots if it returns roots in answer to roots/list",
-			Requirements: []string{"roots.capability.declared"},
+			Text:     "declares roots if it returns roots in answer to roots/list",
+			Verifies: rules.Verifies("roots.capability.declared"),
 			Judge: facts.Unannounced(rootsMethod, "roots", func(one facts.Answer) bool {
 				return len(one.Items("roots")) > 0 // an empty list shows none
 			}),
 		},
 		{
-			Text:         "returns roots whose uri begins with file://",
-			Requirements: []string{"roots.uri.file"},
+			Text:     "returns roots whose uri begins with file://",
+			Verifies: rules.Verifies("roots.uri.file"),
 			Judge: everyRoot(func(uri places.Place, _ []any) rules.Mismatch {
 				if schema.IsURI(uri.Text()) && strings.HasPrefix(strings.ToLower(uri.Text()), "file://") {
 					return rules.Mismatch{}
@@ -38,8 +38,8 @@ func Rules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "returns no two roots with the same uri",
-			Requirements: []string{"roots.uri.unique"},
+			Text:     "returns no two roots with the same uri",
+			Verifies: rules.Verifies("roots.uri.unique"),
 			Judge: everyRoot(func(uri places.Place, earlier []any) rules.Mismatch {
 				if !slices.Contains(earlier, any(uri.Text())) {
 					return rules.Mismatch{}
@@ -52,9 +52,9 @@ func Rules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "uses -32601 whenever it rejects roots/list without declaring roots",
-			Requirements: []string{"roots.error.unsupported"},
-			Judge:        rules.OfClient(rootsRefused),
+			Text:     "uses -32601 whenever it rejects roots/list without declaring roots",
+			Verifies: rules.Verifies("roots.error.unsupported"),
+			Judge:    rules.OfClient(rootsRefused),
 		},
 	}
 }

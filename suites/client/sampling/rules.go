@@ -15,23 +15,23 @@ import (
 func Rules() []rules.Rule {
 	return append([]rules.Rule{
 		{
-			Text:         "includes tools in sampling requests only if the client declares sampling.tools",
-			Requirements: []string{"sampling.request.tools"},
-			Judge:        toolsLent,
+			Text:     "includes tools in sampling requests only if the client declares sampling.tools",
+			Verifies: rules.Verifies("sampling.request.tools"),
+			Judge:    toolsLent,
 		},
 		{
-			Text:         "sets includeContext to thisServer or allServers only if the client declares sampling.context",
-			Requirements: []string{"sampling.request.context"},
-			Judge:        contextIncluded(false),
+			Text:     "sets includeContext to thisServer or allServers only if the client declares sampling.context",
+			Verifies: rules.Verifies("sampling.request.context"),
+			Judge:    contextIncluded(false),
 		},
 		{
-			Text:         "does not use includeContext thisServer or allServers even if sampling.context is declared",
-			Requirements: []string{"sampling.request.no-context"},
-			Judge:        contextIncluded(true),
+			Text:     "does not use includeContext thisServer or allServers even if sampling.context is declared",
+			Verifies: rules.Verifies("sampling.request.no-context"),
+			Judge:    contextIncluded(true),
 		},
 		{
-			Text:         "sets the priorities in modelPreferences to numbers from 0 to 1",
-			Requirements: []string{"sampling.request.priorities"},
+			Text:     "sets the priorities in modelPreferences to numbers from 0 to 1",
+			Verifies: rules.Verifies("sampling.request.priorities"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, ask := range conversation.Asks(facts.SamplingMethod) {
 					if preferences, there := places.OfAsk(ask).Member("modelPreferences"); there {
@@ -47,8 +47,8 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "sends sampling messages whose content is valid by the schema",
-			Requirements: []string{"sampling.request.content"},
+			Text:     "sends sampling messages whose content is valid by the schema",
+			Verifies: rules.Verifies("sampling.request.content"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, ask := range conversation.Asks(facts.SamplingMethod) {
 					for _, message := range places.OfAsk(ask).Items("messages") {
@@ -64,19 +64,19 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "sends no other content in a sampling message with tool_result",
-			Requirements: []string{"sampling.results.unmixed"},
-			Judge:        mixedResults,
+			Text:     "sends no other content in a sampling message with tool_result",
+			Verifies: rules.Verifies("sampling.results.unmixed"),
+			Judge:    mixedResults,
 		},
 		{
-			Text:         "sends tool_result with the role user and tool_use with the role assistant",
-			Requirements: []string{"sampling.results.role"},
-			Judge:        resultRoles,
+			Text:     "sends tool_result with the role user and tool_use with the role assistant",
+			Verifies: rules.Verifies("sampling.results.role"),
+			Judge:    resultRoles,
 		},
 		{
-			Text:         "follows sampling messages with tool_use by one with a tool_result for each, and nothing else",
-			Requirements: []string{"sampling.results.balanced"},
-			Judge:        unansweredUses,
+			Text:     "follows sampling messages with tool_use by one with a tool_result for each, and nothing else",
+			Verifies: rules.Verifies("sampling.results.balanced"),
+			Judge:    unansweredUses,
 		},
 	}, samplingAnswerRules()...)
 }
@@ -85,27 +85,27 @@ func Rules() []rules.Rule {
 func samplingAnswerRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "declares sampling if it returns a message for sampling/createMessage",
-			Requirements: []string{"sampling.capability.declared"},
-			Judge:        facts.Unannounced(facts.SamplingMethod, "sampling", facts.AnyAnswer),
+			Text:     "declares sampling if it returns a message for sampling/createMessage",
+			Verifies: rules.Verifies("sampling.capability.declared"),
+			Judge:    facts.Unannounced(facts.SamplingMethod, "sampling", facts.AnyAnswer),
 		},
 		{
-			Text:         "declares sampling.tools if it returns a message for a sampling request with tools",
-			Requirements: []string{"sampling.tools.declared"},
+			Text:     "declares sampling.tools if it returns a message for a sampling request with tools",
+			Verifies: rules.Verifies("sampling.tools.declared"),
 			Judge: facts.Unannounced(facts.SamplingMethod, "sampling.tools", func(one facts.Answer) bool {
 				_, lent := one.Asked["tools"]
 				return lent && mcp.Declares(one.Declared, "sampling")
 			}),
 		},
 		{
-			Text:         "returns at least one tool_use when toolChoice of sampling/createMessage is required",
-			Requirements: []string{"sampling.tool-choice.required"},
-			Judge:        toolChoices("required"),
+			Text:     "returns at least one tool_use when toolChoice of sampling/createMessage is required",
+			Verifies: rules.Verifies("sampling.tool-choice.required"),
+			Judge:    toolChoices("required"),
 		},
 		{
-			Text:         "returns no tool_use when toolChoice of sampling/createMessage is none",
-			Requirements: []string{"sampling.tool-choice.none"},
-			Judge:        toolChoices("none"),
+			Text:     "returns no tool_use when toolChoice of sampling/createMessage is none",
+			Verifies: rules.Verifies("sampling.tool-choice.none"),
+			Judge:    toolChoices("none"),
 		},
 	}
 }

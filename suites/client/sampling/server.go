@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	. "github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega/types"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"

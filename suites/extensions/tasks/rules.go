@@ -28,8 +28,8 @@ const taskNotification = "notifications/tasks"
 func extensionCreationRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "returns tasks only for requests that declare the tasks extension",
-			Requirements: []string{"tasks-extension.created.negotiated"},
+			Text:     "returns tasks only for requests that declare the tasks extension",
+			Verifies: rules.Verifies("tasks-extension.created.negotiated"),
 			Judge: judgeTasks(
 				createdByExtension,
 				func(conversation *rules.Conversation, task places.Found) rules.Mismatch {
@@ -45,8 +45,8 @@ func extensionCreationRules() []rules.Rule {
 			),
 		},
 		{
-			Text:         "returns extension tasks only in answer to tools/call",
-			Requirements: []string{"tasks-extension.methods.supported"},
+			Text:     "returns extension tasks only in answer to tools/call",
+			Verifies: rules.Verifies("tasks-extension.methods.supported"),
 			Judge: judgeTasks(createdByExtension, func(_ *rules.Conversation, task places.Found) rules.Mismatch {
 				if task.Said.Request.Method == "tools/call" {
 					return rules.Mismatch{}
@@ -59,44 +59,44 @@ func extensionCreationRules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "sets resultType task in each tools/call result that creates a task",
-			Requirements: []string{"tasks-extension.result-type.task"},
-			Judge:        unnamedTasks,
+			Text:     "sets resultType task in each tools/call result that creates a task",
+			Verifies: rules.Verifies("tasks-extension.result-type.task"),
+			Judge:    unnamedTasks,
 		},
 		{
-			Text:         "sets resultType task only in results that create a task",
-			Requirements: []string{"tasks-extension.result-type.reserved"},
-			Judge:        namedTasks,
+			Text:     "sets resultType task only in results that create a task",
+			Verifies: rules.Verifies("tasks-extension.result-type.reserved"),
+			Judge:    namedTasks,
 		},
 		{
-			Text:         "returns resultType complete from tasks/get",
-			Requirements: []string{"tasks-extension.result-type.get"},
-			Judge:        completeResults("tasks/get"),
+			Text:     "returns resultType complete from tasks/get",
+			Verifies: rules.Verifies("tasks-extension.result-type.get"),
+			Judge:    completeResults("tasks/get"),
 		},
 		{
-			Text:         "returns resultType complete from tasks/update",
-			Requirements: []string{"tasks-extension.result-type.update"},
-			Judge:        completeResults("tasks/update"),
+			Text:     "returns resultType complete from tasks/update",
+			Verifies: rules.Verifies("tasks-extension.result-type.update"),
+			Judge:    completeResults("tasks/update"),
 		},
 		{
-			Text:         "returns resultType complete from tasks/cancel",
-			Requirements: []string{"tasks-extension.result-type.cancel"},
-			Judge:        completeResults("tasks/cancel"),
+			Text:     "returns resultType complete from tasks/cancel",
+			Verifies: rules.Verifies("tasks-extension.result-type.cancel"),
+			Judge:    completeResults("tasks/cancel"),
 		},
 		{
-			Text:         "returns an empty result from tasks/update",
-			Requirements: []string{"tasks-extension.update.acknowledged"},
-			Judge:        emptyResults("tasks/update"),
+			Text:     "returns an empty result from tasks/update",
+			Verifies: rules.Verifies("tasks-extension.update.acknowledged"),
+			Judge:    emptyResults("tasks/update"),
 		},
 		{
-			Text:         "returns an empty result from tasks/cancel",
-			Requirements: []string{"tasks-extension.cancel.acknowledged"},
-			Judge:        emptyResults("tasks/cancel"),
+			Text:     "returns an empty result from tasks/cancel",
+			Verifies: rules.Verifies("tasks-extension.cancel.acknowledged"),
+			Judge:    emptyResults("tasks/cancel"),
 		},
 		{
-			Text:         "does not declare the tasks capability of 2025-11-25 beside the tasks extension",
-			Requirements: []string{"tasks-extension.former.capability"},
-			Judge:        formerCapability,
+			Text:     "does not declare the tasks capability of 2025-11-25 beside the tasks extension",
+			Verifies: rules.Verifies("tasks-extension.former.capability"),
+			Judge:    formerCapability,
 		},
 	}
 }

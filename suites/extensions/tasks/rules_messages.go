@@ -17,21 +17,21 @@ import (
 func extensionMessageRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends notifications/tasks only on subscriptions whose acknowledged taskIds contain the task",
-			Requirements: []string{"tasks-extension.notifications.subscribed"},
-			Judge:        unsubscribedTasks,
+			Text:     "sends notifications/tasks only on subscriptions whose acknowledged taskIds contain the task",
+			Verifies: rules.Verifies("tasks-extension.notifications.subscribed"),
+			Judge:    unsubscribedTasks,
 		},
 		{
-			Text:         "includes the inputRequests, result or error of a task in notifications/tasks, by its status",
-			Requirements: []string{"tasks-extension.notifications.complete"},
+			Text:     "includes the inputRequests, result or error of a task in notifications/tasks, by its status",
+			Verifies: rules.Verifies("tasks-extension.notifications.complete"),
 			Judge: judgeTasks(notifiedTasks, func(_ *rules.Conversation, task places.Found) rules.Mismatch {
 				return wrongPayload(task.Place)
 			}),
 		},
 		{
-			Text:         "sends no notifications/progress or notifications/message on subscriptions with taskIds",
-			Requirements: []string{"tasks-extension.notifications.others"},
-			Judge:        strangersOnTasks,
+			Text:     "sends no notifications/progress or notifications/message on subscriptions with taskIds",
+			Verifies: rules.Verifies("tasks-extension.notifications.others"),
+			Judge:    strangersOnTasks,
 		},
 	}
 }
@@ -138,26 +138,26 @@ func strangersOnTasks(conversation *rules.Conversation, reporter *rules.Reporter
 func extensionClientRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends tasks/get no more often than pollIntervalMs allows",
-			Requirements: []string{"tasks-extension.poll.interval-respected"},
+			Text:     "sends tasks/get no more often than pollIntervalMs allows",
+			Verifies: rules.Verifies("tasks-extension.poll.interval-respected"),
 			Judge: rules.OfClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				tasks.JudgePolls(conversation, reporter, "pollIntervalMs")
 			}),
 		},
 		{
-			Text:         "answers each key of a task's inputRequests only once",
-			Requirements: []string{"tasks-extension.input.answered-once"},
-			Judge:        rules.OfClient(repeatedInputs),
+			Text:     "answers each key of a task's inputRequests only once",
+			Verifies: rules.Verifies("tasks-extension.input.answered-once"),
+			Judge:    rules.OfClient(repeatedInputs),
 		},
 		{
-			Text:         "cancels extension tasks with tasks/cancel, not with notifications/cancelled",
-			Requirements: []string{"tasks-extension.cancel.by-request"},
-			Judge:        rules.OfClient(cancelledTasks),
+			Text:     "cancels extension tasks with tasks/cancel, not with notifications/cancelled",
+			Verifies: rules.Verifies("tasks-extension.cancel.by-request"),
+			Judge:    rules.OfClient(cancelledTasks),
 		},
 		{
-			Text:         "repeats the taskId of tasks/get, tasks/update and tasks/cancel in the header Mcp-Name",
-			Requirements: []string{"tasks-extension.routing.name"},
-			Judge:        mirrors.Every(mirrors.Task, mirrors.Missing, mirrors.Other),
+			Text:     "repeats the taskId of tasks/get, tasks/update and tasks/cancel in the header Mcp-Name",
+			Verifies: rules.Verifies("tasks-extension.routing.name"),
+			Judge:    mirrors.Every(mirrors.Task, mirrors.Missing, mirrors.Other),
 		},
 	}
 }

@@ -18,13 +18,13 @@ import (
 func extensionStateRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "returns extension tasks with taskId, status, createdAt, lastUpdatedAt and ttlMs",
-			Requirements: []string{"tasks-extension.task.shape"},
-			Judge:        misshapenTasks,
+			Text:     "returns extension tasks with taskId, status, createdAt, lastUpdatedAt and ttlMs",
+			Verifies: rules.Verifies("tasks-extension.task.shape"),
+			Judge:    misshapenTasks,
 		},
 		{
-			Text:         "returns extension tasks with one of the five defined statuses",
-			Requirements: []string{"tasks-extension.task.status"},
+			Text:     "returns extension tasks with one of the five defined statuses",
+			Verifies: rules.Verifies("tasks-extension.task.status"),
 			Judge: judgeTasks(extensionStates, func(_ *rules.Conversation, task places.Found) rules.Mismatch {
 				status, isText := task.Object()["status"].(string)
 				if !isText || slices.Contains(extensionStatuses, status) {
@@ -38,49 +38,49 @@ func extensionStateRules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "gives extension tasks createdAt and a lastUpdatedAt not before it, both in ISO 8601",
-			Requirements: []string{"tasks-extension.task.timestamps"},
-			Judge:        misdatedTasks,
+			Text:     "gives extension tasks createdAt and a lastUpdatedAt not before it, both in ISO 8601",
+			Verifies: rules.Verifies("tasks-extension.task.timestamps"),
+			Judge:    misdatedTasks,
 		},
 		{
-			Text:         "keeps the createdAt of each extension task unchanged",
-			Requirements: []string{"tasks-extension.task.created-once"},
-			Judge:        recreatedTasks,
+			Text:     "keeps the createdAt of each extension task unchanged",
+			Verifies: rules.Verifies("tasks-extension.task.created-once"),
+			Judge:    recreatedTasks,
 		},
 		{
-			Text:         "gives extension tasks an integer or null as ttlMs and an integer as pollIntervalMs, if any",
-			Requirements: []string{"tasks-extension.task.ttl"},
-			Judge:        mistimedTasks,
+			Text:     "gives extension tasks an integer or null as ttlMs and an integer as pollIntervalMs, if any",
+			Verifies: rules.Verifies("tasks-extension.task.ttl"),
+			Judge:    mistimedTasks,
 		},
 		{
-			Text:         "does not change the status of extension tasks that are completed, failed or cancelled",
-			Requirements: []string{"tasks-extension.task.terminal"},
+			Text:     "does not change the status of extension tasks that are completed, failed or cancelled",
+			Verifies: rules.Verifies("tasks-extension.task.terminal"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				tasks.JudgeEndings(createdByExtension(conversation), extensionStates(conversation), reporter)
 			},
 		},
 		{
-			Text:         "gives no two extension tasks the same taskId",
-			Requirements: []string{"tasks-extension.task.unique"},
+			Text:     "gives no two extension tasks the same taskId",
+			Verifies: rules.Verifies("tasks-extension.task.unique"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				tasks.JudgeSharedIDs(createdByExtension(conversation), reporter)
 			},
 		},
 		{
-			Text:         "gives extension tasks a taskId that cannot be guessed",
-			Requirements: []string{"tasks-extension.security.entropy"},
+			Text:     "gives extension tasks a taskId that cannot be guessed",
+			Verifies: rules.Verifies("tasks-extension.security.entropy"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				tasks.JudgeGuessableIDs(conversation, createdByExtension(conversation), reporter)
 			},
 		},
 		{
-			Text:         "includes a statusMessage in extension tasks with the status failed",
-			Requirements: []string{"tasks-extension.task.failed-message"},
-			Judge:        tasks.UnexplainedFailures,
+			Text:     "includes a statusMessage in extension tasks with the status failed",
+			Verifies: rules.Verifies("tasks-extension.task.failed-message"),
+			Judge:    tasks.UnexplainedFailures,
 		},
 		{
-			Text:         "returns no extension task with the status failed for a tool result with isError",
-			Requirements: []string{"tasks-extension.task.failed-errors"},
+			Text:     "returns no extension task with the status failed for a tool result with isError",
+			Verifies: rules.Verifies("tasks-extension.task.failed-errors"),
 			Judge: judgeTasks(inStatus("failed"), func(_ *rules.Conversation, task places.Found) rules.Mismatch {
 				result, _ := task.Object()["result"].(map[string]any)
 				if result["isError"] != true {
@@ -94,24 +94,24 @@ func extensionStateRules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "includes inputRequests in extension tasks with the status input_required",
-			Requirements: []string{"tasks-extension.get.input-required"},
-			Judge:        judgePayloads("input_required"),
+			Text:     "includes inputRequests in extension tasks with the status input_required",
+			Verifies: rules.Verifies("tasks-extension.get.input-required"),
+			Judge:    judgePayloads("input_required"),
 		},
 		{
-			Text:         "includes result in extension tasks with the status completed",
-			Requirements: []string{"tasks-extension.get.completed"},
-			Judge:        judgePayloads("completed"),
+			Text:     "includes result in extension tasks with the status completed",
+			Verifies: rules.Verifies("tasks-extension.get.completed"),
+			Judge:    judgePayloads("completed"),
 		},
 		{
-			Text:         "includes error in extension tasks with the status failed",
-			Requirements: []string{"tasks-extension.get.failed"},
-			Judge:        judgePayloads("failed"),
+			Text:     "includes error in extension tasks with the status failed",
+			Verifies: rules.Verifies("tasks-extension.get.failed"),
+			Judge:    judgePayloads("failed"),
 		},
 		{
-			Text:         "uses each key of a task's inputRequests for one request only",
-			Requirements: []string{"tasks-extension.input.keys"},
-			Judge:        reusedKeys,
+			Text:     "uses each key of a task's inputRequests for one request only",
+			Verifies: rules.Verifies("tasks-extension.input.keys"),
+			Judge:    reusedKeys,
 		},
 	}
 }

@@ -16,34 +16,34 @@ import (
 func Rules() []rules.Rule {
 	return append([]rules.Rule{
 		{
-			Text:         "sends input_required results only for tools/call, prompts/get and resources/read",
-			Requirements: []string{"mrtr.result.supported"},
-			Judge:        inputInOtherAnswers,
+			Text:     "sends input_required results only for tools/call, prompts/get and resources/read",
+			Verifies: rules.Verifies("mrtr.result.supported"),
+			Judge:    inputInOtherAnswers,
 		},
 		{
-			Text:         "sends inputRequests, requestState or both in each input_required result",
-			Requirements: []string{"mrtr.result.members"},
-			Judge:        everyInputRequired(emptyInputRequired),
+			Text:     "sends inputRequests, requestState or both in each input_required result",
+			Verifies: rules.Verifies("mrtr.result.members"),
+			Judge:    everyInputRequired(emptyInputRequired),
 		},
 		{
-			Text:         "sends each of its inputRequests with a unique key",
-			Requirements: []string{"mrtr.requests.keys"},
-			Judge:        everyInputRequired(sharedKeys),
+			Text:     "sends each of its inputRequests with a unique key",
+			Verifies: rules.Verifies("mrtr.requests.keys"),
+			Judge:    everyInputRequired(sharedKeys),
 		},
 		{
-			Text:         "sends only elicitation/create, sampling/createMessage and roots/list in inputRequests",
-			Requirements: []string{"mrtr.requests.kinds"},
-			Judge:        otherInputs,
+			Text:     "sends only elicitation/create, sampling/createMessage and roots/list in inputRequests",
+			Verifies: rules.Verifies("mrtr.requests.kinds"),
+			Judge:    otherInputs,
 		},
 		{
-			Text:         "sends inputRequests that are valid against the schema",
-			Requirements: []string{"mrtr.requests.form"},
-			Judge:        misshapenInputs,
+			Text:     "sends inputRequests that are valid against the schema",
+			Verifies: rules.Verifies("mrtr.requests.form"),
+			Judge:    misshapenInputs,
 		},
 		{
-			Text:         "sends only inputRequests whose capability the client has declared",
-			Requirements: []string{"mrtr.requests.declared"},
-			Judge:        undeclaredInputs,
+			Text:     "sends only inputRequests whose capability the client has declared",
+			Verifies: rules.Verifies("mrtr.requests.declared"),
+			Judge:    undeclaredInputs,
 		},
 	}, retryRules()...)
 }

@@ -15,29 +15,29 @@ import (
 func retryRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends a retry with a new request id",
-			Requirements: []string{"mrtr.client.id", "tools.call.retry-id"},
-			Judge:        everyRetry(sameID),
+			Text:     "sends a retry with a new request id",
+			Verifies: rules.Verifies("mrtr.client.id", "tools.call.retry-id"),
+			Judge:    everyRetry(sameID),
 		},
 		{
-			Text:         "sends the requestState of the result unchanged in each retry",
-			Requirements: []string{"mrtr.client.state.echoed"},
-			Judge:        everyRetry(otherState),
+			Text:     "sends the requestState of the result unchanged in each retry",
+			Verifies: rules.Verifies("mrtr.client.state.echoed"),
+			Judge:    everyRetry(otherState),
 		},
 		{
-			Text:         "sends no requestState if the result had none",
-			Requirements: []string{"mrtr.client.state.none"},
-			Judge:        everyRetry(inventedState),
+			Text:     "sends no requestState if the result had none",
+			Verifies: rules.Verifies("mrtr.client.state.none"),
+			Judge:    everyRetry(inventedState),
 		},
 		{
-			Text:         "sends inputResponses for all inputRequests when it retries",
-			Requirements: []string{"mrtr.client.inputs"},
-			Judge:        rules.OfClient(missingInputs),
+			Text:     "sends inputResponses for all inputRequests when it retries",
+			Verifies: rules.Verifies("mrtr.client.inputs"),
+			Judge:    rules.OfClient(missingInputs),
 		},
 		{
-			Text:         "sends inputResponses and requestState only in the retry that they belong to",
-			Requirements: []string{"mrtr.client.only-retry"},
-			Judge:        rules.OfClient(strayInputs),
+			Text:     "sends inputResponses and requestState only in the retry that they belong to",
+			Verifies: rules.Verifies("mrtr.client.only-retry"),
+			Judge:    rules.OfClient(strayInputs),
 		},
 	}
 }

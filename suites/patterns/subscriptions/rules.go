@@ -18,44 +18,44 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends notifications/subscriptions/acknowledged before it ends a subscription",
-			Requirements: []string{"subscriptions.acknowledged.sent"},
-			Judge:        unacknowledged,
+			Text:     "sends notifications/subscriptions/acknowledged before it ends a subscription",
+			Verifies: rules.Verifies("subscriptions.acknowledged.sent"),
+			Judge:    unacknowledged,
 		},
 		{
-			Text:         "sends nothing on a subscription before notifications/subscriptions/acknowledged",
-			Requirements: []string{"subscriptions.acknowledged.first"},
-			Judge:        hasty,
+			Text:     "sends nothing on a subscription before notifications/subscriptions/acknowledged",
+			Verifies: rules.Verifies("subscriptions.acknowledged.first"),
+			Judge:    hasty,
 		},
 		{
-			Text:         "acknowledges only what subscriptions/listen requests",
-			Requirements: []string{"subscriptions.acknowledged.requested"},
-			Judge:        everyAcknowledged(unrequested),
+			Text:     "acknowledges only what subscriptions/listen requests",
+			Verifies: rules.Verifies("subscriptions.acknowledged.requested"),
+			Judge:    everyAcknowledged(unrequested),
 		},
 		{
-			Text:         "acknowledges only notifications whose capability it declares",
-			Requirements: []string{"subscriptions.acknowledged.supported"},
-			Judge:        everyAcknowledged(unsupported),
+			Text:     "acknowledges only notifications whose capability it declares",
+			Verifies: rules.Verifies("subscriptions.acknowledged.supported"),
+			Judge:    everyAcknowledged(unsupported),
 		},
 		{
-			Text:         "sends only requested notifications on a subscription",
-			Requirements: []string{"subscriptions.filter.honored"},
-			Judge:        unwanted,
+			Text:     "sends only requested notifications on a subscription",
+			Verifies: rules.Verifies("subscriptions.filter.honored"),
+			Judge:    unwanted,
 		},
 		{
-			Text:         "sends subscriptionId in the _meta of each notification on a subscription",
-			Requirements: []string{"subscriptions.id.carried"},
-			Judge:        untagged,
+			Text:     "sends subscriptionId in the _meta of each notification on a subscription",
+			Verifies: rules.Verifies("subscriptions.id.carried"),
+			Judge:    untagged,
 		},
 		{
-			Text:         "sends the subscriptions/listen result or notifications/cancelled when it ends a subscription",
-			Requirements: []string{"subscriptions.closed.announced"},
-			Judge:        brokenOff,
+			Text:     "sends the subscriptions/listen result or notifications/cancelled when it ends a subscription",
+			Verifies: rules.Verifies("subscriptions.closed.announced"),
+			Judge:    brokenOff,
 		},
 		{
-			Text:         "sends subscriptionId in the _meta of the subscriptions/listen result",
-			Requirements: []string{"subscriptions.closed.id"},
-			Judge:        closedWithoutID,
+			Text:     "sends subscriptionId in the _meta of the subscriptions/listen result",
+			Verifies: rules.Verifies("subscriptions.closed.id"),
+			Judge:    closedWithoutID,
 		},
 	}
 }

@@ -16,36 +16,36 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "includes ttlMs and cacheScope in each cacheable result",
-			Requirements: []string{"caching.hints.given"},
-			Judge:        missingHints,
+			Text:     "includes ttlMs and cacheScope in each cacheable result",
+			Verifies: rules.Verifies("caching.hints.given"),
+			Judge:    missingHints,
 		},
 		{
-			Text:         "includes no ttlMs or cacheScope in results with resultType input_required",
-			Requirements: []string{"caching.hints.interim"},
-			Judge:        interimHints,
+			Text:     "includes no ttlMs or cacheScope in results with resultType input_required",
+			Verifies: rules.Verifies("caching.hints.interim"),
+			Judge:    interimHints,
 		},
 		{
-			Text:         "sets ttlMs to an integer",
-			Requirements: []string{"caching.ttl.integer"},
-			Judge:        hints(claims.TimeToLive, "an integer", isWholeNumber),
+			Text:     "sets ttlMs to an integer",
+			Verifies: rules.Verifies("caching.ttl.integer"),
+			Judge:    hints(claims.TimeToLive, "an integer", isWholeNumber),
 		},
 		{
-			Text:         "sets ttlMs to 0 or more",
-			Requirements: []string{"caching.ttl.not-negative"},
-			Judge:        hints(claims.TimeToLive, "0 or more", isNotNegative),
+			Text:     "sets ttlMs to 0 or more",
+			Verifies: rules.Verifies("caching.ttl.not-negative"),
+			Judge:    hints(claims.TimeToLive, "0 or more", isNotNegative),
 		},
 		{
-			Text:         "sets cacheScope to public or private",
-			Requirements: []string{"caching.scope.values"},
+			Text:     "sets cacheScope to public or private",
+			Verifies: rules.Verifies("caching.scope.values"),
 			Judge: hints(claims.CacheScope, `"public" or "private"`, func(value any) bool {
 				return value == "public" || value == "private"
 			}),
 		},
 		{
-			Text:         "returns the same cacheScope on all pages of a list",
-			Requirements: []string{"caching.pages.scope"},
-			Judge:        scopesOfPages,
+			Text:     "returns the same cacheScope on all pages of a list",
+			Verifies: rules.Verifies("caching.pages.scope"),
+			Judge:    scopesOfPages,
 		},
 	}
 }

@@ -13,22 +13,22 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "returns at most 100 values in a completion",
-			Requirements: []string{"completion.values.limit"},
+			Text:     "returns at most 100 values in a completion",
+			Verifies: rules.Verifies("completion.values.limit"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				claims.JudgeBy(conversation, reporter, places.Within(completionResults(conversation), "values"),
 					"CompleteResult/properties/completion/properties/values")
 			},
 		},
 		{
-			Text:         "returns a completion total that is not below the number of values",
-			Requirements: []string{"completion.total.consistent"},
-			Judge:        sufficientTotals,
+			Text:     "returns a completion total that is not below the number of values",
+			Verifies: rules.Verifies("completion.total.consistent"),
+			Judge:    sufficientTotals,
 		},
 		{
-			Text:         "sets hasMore in a completion according to total and the number of values",
-			Requirements: []string{"completion.has-more.consistent"},
-			Judge:        honestHasMore,
+			Text:     "sets hasMore in a completion according to total and the number of values",
+			Verifies: rules.Verifies("completion.has-more.consistent"),
+			Judge:    honestHasMore,
 		},
 	}
 }

@@ -18,13 +18,13 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends notifications/message only if it declares logging",
-			Requirements: []string{"logging.capability.declared"},
-			Judge:        declaredLogging,
+			Text:     "sends notifications/message only if it declares logging",
+			Verifies: rules.Verifies("logging.capability.declared"),
+			Judge:    declaredLogging,
 		},
 		{
-			Text:         "sends notifications/message with a level of RFC 5424",
-			Requirements: []string{"logging.message.level"},
+			Text:     "sends notifications/message with a level of RFC 5424",
+			Verifies: rules.Verifies("logging.message.level"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				var levels []places.Found
 				for _, said := range conversation.Notifications("notifications/message") {
@@ -37,8 +37,8 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "sends no notifications/message below the level that was set",
-			Requirements: []string{"logging.level.respected"},
+			Text:     "sends no notifications/message below the level that was set",
+			Verifies: rules.Verifies("logging.level.respected"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				if conversation.Has(protocol.LogLevelInMeta) {
 					messagesAtOwnLevel(conversation, reporter)
@@ -48,14 +48,14 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "sends notifications/message only for requests with io.modelcontextprotocol/logLevel",
-			Requirements: []string{"logging.message.requested"},
-			Judge:        unaskedMessages,
+			Text:     "sends notifications/message only for requests with io.modelcontextprotocol/logLevel",
+			Verifies: rules.Verifies("logging.message.requested"),
+			Judge:    unaskedMessages,
 		},
 		{
-			Text:         "sends notifications/message only on the stream of the response to its request",
-			Requirements: []string{"logging.message.own-stream"},
-			Judge:        strayMessages,
+			Text:     "sends notifications/message only on the stream of the response to its request",
+			Verifies: rules.Verifies("logging.message.own-stream"),
+			Judge:    strayMessages,
 		},
 	}
 }

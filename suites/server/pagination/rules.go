@@ -15,24 +15,24 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "returns nextCursor as a string",
-			Requirements: []string{"pagination.cursor.string"},
-			Judge:        strangeCursors,
+			Text:     "returns nextCursor as a string",
+			Verifies: rules.Verifies("pagination.cursor.string"),
+			Judge:    strangeCursors,
 		},
 		{
-			Text:         "returns nextCursor only if more results exist",
-			Requirements: []string{"pagination.page"},
-			Judge:        emptyPages,
+			Text:     "returns nextCursor only if more results exist",
+			Verifies: rules.Verifies("pagination.page"),
+			Judge:    emptyPages,
 		},
 		{
-			Text:         "accepts each nextCursor that it returned as cursor",
-			Requirements: []string{"pagination.continued"},
-			Judge:        refusedCursors,
+			Text:     "accepts each nextCursor that it returned as cursor",
+			Verifies: rules.Verifies("pagination.continued"),
+			Judge:    refusedCursors,
 		},
 		{
-			Text:         "sends back each nextCursor unchanged as cursor",
-			Requirements: []string{"pagination.cursor.unchanged"},
-			Judge:        rules.OfClient(facts.InventedCursors(facts.Paged...)),
+			Text:     "sends back each nextCursor unchanged as cursor",
+			Verifies: rules.Verifies("pagination.cursor.unchanged"),
+			Judge:    rules.OfClient(facts.InventedCursors(facts.Paged...)),
 		},
 	}
 }

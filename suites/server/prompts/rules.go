@@ -13,52 +13,52 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "uses prompts/list, prompts/get and notifications/prompts/list_changed only if declared",
-			Requirements: []string{"prompts.capability.respected"},
+			Text:     "uses prompts/list, prompts/get and notifications/prompts/list_changed only if declared",
+			Verifies: rules.Verifies("prompts.capability.respected"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				undeclaredChangesOfPrompts(conversation, reporter)
 				undeclaredRequestsForPrompts(conversation, reporter)
 			},
 		},
 		{
-			Text:         "lists no two prompts with the same name",
-			Requirements: []string{"prompts.name.unique"},
-			Judge:        places.UniqueNames("prompts/list", "name", "notifications/prompts/list_changed"),
+			Text:     "lists no two prompts with the same name",
+			Verifies: rules.Verifies("prompts.name.unique"),
+			Judge:    places.UniqueNames("prompts/list", "name", "notifications/prompts/list_changed"),
 		},
 		{
-			Text:         "returns images in prompts with base64 data",
-			Requirements: []string{"prompts.image.encoded"},
-			Judge:        encodedInPrompts("image", "ImageContent"),
+			Text:     "returns images in prompts with base64 data",
+			Verifies: rules.Verifies("prompts.image.encoded"),
+			Judge:    encodedInPrompts("image", "ImageContent"),
 		},
 		{
-			Text:         "returns images in prompts with a valid mimeType",
-			Requirements: []string{"prompts.image.mime-type"},
-			Judge:        typedInPrompts("image", "ImageContent"),
+			Text:     "returns images in prompts with a valid mimeType",
+			Verifies: rules.Verifies("prompts.image.mime-type"),
+			Judge:    typedInPrompts("image", "ImageContent"),
 		},
 		{
-			Text:         "returns audio in prompts with base64 data",
-			Requirements: []string{"prompts.audio.encoded"},
-			Judge:        encodedInPrompts("audio", "AudioContent"),
+			Text:     "returns audio in prompts with base64 data",
+			Verifies: rules.Verifies("prompts.audio.encoded"),
+			Judge:    encodedInPrompts("audio", "AudioContent"),
 		},
 		{
-			Text:         "returns audio in prompts with a valid mimeType",
-			Requirements: []string{"prompts.audio.mime-type"},
-			Judge:        typedInPrompts("audio", "AudioContent"),
+			Text:     "returns audio in prompts with a valid mimeType",
+			Verifies: rules.Verifies("prompts.audio.mime-type"),
+			Judge:    typedInPrompts("audio", "AudioContent"),
 		},
 		{
-			Text:         "embeds resources in prompts with a valid uri",
-			Requirements: []string{"prompts.embedded-resource.uri"},
-			Judge:        identifiedEmbeddings,
+			Text:     "embeds resources in prompts with a valid uri",
+			Verifies: rules.Verifies("prompts.embedded-resource.uri"),
+			Judge:    identifiedEmbeddings,
 		},
 		{
-			Text:         "embeds resources in prompts with a valid mimeType",
-			Requirements: []string{"prompts.embedded-resource.mime-type"},
-			Judge:        typedEmbeddings,
+			Text:     "embeds resources in prompts with a valid mimeType",
+			Verifies: rules.Verifies("prompts.embedded-resource.mime-type"),
+			Judge:    typedEmbeddings,
 		},
 		{
-			Text:         "embeds resources in prompts with text or a base64 blob",
-			Requirements: []string{"prompts.embedded-resource.contents"},
-			Judge:        filledEmbeddings,
+			Text:     "embeds resources in prompts with text or a base64 blob",
+			Verifies: rules.Verifies("prompts.embedded-resource.contents"),
+			Judge:    filledEmbeddings,
 		},
 	}
 }

@@ -15,20 +15,20 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "lists no two resources with the same uri",
-			Requirements: []string{"resources.uri.unique"},
-			Judge:        places.UniqueNames("resources/list", "uri", "notifications/resources/list_changed"),
+			Text:     "lists no two resources with the same uri",
+			Verifies: rules.Verifies("resources.uri.unique"),
+			Judge:    places.UniqueNames("resources/list", "uri", "notifications/resources/list_changed"),
 		},
 		{
-			Text:         "identifies resources by a uri that is valid by RFC 3986",
-			Requirements: []string{"resources.uri.valid"},
+			Text:     "identifies resources by a uri that is valid by RFC 3986",
+			Verifies: rules.Verifies("resources.uri.valid"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				claims.JudgeBy(conversation, reporter, resourceURIs(conversation), "Resource/properties/uri")
 			},
 		},
 		{
-			Text:         "lists resource templates with a uriTemplate that is valid by RFC 6570",
-			Requirements: []string{"resources.templates.valid"},
+			Text:     "lists resource templates with a uriTemplate that is valid by RFC 6570",
+			Verifies: rules.Verifies("resources.templates.valid"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				claims.JudgeBy(
 					conversation,
@@ -39,8 +39,8 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "sets mimeType of resources to a valid media type",
-			Requirements: []string{"resources.mime-type.valid"},
+			Text:     "sets mimeType of resources to a valid media type",
+			Verifies: rules.Verifies("resources.mime-type.valid"),
 			Judge: places.JudgeText(func(conversation *rules.Conversation) []places.Found {
 				return places.Within(slices.Concat(
 					places.Listed(conversation, "resources/list"),
@@ -52,8 +52,8 @@ func Rules() []rules.Rule {
 			}, formats.AMediaType, formats.IsMediaType),
 		},
 		{
-			Text:         "returns binary resource contents with a base64 blob",
-			Requirements: []string{"resources.blob.encoded"},
+			Text:     "returns binary resource contents with a base64 blob",
+			Verifies: rules.Verifies("resources.blob.encoded"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				claims.JudgeBy(conversation, reporter, places.Within(slices.Concat(
 					places.ReadContents(conversation),
@@ -62,13 +62,13 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "returns the contents of pictures, sound and other files that are not text as blob, not as text",
-			Requirements: []string{"resources.text.textual"},
-			Judge:        binaryAsText,
+			Text:     "returns the contents of pictures, sound and other files that are not text as blob, not as text",
+			Verifies: rules.Verifies("resources.text.textual"),
+			Judge:    binaryAsText,
 		},
 		{
-			Text:         "uses only user and assistant as audience in annotations",
-			Requirements: []string{"resources.annotations.audience"},
+			Text:     "uses only user and assistant as audience in annotations",
+			Verifies: rules.Verifies("resources.annotations.audience"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				claims.JudgeBy(
 					conversation,
@@ -79,8 +79,8 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "sets priority in annotations to a number from 0 to 1",
-			Requirements: []string{"resources.annotations.priority"},
+			Text:     "sets priority in annotations to a number from 0 to 1",
+			Verifies: rules.Verifies("resources.annotations.priority"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				claims.JudgeBy(
 					conversation,
@@ -91,16 +91,16 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "sets lastModified in annotations to an ISO 8601 date and time",
-			Requirements: []string{"resources.annotations.last-modified"},
+			Text:     "sets lastModified in annotations to an ISO 8601 date and time",
+			Verifies: rules.Verifies("resources.annotations.last-modified"),
 			Judge: places.JudgeText(func(conversation *rules.Conversation) []places.Found {
 				return annotations(conversation, "lastModified")
 			}, "an ISO 8601 date and time, such as 2025-01-12T15:00:58Z", formats.IsISO8601),
 		},
 		{
-			Text:         "sends notifications/resources/updated only to a client that sent resources/subscribe",
-			Requirements: []string{"resources.updated.subscribed"},
-			Judge:        updatesAfterSubscription,
+			Text:     "sends notifications/resources/updated only to a client that sent resources/subscribe",
+			Verifies: rules.Verifies("resources.updated.subscribed"),
+			Judge:    updatesAfterSubscription,
 		},
 	}
 }

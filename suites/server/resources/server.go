@@ -5,9 +5,9 @@ import (
 	"context"
 	"strings"
 
-	. "github.com/onsi/ginkgo/v2"
 	"github.com/yosida95/uritemplate/v3"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"

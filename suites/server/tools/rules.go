@@ -24,21 +24,21 @@ func Rules() []rules.Rule { return append(toolRules(), headerRules()...) }
 func toolRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "lists no two tools with the same name",
-			Requirements: []string{"tools.name.unique"},
-			Judge:        places.UniqueNames("tools/list", "name", "notifications/tools/list_changed"),
+			Text:     "lists no two tools with the same name",
+			Verifies: rules.Verifies("tools.name.unique"),
+			Judge:    places.UniqueNames("tools/list", "name", "notifications/tools/list_changed"),
 		},
 		{
-			Text:         "lists tools whose name has 1 to 128 characters",
-			Requirements: []string{"tools.name.length"},
+			Text:     "lists tools whose name has 1 to 128 characters",
+			Verifies: rules.Verifies("tools.name.length"),
 			Judge: places.JudgeText(toolNames, "a name of 1 to 128 characters", func(name string) bool {
 				length := utf8.RuneCountInString(name)
 				return 1 <= length && length <= 128
 			}),
 		},
 		{
-			Text:         "lists tools whose name contains only ASCII letters, digits, dots, hyphens and underscores",
-			Requirements: []string{"tools.name.characters"},
+			Text:     "lists tools whose name contains only ASCII letters, digits, dots, hyphens and underscores",
+			Verifies: rules.Verifies("tools.name.characters"),
 			Judge: places.JudgeText(
 				toolNames,
 				"a name of the characters A-Z, a-z, 0-9, _, - and .",
@@ -48,33 +48,33 @@ func toolRules() []rules.Rule {
 			),
 		},
 		{
-			Text:         "lists tools with a valid JSON Schema as inputSchema",
-			Requirements: []string{"tools.input-schema.valid", "base.dialects.valid"},
-			Judge:        validSchemas("inputSchema"),
+			Text:     "lists tools with a valid JSON Schema as inputSchema",
+			Verifies: rules.Verifies("tools.input-schema.valid", "base.dialects.valid"),
+			Judge:    validSchemas("inputSchema"),
 		},
 		{
-			Text:         "lists tools with a valid JSON Schema as outputSchema, if any",
-			Requirements: []string{"tools.output-schema.valid", "base.dialects.valid"},
-			Judge:        validSchemas("outputSchema"),
+			Text:     "lists tools with a valid JSON Schema as outputSchema, if any",
+			Verifies: rules.Verifies("tools.output-schema.valid", "base.dialects.valid"),
+			Judge:    validSchemas("outputSchema"),
 		},
 		{
-			Text:         "returns structuredContent that conforms to the tool's outputSchema",
-			Requirements: []string{"tools.structured.conforms"},
-			Judge:        conformingStructure,
+			Text:     "returns structuredContent that conforms to the tool's outputSchema",
+			Verifies: rules.Verifies("tools.structured.conforms"),
+			Judge:    conformingStructure,
 		},
 		{
-			Text:         "returns structuredContent also as serialized JSON in a text block",
-			Requirements: []string{"tools.structured.text-copy"},
-			Judge:        structureAsText,
+			Text:     "returns structuredContent also as serialized JSON in a text block",
+			Verifies: rules.Verifies("tools.structured.text-copy"),
+			Judge:    structureAsText,
 		},
 		{
-			Text:         "declares resources if its tools return embedded resources",
-			Requirements: []string{"tools.embedded-resource.capability"},
-			Judge:        embeddedResourcesDeclared,
+			Text:     "declares resources if its tools return embedded resources",
+			Verifies: rules.Verifies("tools.embedded-resource.capability"),
+			Judge:    embeddedResourcesDeclared,
 		},
 		{
-			Text:         "returns images and audio from tools with base64 data",
-			Requirements: []string{"tools.content.encoded"},
+			Text:     "returns images and audio from tools with base64 data",
+			Verifies: rules.Verifies("tools.content.encoded"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				claims.JudgeBy(
 					conversation,
@@ -85,8 +85,8 @@ func toolRules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "returns images and audio from tools with a valid mimeType",
-			Requirements: []string{"tools.content.mime-type"},
+			Text:     "returns images and audio from tools with a valid mimeType",
+			Verifies: rules.Verifies("tools.content.mime-type"),
 			Judge: places.JudgeText(func(conversation *rules.Conversation) []places.Found {
 				return places.Within(places.OfType(places.ToolContent(conversation), "image", "audio"), "mimeType")
 			}, formats.AMediaType, formats.IsMediaType),

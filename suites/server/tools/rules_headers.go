@@ -16,8 +16,8 @@ import (
 func headerRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sets no empty x-mcp-header",
-			Requirements: []string{"tools.header.named", "transports.http.params.named"},
+			Text:     "sets no empty x-mcp-header",
+			Verifies: rules.Verifies("tools.header.named", "transports.http.params.named"),
 			Judge: judgeAnnotations(func(one mirrors.Annotation) string {
 				if one.Value == "" {
 					return "an empty name"
@@ -26,8 +26,8 @@ func headerRules() []rules.Rule {
 			}, "a name for the header"),
 		},
 		{
-			Text:         "sets x-mcp-header to a token that is valid as a header name",
-			Requirements: []string{"tools.header.token", "transports.http.params.token"},
+			Text:     "sets x-mcp-header to a token that is valid as a header name",
+			Verifies: rules.Verifies("tools.header.token", "transports.http.params.token"),
 			Judge: judgeAnnotations(func(one mirrors.Annotation) string {
 				text, isText := one.Value.(string)
 				if !isText || text != "" && !hasControl(text) && !mirrors.IsToken(text) {
@@ -37,8 +37,8 @@ func headerRules() []rules.Rule {
 			}, "an HTTP token: letters, digits and some signs, without spaces"),
 		},
 		{
-			Text:         "sets x-mcp-header without control characters",
-			Requirements: []string{"tools.header.printable", "transports.http.params.control"},
+			Text:     "sets x-mcp-header without control characters",
+			Verifies: rules.Verifies("tools.header.printable", "transports.http.params.control"),
 			Judge: judgeAnnotations(func(one mirrors.Annotation) string {
 				if hasControl(one.Text()) {
 					return rules.Show(one.Value)
@@ -47,13 +47,13 @@ func headerRules() []rules.Rule {
 			}, "a name without control characters"),
 		},
 		{
-			Text:         "sets a different x-mcp-header on each parameter of a tool, whatever its case",
-			Requirements: []string{"tools.header.unique", "transports.http.params.unique"},
-			Judge:        sharedHeaders,
+			Text:     "sets a different x-mcp-header on each parameter of a tool, whatever its case",
+			Verifies: rules.Verifies("tools.header.unique", "transports.http.params.unique"),
+			Judge:    sharedHeaders,
 		},
 		{
-			Text:         "sets x-mcp-header only on integer, string and boolean parameters",
-			Requirements: []string{"tools.header.primitive", "transports.http.params.primitive"},
+			Text:     "sets x-mcp-header only on integer, string and boolean parameters",
+			Verifies: rules.Verifies("tools.header.primitive", "transports.http.params.primitive"),
 			Judge: judgeAnnotations(func(one mirrors.Annotation) string {
 				if mirrors.MayBeHeader(one.Schema["type"]) {
 					return ""
@@ -62,8 +62,8 @@ func headerRules() []rules.Rule {
 			}, "a parameter of the type integer, string or boolean"),
 		},
 		{
-			Text:         "sets x-mcp-header only on parameters that are reached by properties alone",
-			Requirements: []string{"tools.header.reachable", "transports.http.params.reachable"},
+			Text:     "sets x-mcp-header only on parameters that are reached by properties alone",
+			Verifies: rules.Verifies("tools.header.reachable", "transports.http.params.reachable"),
 			Judge: judgeAnnotations(func(one mirrors.Annotation) string {
 				if one.Reachable() || one.Barred() != "" {
 					return "" // what is barred has a rule of its own
@@ -72,8 +72,8 @@ func headerRules() []rules.Rule {
 			}, "the annotation of a parameter that is reached from the root only by properties"),
 		},
 		{
-			Text:         "sets no x-mcp-header inside an array, composition, condition or reference of inputSchema",
-			Requirements: []string{"transports.http.params.chain", "tools.header.reachable"},
+			Text:     "sets no x-mcp-header inside an array, composition, condition or reference of inputSchema",
+			Verifies: rules.Verifies("transports.http.params.chain", "tools.header.reachable"),
 			Judge: judgeAnnotations(func(one mirrors.Annotation) string {
 				if keyword := one.Barred(); keyword != "" {
 					return "one that is reached through " + keyword

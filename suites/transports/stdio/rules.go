@@ -19,9 +19,9 @@ func Rules() []rules.Rule { return append(lineRules(), notificationRules()...) }
 func notificationRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends notifications only while a request or a subscription is open",
-			Requirements: []string{"transports.stdio.notifications"},
-			Judge:        looseNotifications,
+			Text:     "sends notifications only while a request or a subscription is open",
+			Verifies: rules.Verifies("transports.stdio.notifications"),
+			Judge:    looseNotifications,
 		},
 	}
 }
@@ -66,14 +66,14 @@ func acknowledges(said *rules.Message, listened map[jsonrpc.ID]bool) bool {
 func lineRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends messages without embedded newlines over stdio",
-			Requirements: []string{"transports.stdio.newlines"},
-			Judge:        embeddedNewlines,
+			Text:     "sends messages without embedded newlines over stdio",
+			Verifies: rules.Verifies("transports.stdio.newlines"),
+			Judge:    embeddedNewlines,
 		},
 		{
-			Text:         "writes only MCP messages to its peer over stdio",
-			Requirements: []string{"transports.stdio.stdout", "transports.stdio.stdin"},
-			Judge:        otherOutput,
+			Text:     "writes only MCP messages to its peer over stdio",
+			Verifies: rules.Verifies("transports.stdio.stdout", "transports.stdio.stdin"),
+			Judge:    otherOutput,
 		},
 	}
 }

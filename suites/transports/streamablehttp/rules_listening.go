@@ -19,19 +19,19 @@ import (
 func listeningRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "answers GET with text/event-stream or HTTP 405",
-			Requirements: []string{"transports.http.get.answered"},
-			Judge:        answeredGets,
+			Text:     "answers GET with text/event-stream or HTTP 405",
+			Verifies: rules.Verifies("transports.http.get.answered"),
+			Judge:    answeredGets,
 		},
 		{
-			Text:         "sends no response on a stream opened with GET",
-			Requirements: []string{"transports.http.get.no-response"},
-			Judge:        unaskedResponses,
+			Text:     "sends no response on a stream opened with GET",
+			Verifies: rules.Verifies("transports.http.get.no-response"),
+			Judge:    unaskedResponses,
 		},
 		{
-			Text:         "sends no notifications/progress of a running request on a stream opened with GET",
-			Requirements: []string{"transports.http.get.unrelated"},
-			Judge:        unrelatedProgress,
+			Text:     "sends no notifications/progress of a running request on a stream opened with GET",
+			Verifies: rules.Verifies("transports.http.get.unrelated"),
+			Judge:    unrelatedProgress,
 		},
 	}
 }
@@ -158,14 +158,14 @@ func ofTask(said *rules.Message) bool {
 func resumptionRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends events with ids that are unique in the session",
-			Requirements: []string{"transports.http.events.unique"},
-			Judge:        uniqueEvents,
+			Text:     "sends events with ids that are unique in the session",
+			Verifies: rules.Verifies("transports.http.events.unique"),
+			Judge:    uniqueEvents,
 		},
 		{
-			Text:         "replays only messages of the resumed stream",
-			Requirements: []string{"transports.http.resume.own-stream"},
-			Judge:        ownReplays,
+			Text:     "replays only messages of the resumed stream",
+			Verifies: rules.Verifies("transports.http.resume.own-stream"),
+			Judge:    ownReplays,
 		},
 	}
 }
@@ -270,14 +270,14 @@ func foreignTo(
 func sessionRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends Mcp-Session-Id with visible ASCII characters only",
-			Requirements: []string{"transports.http.session.characters"},
-			Judge:        visibleSessions,
+			Text:     "sends Mcp-Session-Id with visible ASCII characters only",
+			Verifies: rules.Verifies("transports.http.session.characters"),
+			Judge:    visibleSessions,
 		},
 		{
-			Text:         "returns no Mcp-Session-Id for a request of this protocol version",
-			Requirements: []string{"transports.http.sessions.none"},
-			Judge:        assignedSessions,
+			Text:     "returns no Mcp-Session-Id for a request of this protocol version",
+			Verifies: rules.Verifies("transports.http.sessions.none"),
+			Judge:    assignedSessions,
 		},
 	}
 }

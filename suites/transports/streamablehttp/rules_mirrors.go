@@ -16,8 +16,8 @@ import (
 func mirrorRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends MCP-Protocol-Version with every POST",
-			Requirements: []string{"transports.http.version.each"},
+			Text:     "sends MCP-Protocol-Version with every POST",
+			Verifies: rules.Verifies("transports.http.version.each"),
 			Judge: everyStatelessPost(func(one *exchanges.Exchange) (wanted string) {
 				if len(one.Request.HTTP.Header.Values(transport.VersionHeader)) == 0 {
 					return "the protocol version in every POST"
@@ -26,8 +26,8 @@ func mirrorRules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "sends the same protocol version in MCP-Protocol-Version and in _meta",
-			Requirements: []string{"transports.http.version.same"},
+			Text:     "sends the same protocol version in MCP-Protocol-Version and in _meta",
+			Verifies: rules.Verifies("transports.http.version.same"),
 			Judge: everyStatelessPost(func(one *exchanges.Exchange) (wanted string) {
 				revision, named := facts.RevisionOf(one.Sent)
 				given := one.Request.HTTP.Header.Values(transport.VersionHeader)
@@ -38,39 +38,39 @@ func mirrorRules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "sends Mcp-Method with each request, and Mcp-Name where the request names a tool, prompt or resource",
-			Requirements: []string{"transports.http.headers.sent"},
-			Judge:        mirrors.Every(mirrors.Standard, mirrors.Missing, mirrors.Other),
+			Text:     "sends Mcp-Method with each request, and Mcp-Name where the request names a tool, prompt or resource",
+			Verifies: rules.Verifies("transports.http.headers.sent"),
+			Judge:    mirrors.Every(mirrors.Standard, mirrors.Missing, mirrors.Other),
 		},
 		{
-			Text:         "sends arguments in the Mcp-Param-{Name} headers that x-mcp-header designates",
-			Requirements: []string{"transports.http.params.sent"},
-			Judge:        mirrors.Every(mirrors.Parameter, mirrors.Missing, mirrors.Other),
+			Text:     "sends arguments in the Mcp-Param-{Name} headers that x-mcp-header designates",
+			Verifies: rules.Verifies("transports.http.params.sent"),
+			Judge:    mirrors.Every(mirrors.Parameter, mirrors.Missing, mirrors.Other),
 		},
 		{
-			Text:         "sends no Mcp-Param-{Name} header for an argument that is null or absent",
-			Requirements: []string{"transports.http.params.omitted"},
-			Judge:        rules.OfClient(needlessHeaders),
+			Text:     "sends no Mcp-Param-{Name} header for an argument that is null or absent",
+			Verifies: rules.Verifies("transports.http.params.omitted"),
+			Judge:    rules.OfClient(needlessHeaders),
 		},
 		{
-			Text:         "sends only integers from -(2^53-1) to 2^53-1 in Mcp-Param-{Name} headers",
-			Requirements: []string{"transports.http.params.safe-integers", "tools.header.safe-integer"},
-			Judge:        rules.OfClient(unsafeIntegers),
+			Text:     "sends only integers from -(2^53-1) to 2^53-1 in Mcp-Param-{Name} headers",
+			Verifies: rules.Verifies("transports.http.params.safe-integers", "tools.header.safe-integer"),
+			Judge:    rules.OfClient(unsafeIntegers),
 		},
 		{
-			Text:         "encodes values that are not valid as a plain header value with =?base64?…?=",
-			Requirements: []string{"transports.http.encoding.values"},
-			Judge:        mirrors.Every(mirrors.Any, mirrors.Unencoded),
+			Text:     "encodes values that are not valid as a plain header value with =?base64?…?=",
+			Verifies: rules.Verifies("transports.http.encoding.values"),
+			Judge:    mirrors.Every(mirrors.Any, mirrors.Unencoded),
 		},
 		{
-			Text:         "encodes header values that look like =?base64?…?= themselves",
-			Requirements: []string{"transports.http.encoding.ambiguous"},
-			Judge:        mirrors.Every(mirrors.Any, mirrors.Ambiguous),
+			Text:     "encodes header values that look like =?base64?…?= themselves",
+			Verifies: rules.Verifies("transports.http.encoding.ambiguous"),
+			Judge:    mirrors.Every(mirrors.Any, mirrors.Ambiguous),
 		},
 		{
-			Text:         "writes =?base64?…?= around encoded header values in lower case",
-			Requirements: []string{"transports.http.encoding.markers-by-clients"},
-			Judge:        mirrors.Every(mirrors.Any, mirrors.Marked),
+			Text:     "writes =?base64?…?= around encoded header values in lower case",
+			Verifies: rules.Verifies("transports.http.encoding.markers-by-clients"),
+			Judge:    mirrors.Every(mirrors.Any, mirrors.Marked),
 		},
 	}
 }

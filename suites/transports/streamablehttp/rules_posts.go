@@ -18,23 +18,23 @@ import (
 func postRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends each message as a separate POST to the MCP endpoint",
-			Requirements: []string{"transports.http.post.each"},
-			Judge:        rules.OfClient(strayPosts),
+			Text:     "sends each message as a separate POST to the MCP endpoint",
+			Verifies: rules.Verifies("transports.http.post.each"),
+			Judge:    rules.OfClient(strayPosts),
 		},
 		{
-			Text:         "sends Accept with application/json and text/event-stream in each POST",
-			Requirements: []string{"transports.http.post.accept"},
-			Judge:        accepting(http.MethodPost, "application/json", exchanges.EventStreamType),
+			Text:     "sends Accept with application/json and text/event-stream in each POST",
+			Verifies: rules.Verifies("transports.http.post.accept"),
+			Judge:    accepting(http.MethodPost, "application/json", exchanges.EventStreamType),
 		},
 		{
-			Text:         "sends Accept with text/event-stream in each GET",
-			Requirements: []string{"transports.http.get.accept"},
-			Judge:        accepting(http.MethodGet, exchanges.EventStreamType),
+			Text:     "sends Accept with text/event-stream in each GET",
+			Verifies: rules.Verifies("transports.http.get.accept"),
+			Judge:    accepting(http.MethodGet, exchanges.EventStreamType),
 		},
 		{
-			Text:         "sends MCP-Protocol-Version with every request after initialize",
-			Requirements: []string{"transports.http.version.sent", "lifecycle.version.header"},
+			Text:     "sends MCP-Protocol-Version with every request after initialize",
+			Verifies: rules.Verifies("transports.http.version.sent", "lifecycle.version.header"),
 			Judge: everyLaterRequest(transport.VersionHeader, func(given []string, _ agreement) (wanted string) {
 				if len(given) == 0 {
 					return "the protocol version in every request after initialize"
@@ -43,8 +43,8 @@ func postRules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "sends the negotiated version in MCP-Protocol-Version",
-			Requirements: []string{"transports.http.version.negotiated"},
+			Text:     "sends the negotiated version in MCP-Protocol-Version",
+			Verifies: rules.Verifies("transports.http.version.negotiated"),
 			Judge: everyLaterRequest(transport.VersionHeader, func(given []string, agreed agreement) (wanted string) {
 				if len(given) > 0 && !isOnly(given, agreed.version) {
 					return agreed.version + ", which was negotiated"
@@ -53,8 +53,8 @@ func postRules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "sends Mcp-Session-Id with every request after initialize",
-			Requirements: []string{"transports.http.session.sent"},
+			Text:     "sends Mcp-Session-Id with every request after initialize",
+			Verifies: rules.Verifies("transports.http.session.sent"),
 			Judge: everyLaterRequest(exchanges.SessionHeader, func(given []string, agreed agreement) (wanted string) {
 				if agreed.session != "" && !isOnly(given, agreed.session) {
 					return "the id of the session, " + agreed.session

@@ -16,19 +16,19 @@ import (
 func responseRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "answers notifications and responses that it accepts with HTTP 202 and no body",
-			Requirements: []string{"transports.http.notification.accepted"},
-			Judge:        acceptances,
+			Text:     "answers notifications and responses that it accepts with HTTP 202 and no body",
+			Verifies: rules.Verifies("transports.http.notification.accepted"),
+			Judge:    acceptances,
 		},
 		{
-			Text:         "answers notifications and responses that it rejects with an HTTP error status",
-			Requirements: []string{"transports.http.notification.refused"},
-			Judge:        refusals,
+			Text:     "answers notifications and responses that it rejects with an HTTP error status",
+			Verifies: rules.Verifies("transports.http.notification.refused"),
+			Judge:    refusals,
 		},
 		{
-			Text:         "answers requests with text/event-stream or one JSON object as application/json",
-			Requirements: []string{"transports.http.request.content-type"},
-			Judge:        contentTypes,
+			Text:     "answers requests with text/event-stream or one JSON object as application/json",
+			Verifies: rules.Verifies("transports.http.request.content-type"),
+			Judge:    contentTypes,
 		},
 	}
 }

@@ -68,44 +68,44 @@ func buffered(conversation *rules.Conversation, reporter *rules.Reporter) {
 func streamRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends an event with an id and empty data first on an SSE stream that uses event ids",
-			Requirements: []string{"transports.http.stream.primed"},
-			Judge:        primings,
+			Text:     "sends an event with an id and empty data first on an SSE stream that uses event ids",
+			Verifies: rules.Verifies("transports.http.stream.primed"),
+			Judge:    primings,
 		},
 		{
-			Text:         "eventually sends the response on the SSE stream of its request",
-			Requirements: []string{"transports.http.stream.response"},
-			Judge:        broughtResponses,
+			Text:     "eventually sends the response on the SSE stream of its request",
+			Verifies: rules.Verifies("transports.http.stream.response"),
+			Judge:    broughtResponses,
 		},
 		{
-			Text:         "keeps the stream of a request open until the response",
-			Requirements: []string{"transports.http.stream.kept"},
-			Judge:        keptStreams,
+			Text:     "keeps the stream of a request open until the response",
+			Verifies: rules.Verifies("transports.http.stream.kept"),
+			Judge:    keptStreams,
 		},
 		{
-			Text:         "sends an SSE retry field before it closes the connection of an unfinished stream",
-			Requirements: []string{"transports.http.stream.retry.sent"},
-			Judge:        retries,
+			Text:     "sends an SSE retry field before it closes the connection of an unfinished stream",
+			Verifies: rules.Verifies("transports.http.stream.retry.sent"),
+			Judge:    retries,
 		},
 		{
-			Text:         "sends notifications/progress on the SSE stream of a request only for that request",
-			Requirements: []string{"transports.http.stream.related"},
-			Judge:        relatedProgress,
+			Text:     "sends notifications/progress on the SSE stream of a request only for that request",
+			Verifies: rules.Verifies("transports.http.stream.related"),
+			Judge:    relatedProgress,
 		},
 		{
-			Text:         "sends notifications of a subscription only on the SSE stream of that subscription",
-			Requirements: []string{"transports.http.stream.of-subscription"},
-			Judge:        relatedSubscriptions,
+			Text:     "sends notifications of a subscription only on the SSE stream of that subscription",
+			Verifies: rules.Verifies("transports.http.stream.of-subscription"),
+			Judge:    relatedSubscriptions,
 		},
 		{
-			Text:         "sends the header X-Accel-Buffering: no with event streams",
-			Requirements: []string{"transports.http.stream.unbuffered"},
-			Judge:        buffered,
+			Text:     "sends the header X-Accel-Buffering: no with event streams",
+			Verifies: rules.Verifies("transports.http.stream.unbuffered"),
+			Judge:    buffered,
 		},
 		{
-			Text:         "sends each message on only one SSE stream",
-			Requirements: []string{"transports.http.streams.once"},
-			Judge:        broadcasts,
+			Text:     "sends each message on only one SSE stream",
+			Verifies: rules.Verifies("transports.http.streams.once"),
+			Judge:    broadcasts,
 		},
 	}
 }

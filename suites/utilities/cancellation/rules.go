@@ -17,29 +17,29 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends notifications/cancelled only for requests of its own",
-			Requirements: []string{"cancellation.own-requests"},
-			Judge:        foreignCancellations,
+			Text:     "sends notifications/cancelled only for requests of its own",
+			Verifies: rules.Verifies("cancellation.own-requests"),
+			Judge:    foreignCancellations,
 		},
 		{
-			Text:         "sends notifications/cancelled only for requests whose response it has not received",
-			Requirements: []string{"cancellation.in-progress"},
-			Judge:        lateCancellations,
+			Text:     "sends notifications/cancelled only for requests whose response it has not received",
+			Verifies: rules.Verifies("cancellation.in-progress"),
+			Judge:    lateCancellations,
 		},
 		{
-			Text:         "never sends notifications/cancelled for initialize",
-			Requirements: []string{"cancellation.not-initialize"},
-			Judge:        rules.OfClient(cancelledInitializations),
+			Text:     "never sends notifications/cancelled for initialize",
+			Verifies: rules.Verifies("cancellation.not-initialize"),
+			Judge:    rules.OfClient(cancelledInitializations),
 		},
 		{
-			Text:         "cancels tasks with tasks/cancel, not with notifications/cancelled",
-			Requirements: []string{"cancellation.not-tasks"},
-			Judge:        taskCancellations,
+			Text:     "cancels tasks with tasks/cancel, not with notifications/cancelled",
+			Verifies: rules.Verifies("cancellation.not-tasks"),
+			Judge:    taskCancellations,
 		},
 		{
-			Text:         "sends notifications/cancelled only for subscriptions/listen",
-			Requirements: []string{"cancellation.by-server.subscriptions"},
-			Judge:        otherCancellations,
+			Text:     "sends notifications/cancelled only for subscriptions/listen",
+			Verifies: rules.Verifies("cancellation.by-server.subscriptions"),
+			Judge:    otherCancellations,
 		},
 	}
 }

@@ -13,19 +13,19 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "answers every ping with an empty result",
-			Requirements: []string{"ping.answered"},
-			Judge:        filledPongs,
+			Text:     "answers every ping with an empty result",
+			Verifies: rules.Verifies("ping.answered"),
+			Judge:    filledPongs,
 		},
 		{
-			Text:         "sends ping without params",
-			Requirements: []string{"ping.no-parameters"},
-			Judge:        rules.Every(isPing, parameters),
+			Text:     "sends ping without params",
+			Verifies: rules.Verifies("ping.no-parameters"),
+			Judge:    rules.Every(isPing, parameters),
 		},
 		{
-			Text:         "does not flood its peer with ping requests",
-			Requirements: []string{"ping.not-excessive"},
-			Judge:        excessivePings,
+			Text:     "does not flood its peer with ping requests",
+			Verifies: rules.Verifies("ping.not-excessive"),
+			Judge:    excessivePings,
 		},
 	}
 }

@@ -20,44 +20,44 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends a string or an integer as progressToken",
-			Requirements: []string{"progress.token.type"},
-			Judge:        rules.Every(asksForProgress, strangeToken),
+			Text:     "sends a string or an integer as progressToken",
+			Verifies: rules.Verifies("progress.token.type"),
+			Judge:    rules.Every(asksForProgress, strangeToken),
 		},
 		{
-			Text:         "sends a different progressToken in each request that is in progress",
-			Requirements: []string{"progress.token.unique"},
-			Judge:        sharedTokens,
+			Text:     "sends a different progressToken in each request that is in progress",
+			Verifies: rules.Verifies("progress.token.unique"),
+			Judge:    sharedTokens,
 		},
 		{
-			Text:         "sends notifications/progress only with a progressToken from a request",
-			Requirements: []string{"progress.token.provided"},
-			Judge:        unknownTokens,
+			Text:     "sends notifications/progress only with a progressToken from a request",
+			Verifies: rules.Verifies("progress.token.provided"),
+			Judge:    unknownTokens,
 		},
 		{
-			Text:         "sends notifications/progress for a request only until it responds to it",
-			Requirements: []string{"progress.token.in-progress"},
-			Judge:        lateProgress,
+			Text:     "sends notifications/progress for a request only until it responds to it",
+			Verifies: rules.Verifies("progress.token.in-progress"),
+			Judge:    lateProgress,
 		},
 		{
-			Text:         "increases progress with each notifications/progress of a token",
-			Requirements: []string{"progress.increases"},
-			Judge:        standstills,
+			Text:     "increases progress with each notifications/progress of a token",
+			Verifies: rules.Verifies("progress.increases"),
+			Judge:    standstills,
 		},
 		{
-			Text:         "limits the rate of notifications/progress",
-			Requirements: []string{"progress.not-flooding"},
-			Judge:        floodingProgress,
+			Text:     "limits the rate of notifications/progress",
+			Verifies: rules.Verifies("progress.not-flooding"),
+			Judge:    floodingProgress,
 		},
 		{
-			Text:         "sends the progress of a task with the progressToken of its original request",
-			Requirements: []string{"progress.tasks.token"},
-			Judge:        foreignTaskTokens,
+			Text:     "sends the progress of a task with the progressToken of its original request",
+			Verifies: rules.Verifies("progress.tasks.token"),
+			Judge:    foreignTaskTokens,
 		},
 		{
-			Text:         "sends no notifications/progress for a task in a terminal status",
-			Requirements: []string{"progress.tasks.stops"},
-			Judge:        lateTaskProgress,
+			Text:     "sends no notifications/progress for a task in a terminal status",
+			Verifies: rules.Verifies("progress.tasks.stops"),
+			Judge:    lateTaskProgress,
 		},
 	}
 }

@@ -26,13 +26,13 @@ func Rules() []rules.Rule {
 func taskRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "returns tasks only for requests that it declares in tasks.requests",
-			Requirements: []string{"tasks.capability.declared"},
-			Judge:        undeclaredTasks,
+			Text:     "returns tasks only for requests that it declares in tasks.requests",
+			Verifies: rules.Verifies("tasks.capability.declared"),
+			Judge:    undeclaredTasks,
 		},
 		{
-			Text:         "returns execution.taskSupport, if any, as required, optional or forbidden",
-			Requirements: []string{"tasks.tool.support"},
+			Text:     "returns execution.taskSupport, if any, as required, optional or forbidden",
+			Verifies: rules.Verifies("tasks.tool.support"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, tool := range places.Listed(conversation, "tools/list") {
 					if execution, _ := tool.Member("execution"); execution.Object()["taskSupport"] != nil {
@@ -42,48 +42,48 @@ func taskRules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "returns CreateTaskResult without the result of the operation",
-			Requirements: []string{"tasks.create.result-apart"},
-			Judge:        resultTooEarly,
+			Text:     "returns CreateTaskResult without the result of the operation",
+			Verifies: rules.Verifies("tasks.create.result-apart"),
+			Judge:    resultTooEarly,
 		},
 		{
-			Text:         "returns a string as taskId",
-			Requirements: []string{"tasks.id.string"},
-			Judge:        judgeStates(taskMember("taskId")),
+			Text:     "returns a string as taskId",
+			Verifies: rules.Verifies("tasks.id.string"),
+			Judge:    judgeStates(taskMember("taskId")),
 		},
 		{
-			Text:         "never returns the same taskId for two tasks",
-			Requirements: []string{"tasks.id.unique"},
-			Judge:        sharedTaskIDs,
+			Text:     "never returns the same taskId for two tasks",
+			Verifies: rules.Verifies("tasks.id.unique"),
+			Judge:    sharedTaskIDs,
 		},
 		{
-			Text:         "generates taskIds that cannot be guessed, if the client sends no authorization",
-			Requirements: []string{"tasks.id.unguessable"},
-			Judge:        guessableTaskIDs,
+			Text:     "generates taskIds that cannot be guessed, if the client sends no authorization",
+			Verifies: rules.Verifies("tasks.id.unguessable"),
+			Judge:    guessableTaskIDs,
 		},
 		{
-			Text:         "creates tasks with the status working",
-			Requirements: []string{"tasks.status.begins-working"},
-			Judge:        otherBeginnings,
+			Text:     "creates tasks with the status working",
+			Verifies: rules.Verifies("tasks.status.begins-working"),
+			Judge:    otherBeginnings,
 		},
 		{
-			Text:         "never changes a terminal task status",
-			Requirements: []string{"tasks.status.transitions"},
-			Judge:        resurrections,
+			Text:     "never changes a terminal task status",
+			Verifies: rules.Verifies("tasks.status.transitions"),
+			Judge:    resurrections,
 		},
 		{
-			Text:         "returns createdAt as an ISO 8601 timestamp in each task",
-			Requirements: []string{"tasks.created-at.given"},
-			Judge:        judgeStates(taskTimestamp("createdAt")),
+			Text:     "returns createdAt as an ISO 8601 timestamp in each task",
+			Verifies: rules.Verifies("tasks.created-at.given"),
+			Judge:    judgeStates(taskTimestamp("createdAt")),
 		},
 		{
-			Text:         "returns lastUpdatedAt as an ISO 8601 timestamp in each task",
-			Requirements: []string{"tasks.updated-at.given"},
-			Judge:        judgeStates(taskTimestamp("lastUpdatedAt")),
+			Text:     "returns lastUpdatedAt as an ISO 8601 timestamp in each task",
+			Verifies: rules.Verifies("tasks.updated-at.given"),
+			Judge:    judgeStates(taskTimestamp("lastUpdatedAt")),
 		},
 		{
-			Text:         "returns ttl in tasks/get, as a number or null",
-			Requirements: []string{"tasks.ttl.given"},
+			Text:     "returns ttl in tasks/get, as a number or null",
+			Verifies: rules.Verifies("tasks.ttl.given"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, said := range conversation.Results("tasks/get") {
 					claims.JudgeMembers(
@@ -97,13 +97,13 @@ func taskRules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "returns a statusMessage in tasks/get for failed tasks",
-			Requirements: []string{"tasks.failure.message"},
-			Judge:        tasks.UnexplainedFailures,
+			Text:     "returns a statusMessage in tasks/get for failed tasks",
+			Verifies: rules.Verifies("tasks.failure.message"),
+			Judge:    tasks.UnexplainedFailures,
 		},
 		{
-			Text:         "returns a non-empty message in the errors of tasks/* requests",
-			Requirements: []string{"tasks.error.informative"},
+			Text:     "returns a non-empty message in the errors of tasks/* requests",
+			Verifies: rules.Verifies("tasks.error.informative"),
 			Judge: rules.Every(func(said *rules.Message) bool {
 				return rules.IsRefusal(said) && said.Request != nil && strings.HasPrefix(said.Request.Method, "tasks/")
 			}, func(said *rules.Message) rules.Mismatch {
@@ -118,19 +118,19 @@ func taskRules() []rules.Rule {
 			}),
 		},
 		{
-			Text:         "declares tasks.list only if it can identify its clients",
-			Requirements: []string{"tasks.list.undeclared"},
-			Judge:        listsForAnybody,
+			Text:     "declares tasks.list only if it can identify its clients",
+			Verifies: rules.Verifies("tasks.list.undeclared"),
+			Judge:    listsForAnybody,
 		},
 		{
-			Text:         "answers tasks/* requests with application/json or text/event-stream",
-			Requirements: []string{"tasks.transport.kept"},
-			Judge:        taskExchanges,
+			Text:     "answers tasks/* requests with application/json or text/event-stream",
+			Verifies: rules.Verifies("tasks.transport.kept"),
+			Judge:    taskExchanges,
 		},
 		{
-			Text:         "answers tasks/get with JSON, not with an event stream",
-			Requirements: []string{"tasks.get.no-stream"},
-			Judge:        streamedPolls,
+			Text:     "answers tasks/get with JSON, not with an event stream",
+			Verifies: rules.Verifies("tasks.get.no-stream"),
+			Judge:    streamedPolls,
 		},
 	}
 }

@@ -20,31 +20,31 @@ import (
 func taskMessageRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "sends related-task metadata in requests that belong to a task",
-			Requirements: []string{"tasks.related.request"},
-			Judge:        anonymousRequests,
+			Text:     "sends related-task metadata in requests that belong to a task",
+			Verifies: rules.Verifies("tasks.related.request"),
+			Judge:    anonymousRequests,
 		},
 		{
-			Text:         "sends related-task metadata in notifications that belong to a task",
-			Requirements: []string{"tasks.related.notification"},
-			Judge:        anonymousProgress,
+			Text:     "sends related-task metadata in notifications that belong to a task",
+			Verifies: rules.Verifies("tasks.related.notification"),
+			Judge:    anonymousProgress,
 		},
 		{
-			Text:         "returns related-task metadata in the results of requests that belong to a task",
-			Requirements: []string{"tasks.related.response"},
-			Judge:        anonymousResults,
+			Text:     "returns related-task metadata in the results of requests that belong to a task",
+			Verifies: rules.Verifies("tasks.related.response"),
+			Judge:    anonymousResults,
 		},
 		{
-			Text:         "returns results of tasks/get, tasks/list and tasks/cancel without related-task metadata",
-			Requirements: []string{"tasks.related.absent"},
+			Text:     "returns results of tasks/get, tasks/list and tasks/cancel without related-task metadata",
+			Verifies: rules.Verifies("tasks.related.absent"),
 			Judge: rules.Every(func(said *rules.Message) bool {
 				return rules.IsResponse(said) && said.ResultObject() != nil && said.Request != nil &&
 					slices.Contains([]string{"tasks/get", "tasks/list", "tasks/cancel"}, said.Request.Method)
 			}, noRelatedTask("/result")),
 		},
 		{
-			Text:         "sends all fields of the task in notifications/tasks/status",
-			Requirements: []string{"tasks.notification.full"},
+			Text:     "sends all fields of the task in notifications/tasks/status",
+			Verifies: rules.Verifies("tasks.notification.full"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				for _, said := range conversation.Notifications(statusMethod) {
 					claims.JudgeMembers(
@@ -58,8 +58,8 @@ func taskMessageRules() []rules.Rule {
 			},
 		},
 		{
-			Text:         "sends no related-task metadata in notifications/tasks/status",
-			Requirements: []string{"tasks.notification.no-metadata"},
+			Text:     "sends no related-task metadata in notifications/tasks/status",
+			Verifies: rules.Verifies("tasks.notification.no-metadata"),
 			Judge: rules.Every(func(said *rules.Message) bool {
 				return said.Kind == jsonrpc.Notification && said.Method == statusMethod
 			}, noRelatedTask("/params")),

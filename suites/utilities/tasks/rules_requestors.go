@@ -15,36 +15,36 @@ import (
 func taskRequestorRules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text:         "waits for the pollInterval between two tasks/get of a task",
-			Requirements: []string{"tasks.poll-interval.respected"},
-			Judge:        hastyPolls,
+			Text:     "waits for the pollInterval between two tasks/get of a task",
+			Verifies: rules.Verifies("tasks.poll-interval.respected"),
+			Judge:    hastyPolls,
 		},
 		{
-			Text:         "sends tasks/* requests without related-task metadata",
-			Requirements: []string{"tasks.target.no-metadata"},
+			Text:     "sends tasks/* requests without related-task metadata",
+			Verifies: rules.Verifies("tasks.target.no-metadata"),
 			Judge: rules.Every(func(said *rules.Message) bool {
 				return rules.IsRequest(said) && strings.HasPrefix(said.Method, "tasks/")
 			}, noRelatedTask("/params")),
 		},
 		{
-			Text:         "sends the nextCursor of tasks/list back unchanged",
-			Requirements: []string{"tasks.list.cursor-opaque"},
-			Judge:        facts.InventedCursors("tasks/list"),
+			Text:     "sends the nextCursor of tasks/list back unchanged",
+			Verifies: rules.Verifies("tasks.list.cursor-opaque"),
+			Judge:    facts.InventedCursors("tasks/list"),
 		},
 		{
-			Text:         "calls tools as tasks only if the server declares tasks.requests.tools.call",
-			Requirements: []string{"tasks.tool.undeclared"},
-			Judge:        rules.OfClient(undeclaredTaskCalls),
+			Text:     "calls tools as tasks only if the server declares tasks.requests.tools.call",
+			Verifies: rules.Verifies("tasks.tool.undeclared"),
+			Judge:    rules.OfClient(undeclaredTaskCalls),
 		},
 		{
-			Text:         "calls tools as tasks only if execution.taskSupport allows it",
-			Requirements: []string{"tasks.tool.forbidden"},
-			Judge:        rules.OfClient(forbiddenTaskCalls),
+			Text:     "calls tools as tasks only if execution.taskSupport allows it",
+			Verifies: rules.Verifies("tasks.tool.forbidden"),
+			Judge:    rules.OfClient(forbiddenTaskCalls),
 		},
 		{
-			Text:         "calls tools as tasks if execution.taskSupport is required",
-			Requirements: []string{"tasks.tool.required"},
-			Judge:        rules.OfClient(requiredTaskCalls),
+			Text:     "calls tools as tasks if execution.taskSupport is required",
+			Verifies: rules.Verifies("tasks.tool.required"),
+			Judge:    rules.OfClient(requiredTaskCalls),
 		},
 	}
 }
