@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
 func newRoot() *cobra.Command {
@@ -29,7 +33,10 @@ with its reports and status 1. A second signal ends it at once, without reports.
 		SilenceUsage:  true,
 		Args:          noArguments,
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
-			return positiveNumbers(command.Flags())
+			if err := positiveNumbers(command.Flags()); err != nil || !usesChecks(command) {
+				return err
+			}
+			return runner.Sound(fault.Broken(fixtures.Wire))
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
@@ -71,6 +78,13 @@ func execute(ctx context.Context, arguments []string) error {
 	root.SetOut(stdout())
 	root.SetErr(stderr())
 	return root.ExecuteContext(ctx)
+}
+
+// usesChecks tells whether a command is about the checks and rules of the harness.
+func usesChecks(command *cobra.Command) bool {
+	return command.HasParent() && !command.Parent().HasParent() && slices.Contains([]string{
+		"server", "client", "authorization-server", "serve", "check", "list", "explain", "trace", "selftest",
+	}, command.Name())
 }
 
 // positiveNumbers makes sure of the numbers and durations that flags are given: none means

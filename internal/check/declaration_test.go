@@ -17,6 +17,8 @@ import (
 
 func body(SpecContext) {}
 
+var broken = map[string]bool{"ping.answered": true, "ping.quick": true, "ping.periodic": true, "ping.asked": true}
+
 func TestCollect(t *testing.T) {
 	t.Parallel()
 	browsed := &scenario.Scenario{Name: "browsed", Over: protocol.HTTP, Protected: func(*scripted.Guard) {}}
@@ -59,7 +61,7 @@ func readCatalogue(t *testing.T) *catalogue.Catalogue {
 			"\n  says: It does.\n  since: 2025-06-18\n  at: basic/utilities/ping#ping\n  covers: [3cc90f46]\n  observed: wire\n"
 	}
 	requirements, err := catalogue.Load(fstest.MapFS{"ping/requirements.yaml": {Data: []byte(requirement("ping.answered", "both", "MUST") + requirement("ping.quick", "both", "SHOULD") +
-		requirement("ping.periodic", "both", "MAY") + requirement("ping.asked", "client", "MUST"))}})
+		requirement("ping.unbroken", "both", "MUST") + requirement("ping.periodic", "both", "MAY") + requirement("ping.asked", "client", "MUST"))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,16 +76,17 @@ func TestProblems(t *testing.T) {
 	one, other := &scenario.Scenario{Name: "plain"}, &scenario.Scenario{Name: "plain"}
 	for want, declare := range map[string]func(){
 		``: func() { It("pings", known, body) },
-		`check "pings" verifies "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`:                          func() { It("pings", Verifies("ping.answred"), body) },
-		`check "pings" verifies "zzz", which no requirements.yaml has`:                                                                  func() { It("pings", Verifies("zzz"), body) },
-		`check "pings" verifies ping.answered twice`:                                                                                    func() { It("pings", known, known, body) },
-		`check "pings" verifies nothing`:                                                                                                func() { It("pings", body) },
-		`check "pings" verifies ping.answered and ping.quick, which differ in level at 2026-07-28`:                                      func() { It("pings", Verifies("ping.answered", "ping.quick"), body) },
-		`check "pings" verifies ping.periodic, which is a MAY at 2026-07-28: nothing can break it`:                                      func() { It("pings", Verifies("ping.periodic"), body) },
-		`check "pings" verifies ping.asked, which oblige no server at any of its revisions`:                                             func() { It("pings", Verifies("ping.asked"), body) },
+		`check "pings" verifies "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`: func() { It("pings", Verifies("ping.answred"), body) },
+		`check "pings" verifies "zzz", which no requirements.yaml has`:                                         func() { It("pings", Verifies("zzz"), body) },
+		`check "pings" verifies ping.answered twice`:                                                           func() { It("pings", known, known, body) },
+		`check "pings" verifies nothing`:                                                                       func() { It("pings", body) },
+		`check "pings" verifies ping.answered and ping.quick, which differ in level at 2026-07-28`:             func() { It("pings", Verifies("ping.answered", "ping.quick"), body) },
+		`check "pings" verifies ping.periodic, which is a MAY at 2026-07-28: nothing can break it`:             func() { It("pings", Verifies("ping.periodic"), body) },
+		`check "pings" verifies ping.asked, which oblige no server at any of its revisions`:                    func() { It("pings", Verifies("ping.asked"), body) },
+		`check "pings" verifies ping.unbroken, which no fault breaks: add one to fixtures/faults`:              func() { It("pings", Verifies("ping.unbroken"), body) },
 		`check "pings" has no body`:                                                                                                     func() { It("pings", known) },
 		`check "pings" is declared wrong: it has two bodies`:                                                                            func() { It("pings", known, body, body) },
-		`check "pings" needs the provocation "slowe", which is unknown, did you mean "slow"?`:                                            func() { It("pings", known, NeedsProvocation("slowe"), body) },
+		`check "pings" needs the provocation "slowe", which is unknown, did you mean "slow"?`:                                           func() { It("pings", known, NeedsProvocation("slowe"), body) },
 		`check "pings" needs the transport "htp", which is unknown, did you mean "http"?`:                                               func() { It("pings", known, NeedsTransport("htp"), body) },
 		`check "pings" looks in the scenario "plain", which is for clients`:                                                             func() { It("pings", known, In(one), body) },
 		`check "again" looks in a second scenario that is named "plain"`:                                                                func() { It("pings", known, In(one), body); It("again", known, In(other), body) },
@@ -97,7 +100,7 @@ func TestProblems(t *testing.T) {
 			role = protocol.ClientRole
 		}
 		told := ""
-		for _, problem := range Problems(role, Collect(declare), requirements) {
+		for _, problem := range Problems(role, Collect(declare), requirements, broken) {
 			told += problem.Error() + "\n"
 		}
 		if want == "" && told != "" || !strings.Contains(told, want) || told != "" && !strings.HasPrefix(told, "internal/check/declaration_test.go:") {
@@ -107,7 +110,7 @@ func TestProblems(t *testing.T) {
 	all := Problems(protocol.ServerRole, Collect(func() {
 		It("pings", Verifies("a"), body)
 		It("pongs", Verifies("b"), body)
-	}), requirements)
+	}), requirements, broken)
 	if len(all) != 2 || all[0].Place.Line >= all[1].Place.Line {
 		t.Errorf("told %v, wanted both, in order", all)
 	}
@@ -125,7 +128,7 @@ func TestProblemsOfRules(t *testing.T) {
 		`rule "more" verifies "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`: {{Text: "more", Verifies: rules.Verifies("ping.answred"), Judge: judge}},
 		`rule "more" verifies ping.answered and ping.quick, which differ in level at 2026-07-28`:             {{Text: "more", Verifies: rules.Verifies("ping.answered", "ping.quick"), Judge: judge}},
 	} {
-		found := ProblemsOfRules(all, readCatalogue(t))
+		found := ProblemsOfRules(all, readCatalogue(t), broken)
 		if want == "" && len(found) == 0 {
 			continue
 		}

@@ -23,10 +23,13 @@ type Problem struct {
 
 func (p Problem) Error() string { return fmt.Sprintf("%s: the %s %s", p.Place, p.Of, p.Wrong) }
 
-// Problems returns all that is wrong with the checks of a role, by place.
-func Problems(role string, declared []*Declaration, requirements *catalogue.Catalogue) []Problem {
+// Problems returns all that is wrong with the checks of a role, by place. Broken are the
+// requirements that faults break: a check is proven by one.
+func Problems(
+	role string, declared []*Declaration, requirements *catalogue.Catalogue, broken map[string]bool,
+) []Problem {
 	p := problems{
-		roles: []string{role}, requirements: requirements,
+		roles: []string{role}, requirements: requirements, broken: broken,
 		names: map[string]Place{}, scenarios: map[string]*scenario.Scenario{},
 	}
 	for _, one := range declared {
@@ -36,8 +39,8 @@ func Problems(role string, declared []*Declaration, requirements *catalogue.Cata
 }
 
 // ProblemsOfRules returns all that is wrong with rules, by place.
-func ProblemsOfRules(all []rules.Rule, requirements *catalogue.Catalogue) []Problem {
-	p := problems{requirements: requirements, names: map[string]Place{}}
+func ProblemsOfRules(all []rules.Rule, requirements *catalogue.Catalogue, broken map[string]bool) []Problem {
+	p := problems{requirements: requirements, broken: broken, names: map[string]Place{}}
 	for _, rule := range all {
 		p.rule(rule)
 	}
@@ -47,6 +50,7 @@ func ProblemsOfRules(all []rules.Rule, requirements *catalogue.Catalogue) []Prob
 type problems struct {
 	roles        []string // for which the declarations are
 	requirements *catalogue.Catalogue
+	broken       map[string]bool  // requirements, by faults
 	names        map[string]Place // of checks, and ids of rules
 	scenarios    map[string]*scenario.Scenario
 	found        []Problem
@@ -123,12 +127,13 @@ func (p *problems) verifies(ids []string, at func(revision string) bool, wrong f
 	var known []*catalogue.Requirement
 	for i, id := range ids {
 		requirement, is := p.requirements.Get(id)
-		meant := p.requirements.Nearest(id)
 		switch {
-		case !is && meant != "":
-			wrong("verifies %q, which no requirements.yaml has, did you mean %q?", id, meant)
 		case !is:
-			wrong("verifies %q, which no requirements.yaml has", id)
+			meant := ""
+			if near := p.requirements.Nearest(id); near != "" {
+				meant = fmt.Sprintf(", did you mean %q?", near)
+			}
+			wrong("verifies %q, which no requirements.yaml has%s", id, meant)
 		case slices.Contains(ids[:i], id):
 			wrong("verifies %s twice", id)
 		default:
@@ -150,6 +155,9 @@ func (p *problems) verifies(ids []string, at func(revision string) bool, wrong f
 				return
 			}
 		}
+	}
+	if len(known) == len(ids) && !slices.ContainsFunc(ids, func(id string) bool { return p.broken[id] }) {
+		wrong("verifies %s, which no fault breaks: add one to fixtures/faults", strings.Join(ids, " and "))
 	}
 	if !stands {
 		wrong("verifies %s, which oblige no %s at any of its revisions",

@@ -40,27 +40,25 @@ func (e *DeclarationError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sound looks through the checks of all roles and the rules, once in a process.
-var sound = sync.OnceValue(func() error {
+// Sound looks through the checks of all roles and the rules, before any runs. Broken are the
+// requirements that faults break. The error is a *DeclarationError.
+func Sound(broken map[string]bool) error {
 	requirements, err := suites.Catalogue()
 	if err != nil {
 		return err
 	}
-	all := check.ProblemsOfRules(suites.Rules(), requirements)
+	all := check.ProblemsOfRules(suites.Rules(), requirements, broken)
 	for _, role := range protocol.Roles() {
-		all = append(all, check.Problems(role, suites.Checks(role), requirements)...)
+		all = append(all, check.Problems(role, suites.Checks(role), requirements, broken)...)
 	}
 	if len(all) > 0 {
 		return &DeclarationError{all}
 	}
 	return nil
-})
+}
 
 // checksAt returns the checks that are part of a run on some legs.
-func checksAt(environments []*conform.Environment) ([]Declared, error) {
-	if err := sound(); err != nil {
-		return nil, err
-	}
+func checksAt(environments []*conform.Environment) []Declared {
 	var all []Declared
 	for index, environment := range environments {
 		checks := suites.Checks(environment.Role)
@@ -75,7 +73,7 @@ func checksAt(environments []*conform.Environment) ([]Declared, error) {
 			})
 		}
 	}
-	return all, nil
+	return all
 }
 
 // declarations are those that All has read, by role and revision: a process has no others.
@@ -110,10 +108,6 @@ func AllOf(role string, revisions []string, requirements *catalogue.Catalogue) (
 			Survey: &survey.Survey{}, Catalogue: requirements, Rules: suites.Rules(),
 		}
 	}
-	declared, err := checksAt(environments)
-	if err != nil {
-		return nil, err
-	}
 	all := map[string][]Declared{}
 	add := func(at int, one Declared, transport string) {
 		one.Role = role
@@ -124,7 +118,7 @@ func AllOf(role string, revisions []string, requirements *catalogue.Catalogue) (
 		)
 		all[revisions[at]] = append(all[revisions[at]], one)
 	}
-	for _, one := range declared {
+	for _, one := range checksAt(environments) {
 		add(one.leg, one, one.Check.Transport)
 	}
 	for i, environment := range environments {

@@ -90,9 +90,6 @@ func Recorded(ctx context.Context, options Options, files []string) (*reports.Ru
 	if err != nil {
 		return nil, err
 	}
-	if err := sound(); err != nil {
-		return nil, err
-	}
 	r := &recordings{
 		collector: collector{options: options, catalogue: requirements, report: &reports.Run{
 			Format:   reports.Format,

@@ -509,10 +509,7 @@ func (r *run) declare() error {
 			state.all = len(state.rules) + len(state.elsewhere)
 		}
 	}
-	declared, err := checksAt(environments)
-	if err != nil {
-		return err
-	}
+	declared := checksAt(environments)
 	filter, err := r.filterChecks(declared)
 	if err != nil {
 		return err
