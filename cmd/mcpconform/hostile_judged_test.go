@@ -15,10 +15,10 @@ const (
 // that they would have to answer for.
 var dead = []encounter{
 	// They end, or close.
-	{"stdio nothing after-initialize", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
+	{"stdio nothing after-initialize", some, ample, exitDoesNot, []string{"ENDED   the server exits by itself after initialize", "exited with status 0", " 0 failed"}, none},
 	{"stdio nothing later", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
-	{"stdio panics after-initialize", some, ample, exitDoesNot, []string{"exited with status 7"}, none},
-	{"stdio killed after-initialize", some, ample, exitDoesNot, []string{"was killed by SIGKILL"}, none},
+	{"stdio panics after-initialize", some, ample, exitDoesNot, []string{"ENDED   the server exits by itself after initialize", "exited with status 7", "panic: out of luck", " 0 failed"}, none},
+	{"stdio killed after-initialize", some, ample, exitDoesNot, []string{"ENDED   the server exits by itself after initialize", "was killed by SIGKILL", " 0 failed"}, none},
 	{"stdio cut later", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
 	{"stdio closes-input initialize", some, hasty, exitDoesNot, []string{"the server has closed it"}, none},
 	{"stdio closes-output after-initialize", some, ample, exitDoesNot, []string{"the server closed its standard output"}, none},

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"context"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
@@ -47,6 +48,10 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	current = &running{declared: &check.Declaration{}}
 	done.outcome.Disturbed = !state.State.Is(types.SpecStatePassed) &&
 		slices.ContainsFunc(done.servers, (*Server).isWorn)
+	var ended []transcript.Event
+	if done.outcome.Doubtful {
+		ended = done.ended() // before the connections are closed
+	}
 	var exchanges [][]transcript.Event
 	for _, server := range done.servers {
 		if done.environment.Company && server.Log().OverBudget() {
@@ -81,9 +86,33 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 	if done.environment.Fresh {
 		done.environment.leave()
 	} else if done.outcome.Doubtful && len(done.servers) > 0 {
-		done.outcome.Gone, done.outcome.GoneLate = done.environment.Unreachable()
+		if done.outcome.Quit = done.environment.quits(ended); done.outcome.Quit == nil {
+			done.outcome.Gone, done.outcome.GoneLate = done.environment.Unreachable()
+		}
 	}
 	return done.outcome, exchanges
+}
+
+// ended is what went over the wire on a connection of the check that the server has ended by
+// itself; nil for none.
+func (c *check) ended() []transcript.Event {
+	for _, server := range c.servers {
+		events := server.Log().Events()
+		if _, ended := livedFor(events); ended {
+			return events
+		}
+	}
+	return nil
+}
+
+// quits tells whether a server that has ended a connection ends it as well where it is asked
+// nothing. That is looked at once.
+func (e *Environment) quits(ended []transcript.Event) *Quit {
+	if len(ended) > 0 && !e.leftInPeace {
+		e.leftInPeace = true
+		e.quit = FindQuit(context.Background(), e.Budget, e.Target, e.Revision, ended)
+	}
+	return e.quit
 }
 
 // Finish ends with the scenarios that clients of some environments have played, closes

@@ -83,6 +83,9 @@ type Environment struct {
 	scenarios map[string]*scenario.Scenario
 	ran       scenario.Cache[ran]
 	judged    rules.Once
+
+	leftInPeace bool  // whether FindQuit was asked
+	quit        *Quit // what it told
 }
 
 // Connection is the record of a closed connection and what the rules found

@@ -2,10 +2,12 @@ package conform
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 
@@ -49,7 +51,7 @@ func (e *Environment) delayed() (Provocation, bool) {
 		arguments := maps.Clone(made)
 		arguments[argument] = value
 		if name, isText := tool["name"].(string); isText && !schema.Forbids(tool["inputSchema"], arguments) {
-			return Provocation{Tool: name, Arguments: arguments}, true
+			return Provocation{Tool: name, Arguments: arguments, Told: provoke.Delayed}, true
 		}
 	}
 	return Provocation{}, false
@@ -63,6 +65,23 @@ func Provoking(kind string) Provocation {
 		Unprovoked(kind)
 	}
 	return found
+}
+
+// CompleteSlow makes the slow call with a progress token, waits for its answer, and a little
+// longer: for what was sent before it on another stream. A tool of which only the name of an
+// argument says that it takes its time has to take it, as one that is over before it can be
+// cancelled shows nothing: a delay may be one between retries.
+func (s *Server) CompleteSlow(ctx context.Context, token string) {
+	slowly := Provoking(slow)
+	begun := time.Now()
+	s.Need(ctx, "tools/call", slowly.Reporting(token))
+	if took := time.Since(begun); took < slowly.Told/2 {
+		Inconclusive(
+			fmt.Sprintf("%s was told to take %s, and took %s", slowly.Tool, slowly.Told, took.Round(time.Millisecond)),
+			provocationHint(slow),
+		)
+	}
+	s.BarrierOnAllStreams(ctx)
 }
 
 // Unprovoked ends a check because no tool is known that provokes what it is about, by

@@ -38,6 +38,9 @@ type Outcome struct {
 	Gone string
 	// GoneLate is the wait after which nothing had come there; nil where none was over.
 	GoneLate *Late
+	// Quit says how the server ends that is asked nothing; nil for one that goes on: nothing
+	// that it left unanswered shows anything.
+	Quit *Quit
 	// Provocation is the kind of which no tool is known, where that is the reason.
 	Provocation string
 	// Idle tells of a target client that it did nothing in the scenario but connect, and

@@ -5,12 +5,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/lazy"
 )
 
-// delayed is how long a tool is made to take by an argument that is a delay, in seconds.
-const delayed = 2.0
+// Delayed is how long a tool is told to take by an argument that is a delay.
+const Delayed = 2 * time.Second
+
+// delayed is the same in seconds.
+const delayed = float64(Delayed / time.Second)
 
 // Words in the names of arguments that are delays, and of the units of those.
 var (
@@ -40,6 +44,9 @@ func Delay(inputSchema any) (argument string, value float64, found bool) {
 		words := strings.FieldsFunc(strings.ToLower(hump.ReplaceAllString(name, "${1}_${2}")),
 			func(letter rune) bool { return letter == '_' || letter == '-' })
 		isUnit := len(words) == 1 && slices.Contains(slices.Concat(seconds[1:], millis), words[0])
+		if slices.Contains(words, "retry") {
+			continue // which comes after a failure alone
+		}
 		if !isUnit && !slices.ContainsFunc(delays, func(word string) bool { return slices.Contains(words, word) }) {
 			continue
 		}

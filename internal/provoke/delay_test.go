@@ -18,6 +18,7 @@ func TestDelay(t *testing.T) {
 		`{"properties":{"delayMs":{"type":"integer"}}}`:                                                 {"delayMs", 2000},
 		`{"properties":{"sleep_seconds":{"type":"integer"}}}`:                                           {"sleep_seconds", 2},
 		`{"properties":{"delay":{"type":"number","description":"How long, in ms."}}}`:                   {"delay", 2000},
+		`{"properties":{"retry-delay":{"type":"number"},"retryMaxDelay":{"type":"number"}}}`:            {"", 0},
 		`{"properties":{"delay":{"type":"number","description":"Seconds, not milliseconds."}}}`:         {"delay", 2},
 		`{"properties":{"wait":{"type":"number","default":500}}}`:                                       {"wait", 2000},
 		`{"properties":{"timeout":{"type":"number"},"limit":{"type":"integer"},"s":{"type":"number"}}}`: {},

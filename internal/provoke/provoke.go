@@ -6,6 +6,7 @@ package provoke
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // Provocation is a tool to call, with what.
@@ -14,6 +15,9 @@ type Provocation struct {
 	Arguments map[string]any `json:"arguments" yaml:"arguments"`
 	// Resource is the one that the tool changes, for "resource-updated".
 	Resource string `json:"resource,omitempty" yaml:"resource"`
+	// Told is how long the tool was told to take by an argument that looks like a delay; 0
+	// where nobody guessed.
+	Told time.Duration `json:"-" yaml:"-"`
 }
 
 // Call returns the params of the tools/call request.

@@ -143,7 +143,10 @@ func (c *collector) settled(found *checked) *legState {
 		return nil
 	}
 	state := c.state(found.Leg)
-	if outcome := &found.Outcome; outcome.Gone != "" {
+	switch outcome := &found.Outcome; {
+	case outcome.Quit != nil:
+		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.unresponsive}
+	case outcome.Gone != "":
 		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.unresponsive, NoReply: outcome.NoReply}
 	}
 	c.unanswered(state, *found)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -50,6 +51,33 @@ func TestAServerThatCrashesAtTheFirstRequest(t *testing.T) {
 		if result.Verdict != reports.Failed || result.Output != "nil pointer" || len(result.Exchange) == 0 ||
 			!strings.Contains(result.Failures[0].Found, "first request ("+ended.After+")") {
 			t.Errorf("%s: %+v", revision, result)
+		}
+	}
+}
+
+// A server that exits by itself after the opening may do so, and is told it in one headline;
+// one that exits at a request has left that unanswered.
+func TestAServerThatExitsAfterTheOpening(t *testing.T) {
+	t.Parallel()
+	const opening = `read -r _; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25",` +
+		`"capabilities":{"tools":{}},"serverInfo":{"name":"brief","version":"1"}}}'; read -r _; `
+	for script, broken := range map[string]bool{
+		opening + "echo no database >&2; exit 3":            false,
+		opening + "read -r _; echo no database >&2; exit 3": true,
+	} {
+		options := hasty("", "2025-11-25")
+		options.URL, options.Transports = "", []string{protocol.Stdio}
+		options.Command = target.Command{Args: []string{"sh", "-c", script}}
+		options.Filter = "ping || base.requests.answered"
+
+		found := mustRun(t, options)
+
+		ended := found.Legs[0].Ended
+		if failed := len(brokenIn(found)) > 0; failed != broken || found.Conforms(false) || broken == (ended != nil) {
+			t.Errorf("%s: broken: %q; ended: %+v", script, brokenIn(found), ended)
+		}
+		if ended != nil && (ended.After != "initialize" || ended.Exit != "exited with status 3" || ended.Output != "no database") {
+			t.Errorf("%s: ended: %+v", script, ended)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (d *coordinator) take(key string, found checked, repeated bool) {
 	case outcome.Ending == conform.Deferred:
 		d.postpone(key)
 		return
-	case outcome.Gone != "":
+	case outcome.Gone != "" || outcome.Quit != nil:
 		d.run.end(found)
 		d.settle(found)
 		return
@@ -194,6 +194,12 @@ func (c *collector) end(found checked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	state := c.state(found.Leg)
+	if quit := found.Outcome.Quit; quit != nil {
+		if state.report.Ended == nil {
+			state.quit(quit, c.redact)
+		}
+		return
+	}
 	events := eventsOf(found.Exchanges)
 	if reply := found.Outcome.NoReply; reply != nil && len(events) == 0 {
 		events = reply.Exchange
@@ -227,6 +233,16 @@ func (s *legState) gone(why string, late *conform.Late) {
 		Hint:   "see what the target logs about the request, then run again",
 	}
 	s.unresponsive = notTried + "the server exited or stopped answering"
+}
+
+// quit ends a leg whose server ends by itself, whatever it is asked.
+func (s *legState) quit(found *conform.Quit, redact func(string) string) {
+	s.report.Ended = &reports.Ended{
+		Reason: "the server exits by itself after " + found.After + ", also when nothing else is asked",
+		After:  found.After, Exit: found.Exit, Output: redact(complaint(found.Stderr)),
+		Hint: "see its standard error: what it needs, such as a database, may be missing; then run again",
+	}
+	s.unresponsive = notTried + "the server exits by itself after " + found.After
 }
 
 // notTried begins to say why a check was not run.

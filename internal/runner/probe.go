@@ -56,6 +56,7 @@ type visit struct {
 	broken       string        // in a line: how the opening differs from what the revision wants, which the server means to speak
 	survey       *survey.Survey
 	unresponsive string // what shows that it answers nothing but initialize, if it does not
+	quit         *conform.Quit
 }
 
 // refused returns the error that a server answered the opening with, if it did:
@@ -136,6 +137,9 @@ func probe(
 			one.look(ctx, to)
 			one.survey.Handshakes = handshakes(visits)
 			one.guarded(ctx, budget, to)
+			if one.connection != nil && one.usable() {
+				one.quit = conform.FindQuit(ctx, budget, to, one.asked, one.connection.Log().Events())
+			}
 		}
 		if one.connection != nil {
 			one.connection.Forget() // the survey and the record have what matters

@@ -464,10 +464,15 @@ func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) 
 				state.denied = visit.denied(visit.broken, pace)
 			}
 		}
-		state.report.Notices = append(state.report.Notices, visit.survey.Notices()...)
+		if visit.quit == nil {
+			state.report.Notices = append(state.report.Notices, visit.survey.Notices()...)
+		}
 		state.report.Target = identity(visit.survey.ServerInfo)
 		state.report.Capabilities = rawJSON(visit.survey.Capabilities)
 		state.planned, state.unresponsive = len(r.plan.Legs), visit.unresponsive
+		if visit.quit != nil {
+			state.quit(visit.quit, r.redact)
+		}
 		r.plan.Legs = append(r.plan.Legs, legFor(to, visit))
 		if visit.connection != nil {
 			contacts = append(contacts, contact{leg: state.planned, connection: visit.connection})

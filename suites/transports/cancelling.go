@@ -36,8 +36,7 @@ func cancelling() {
 				server.StaysUsable(ctx) // until here, something may have crossed the cancellation
 				mark := server.Mark()
 				// The same call, begun later, is answered when this one would have been.
-				server.Need(ctx, "tools/call", Provoking("slow").Reporting(other))
-				server.BarrierOnAllStreams(ctx)
+				server.CompleteSlow(ctx, other)
 				DemandNone("no further message for the call", server.Sent(mark, concerns(request.ID, token)))
 			},
 		)

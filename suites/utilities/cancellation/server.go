@@ -37,7 +37,7 @@ func inProgress() {
 			server.Tell(ctx, method, Object{"requestId": 0}) // nobody has to give a reason
 
 			// The same call, begun later, is answered when these would have been.
-			completeAnother(ctx, server)
+			server.CompleteSlow(ctx, completed)
 			for _, one := range []*scripted.Pending{cancelled, zero} {
 				DemandNone(
 					"no response to the cancelled request "+one.ID.String(),
@@ -59,7 +59,7 @@ func inProgress() {
 
 			server.Barrier(ctx) // until here, progress may have crossed the cancellation
 			mark := server.Mark()
-			completeAnother(ctx, server)
+			server.CompleteSlow(ctx, completed)
 			whole := len(server.Sent(mark, ProgressOf(completed)))
 			if whole == 0 {
 				Inconclusive("the slow tool reports no progress",
@@ -215,13 +215,6 @@ func needsSight() {
 
 // completed is the progress token of the call that nobody cancels.
 const completed = "mcpconform-completed"
-
-// completeAnother makes the slow call again and waits for its answer, and a
-// little longer: for what was sent before it on another stream.
-func completeAnother(ctx context.Context, server *Server) {
-	server.Need(ctx, "tools/call", Provoking("slow").Reporting(completed))
-	server.BarrierOnAllStreams(ctx)
-}
 
 func responseTo(id jsonrpc.ID) func(scripted.Received) bool {
 	return func(received scripted.Received) bool {
