@@ -95,8 +95,8 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 
 // ended is what went over the wire on a connection of the check that the server has ended by
 // itself; nil for none.
-func (c *check) ended() []transcript.Event {
-	for _, server := range c.servers {
+func (r *running) ended() []transcript.Event {
+	for _, server := range r.servers {
 		events := server.Log().Events()
 		if _, ended := livedFor(events); ended {
 			return events
