@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/shard"
+	"github.com/mcpconform/mcpconform/internal/starter"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -258,7 +259,7 @@ func (m *many) job() matrix.Job {
 	each := (m.targets + shards - 1) / shards // targets of one machine
 	rounds := (each + m.jobs) / max(m.jobs, 1)
 	return matrix.Job{
-		Shards: shards, Text: string(m.text), Targets: m.targets, Out: out,
+		Shards: shards, Text: string(m.text), Targets: m.targets, Out: out, Version: starter.Installable(version()),
 		Check:   shellWords(append(check, "--shard", which)),
 		Site:    shellWords(append(words, "--site-only")),
 		Minutes: min(10+rounds*int(m.deadline.Minutes()+1), maxMinutes),

@@ -33,6 +33,7 @@ type Job struct {
 	Check, Site string
 	Out         string // the folder of results, as the commands have it
 	Minutes     int    // bounds the work of one machine
+	Version     string // of mcpconform, as it is installed
 }
 
 // In Kubernetes the file and the results are where these volumes are mounted.

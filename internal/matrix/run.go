@@ -114,8 +114,7 @@ func (o *Options) check(ctx context.Context, entry *Entry, attempt *Attempt, fil
 	process, err := target.Start(target.Command{
 		Args: append(append([]string{}, o.Program...), arguments...),
 		Dir:  entry.Directory,
-		// What a build shows of itself is told for all targets together.
-		Env: []string{"GITHUB_ACTIONS=", "GITHUB_STEP_SUMMARY=", "GITHUB_OUTPUT="},
+		Env:  []string{"GITHUB_ACTIONS="}, // what a build shows of itself is told for all targets together
 	})
 	if err != nil {
 		attempt.State, attempt.Reason = Harness, clip(err.Error())

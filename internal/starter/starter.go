@@ -174,9 +174,7 @@ func Pipeline(ci CI, use Use) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !released(use.Version) {
-		use.Version = latest
-	}
+	use.Version = Installable(use.Version)
 	filled := struct {
 		Use
 		Latest           bool
@@ -188,6 +186,15 @@ func Pipeline(ci CI, use Use) ([]byte, error) {
 	var text bytes.Buffer
 	err = page.Execute(&text, filled)
 	return text.Bytes(), err
+}
+
+// Installable is the version by which a pipeline installs what says that it is of a version:
+// that one, or the latest where it is of no release.
+func Installable(version string) string {
+	if !released(version) {
+		return latest
+	}
+	return version
 }
 
 // released tells whether a version is that of a release: neither of a commit, as of builds

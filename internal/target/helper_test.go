@@ -49,6 +49,12 @@ func behave(name string) {
 		fmt.Fprintln(os.Stderr, "cannot find my configuration")
 		fmt.Fprint(os.Stderr, "giving up")
 		os.Exit(2)
+	case "variables": // of GitHub
+		for _, variable := range os.Environ() {
+			if strings.HasPrefix(variable, "GITHUB_") {
+				fmt.Println(variable)
+			}
+		}
 	case "die":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}

@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,7 +107,7 @@ func Start(command Command) (*Process, error) {
 		return nil, err
 	}
 	mark := Mark + "=" + os.Getenv(Mark) + "/" + rand.Text()
-	cmd.Env = append(append(os.Environ(), command.Env...), mark)
+	cmd.Env = append(append(inherited(os.Environ()), command.Env...), mark)
 	cmd.SysProcAttr = ownGroup()
 	if !command.Orderly {
 		endWithParent(cmd.SysProcAttr)
@@ -145,6 +146,21 @@ func Start(command Command) (*Process, error) {
 	go p.stderr.read()
 	go p.wait()
 	return p, nil
+}
+
+// inherited is what a process is told of the environment of this one: all but where the files
+// are in which a step of a workflow of GitHub says what later steps find in their environment
+// and path, or in its outputs and summary.
+func inherited(environment []string) []string {
+	return slices.DeleteFunc(environment, func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(commandFiles(), name)
+	})
+}
+
+// commandFiles are the variables that name those files.
+func commandFiles() []string {
+	return []string{"GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"}
 }
 
 // wait sees the process out: the leader, its group, descendants that left the

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,12 +30,17 @@ const patient = time.Minute
 
 func start(t *testing.T, name string) *target.Process {
 	t.Helper()
+	return startWith(t, name)
+}
+
+func startWith(t *testing.T, name string, environment ...string) *target.Process {
+	t.Helper()
 	leavesNothing(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	process, err := target.Start(target.Command{Args: []string{self}, Env: helper(name)})
+	process, err := target.Start(target.Command{Args: []string{self}, Env: append(helper(name), environment...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,6 +244,25 @@ func TestExit(t *testing.T) {
 				t.Errorf("signalling a process that is gone: %v", err)
 			}
 		})
+	}
+}
+
+// What a target writes is nothing that a step of a workflow says to later ones: the files for
+// that are named to nobody, unless the user does.
+func TestFilesForCommandsOfGitHubAreNotInherited(t *testing.T) {
+	for _, name := range []string{
+		"GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_STEP_SUMMARY", "GITHUB_SHA",
+	} {
+		t.Setenv(name, "inherited")
+	}
+	process := startWith(t, "variables", "GITHUB_PATH=given")
+
+	out, err := io.ReadAll(process.Stdout)
+
+	told := strings.Fields(string(out))
+	slices.Sort(told)
+	if want := []string{"GITHUB_PATH=given", "GITHUB_SHA=inherited"}; err != nil || !slices.Equal(told, want) {
+		t.Errorf("%q, %v", told, err)
 	}
 }
 

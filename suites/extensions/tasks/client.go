@@ -158,7 +158,7 @@ var whoAsksAfterTasks = Steps{
 
 // endedTaskIsKept is a server that keeps a task when it has ended.
 var endedTaskIsKept = &Scenario{
-	Name:  "ended-task-is-kept",
+	Name:  "tasks-ended-and-kept",
 	Says:  "A call is answered with a task, and the client asks about the task when it has ended.",
 	Since: since,
 	Steps: whoAsksAfterTasks,
