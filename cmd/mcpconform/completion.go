@@ -98,7 +98,7 @@ func faultIDs(role string) values {
 		}
 		var ids []string
 		for _, one := range all {
-			if cmp.Or(one.Role, protocol.ServerRole) == role {
+			if cmp.Or(one.Role, protocol.ServerRole) == role && one.Into == "" {
 				ids = append(ids, one.ID)
 			}
 		}

@@ -113,6 +113,13 @@ func (f *injectFlags) injection(role string, defects ...string) (fault.Injection
 				plays,
 			)
 		}
+		if one.Into == fault.IntoRecording {
+			return injection, usageError(
+				"--fault %s is injected into what was recorded of a client: run mcpconform selftest --role client --filter %s -v",
+				name,
+				name,
+			)
+		}
 		injection.Faults = append(injection.Faults, one)
 	}
 	if f.watch != "" {

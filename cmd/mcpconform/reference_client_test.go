@@ -37,7 +37,7 @@ func TestReferenceClientIsUsedWrongly(t *testing.T) {
 		"no URL":      {"", []string{"ftp://example.com/"}, "must begin with http"},
 		"steps":       {`[{"do":"conect"}]`, []string{nobody}, "MCPCONFORM_STEPS: step 0"},
 		"revision":    {"", []string{"--revision", "2025-11-52", nobody}, `did you mean "2025-11-25"`},
-		"fault":       {"", []string{"--fault", "never-resume", nobody}, `did you mean "never-resumes"`},
+		"fault":       {"", []string{"--fault", "never-wait", nobody}, `did you mean "never-waits"`},
 		"of a server": {"", []string{"--fault", "version-not-echoed", nobody}, "one of a server"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,5 +47,5 @@ func TestReferenceClientIsUsedWrongly(t *testing.T) {
 			found.oneLine(t)
 		})
 	}
-	runReferenceClient(t, "", "--fault", "never-resumes", nobody).demand(t, exitDoesNot, "cannot connect", `"outcome":"failed"`)
+	runReferenceClient(t, "", "--fault", "never-waits", nobody).demand(t, exitDoesNot, "cannot connect", `"outcome":"failed"`)
 }

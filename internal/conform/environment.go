@@ -75,6 +75,7 @@ type Environment struct {
 	// Of a target client: how it is started, whether it is known for not ending by
 	// itself, and what came of scenarios that were run before, by name.
 	Launch     scenario.Launch
+	Alter      func(*scenario.Recording) // changes what was recorded of a client; nil for nothing
 	Sockets    string // directory of those that its servers come to; "" for one of their own
 	ShortWait  bool
 	Recordings map[string]*scenario.Recording

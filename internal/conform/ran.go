@@ -20,7 +20,7 @@ func (e *Environment) Driver() scenario.Driver {
 	return scenario.Driver{
 		Revision: e.Revision, Transport: e.Transport, Launch: e.Launch, Sockets: e.Sockets,
 		Reply: e.Target.Reply, Start: e.Target.Start, Whole: e.CheckTimeout(), ShortWait: e.ShortWait,
-		Limits: e.Target.Limits, Budget: e.Budget, Name: e.Process.name,
+		Limits: e.Target.Limits, Budget: e.Budget, Name: e.Process.name, Alter: e.Alter,
 	}
 }
 

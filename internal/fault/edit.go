@@ -235,6 +235,8 @@ func (e *edit) bytes(action *Action) bool {
 		e.setText(text)
 	case action.Encode != "":
 		e.setText(encode(e.text(), action.Encode))
+	case len(action.Form) > 0:
+		e.setText(withParameters(e.text(), action.Form))
 	case len(action.Rewrite) > 0:
 		for _, name := range action.Rewrite {
 			e.setText(spelling.Rewrite(name, e.text()))

@@ -45,6 +45,9 @@ type Fault struct {
 	// express (state, above all). When, without Do, says what shows it: only checks
 	// during which that passes are run; all are, when it is not given.
 	Switch string `yaml:"switch"`
+	// Into says that what a client does is changed in its recording ("recording"), after it
+	// has done it, where no server reacts; "" for the traffic between client and server.
+	Into string `yaml:"into"`
 	// Scenarios are those of a client in which a switch shows: only checks that look at
 	// one of them are run.
 	Scenarios Words `yaml:"scenarios"`
@@ -111,7 +114,8 @@ type Match struct {
 	Before *Match `yaml:"before"`
 	// Carried is how the message travels: "stdio", "body" (of a POST, or an
 	// answer as one JSON body), "post" (an event stream that answers a POST) or
-	// "get" (another event stream).
+	// "get" (another event stream). In a recording, "outcome" matches what the driver of a
+	// client tells of a step, an object, and nothing else does.
 	Carried Words `yaml:"carried"`
 	// HTTP are conditions on the exchange that carries the message, or, without
 	// any about a message, on the head of a request (in) or response (out).
@@ -184,6 +188,8 @@ type Action struct {
 	Status    int                `yaml:"status"`     // of the response
 	Header    map[string]*string `yaml:"header"`     // set on the head, null removes; %s is the value that it had
 	Challenge map[string]*string `yaml:"challenge"`  // parameters of the Bearer challenge of a response, null removes; %s as in header
+	Query     map[string]*string `yaml:"query"`      // in a recording: parameters in the URL of a request, null removes; %s as in header
+	Form      map[string]*string `yaml:"form"`       // in a recording: those in its body
 	Body      *string            `yaml:"body"`       // instead of the body
 	Respond   *record.Respond    `yaml:"respond"`    // to a request, without asking the target
 	Event     *record.Fields     `yaml:"event"`      // fields of the event that carries the message

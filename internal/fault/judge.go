@@ -56,7 +56,11 @@ func (j *judge) judge() {
 	j.beside("may-break", fault.MayBreak, "what it hangs on")
 	j.oneOf("role", fault.Role, append([]string{""}, protocol.Roles()...)...)
 	j.oneOf("transport", fault.Transport, append([]string{""}, protocol.CheckedTransports()...)...)
+	j.oneOf("into", fault.Into, "", IntoRecording)
 	changes := fault.AllChanges()
+	if fault.Into != "" && (!fault.ofClient() || fault.Switch != "") {
+		j.fail("into is for faults of a client, without a switch")
+	}
 	if len(changes) == 0 && fault.Switch == "" {
 		j.fail("nothing is changed: expected when and do, changes, or switch")
 	}
@@ -103,13 +107,16 @@ func (j *judge) match(match *Match) {
 		j.fail("asks and answers exclude each other")
 	}
 	for _, carried := range match.Carried {
-		j.oneOf("carried", carried, "stdio", "body", "post", "get")
+		j.oneOf("carried", carried, "stdio", "body", "post", "get", CarriedOutcome)
 	}
 	for _, conditions := range []map[string]Condition{match.Where, match.Asked} {
 		for pointer, condition := range conditions {
 			j.pointer(pointer)
 			j.oneOf("type", condition.Type, "", "string", "number", "boolean", "null", "object", "array")
 		}
+	}
+	if slices.Contains(match.Carried, CarriedOutcome) && j.fault.Into != IntoRecording {
+		j.fail("carried: outcome is for recordings of clients: expected into: recording")
 	}
 	if len(match.Asked) > 0 && len(match.ResponseTo) == 0 && len(match.Asks) == 0 {
 		j.fail("asked is for responses: expected response-to, or asks, beside it")
@@ -130,7 +137,7 @@ var companions = map[string][]string{
 	"substitute": {"by"}, "raw": nil, "hex": nil, "encode": nil, "rewrite": nil,
 	"drop": nil, "repeat": nil, "delay": nil, "hold": nil, "answer": nil, "refuse": nil,
 	"send": {"direction", "place", "stream"}, "split": nil, "end": nil, "chunk": nil,
-	"alias": nil, "request": nil, "challenge": nil, "extend": {"seed"},
+	"alias": nil, "request": nil, "query": nil, "form": nil, "challenge": nil, "extend": {"seed"},
 	"write": {"to", "place"}, "status": nil, "header": nil, "body": nil, "respond": nil,
 	"event": nil, "event-text": nil, "as": nil, "cut": {"place"}, "close": {"place"},
 	"keep-open": nil, "exit": {"place"}, "hang": {"place"}, "ignore": nil,
@@ -142,6 +149,7 @@ var (
 	headVerbs = []string{
 		"status",
 		"header",
+		"query",
 		"challenge",
 		"body",
 		"respond",
@@ -156,6 +164,12 @@ var (
 	// clientVerbs are of clients alone, serverVerbs of servers.
 	clientVerbs = []string{"request"}
 	serverVerbs = []string{"exit", "ignore"}
+	// recordingVerbs are what can be done with a recording; the last ones only there.
+	recordingVerbs = []string{
+		"replace", "add", "remove", "rename", "substitute", "raw", "hex", "encode", "rewrite",
+		"drop", "hold", "send", "header", "cut", "query", "form",
+	}
+	onlyRecordingVerbs = recordingVerbs[len(recordingVerbs)-2:]
 )
 
 func (j *judge) action(match *Match, action *Action) {
@@ -178,6 +192,10 @@ func (j *judge) action(match *Match, action *Action) {
 		j.fail("%s cannot be done at an event of the process, only %s", verb, strings.Join(processVerbs, ", "))
 	case j.fault.ofClient() && slices.Contains(serverVerbs, verb):
 		j.fail("%s is for servers: what the process of a client does wrong is a switch", verb)
+	case j.fault.Into == IntoRecording && !slices.Contains(recordingVerbs, verb):
+		j.fail("%s cannot be done with a recording, only %s", verb, strings.Join(recordingVerbs, ", "))
+	case j.fault.Into != IntoRecording && slices.Contains(onlyRecordingVerbs, verb):
+		j.fail("%s is done with recordings of clients: expected into: recording", verb)
 	case !j.fault.ofClient() && slices.Contains(clientVerbs, verb):
 		j.fail("%s is for clients: expected role: client", verb)
 	}

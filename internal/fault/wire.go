@@ -433,6 +433,8 @@ func (a *Action) change(plan *record.HeadPlan) {
 			plan.Header = map[string]*string{}
 		}
 		maps.Copy(plan.Header, a.Header)
+	case len(a.Query) > 0:
+		plan.Query = a.Query
 	case len(a.Challenge) > 0:
 		if plan.Challenge == nil {
 			plan.Challenge = map[string]*string{}

@@ -133,6 +133,7 @@ type HeadPlan struct {
 	// Challenge are parameters of the Bearer challenge.
 	Challenge map[string]*string
 	Body      *string // instead of the body; nil: its own
+	Query     map[string]*string // in a recording: parameters in the URL of a request
 	As        string
 	Wait      time.Duration // before the head is passed on
 	Chunk     int           // the body is written in pieces of so many bytes

@@ -28,6 +28,7 @@ type Examination struct {
 	conform.Leg
 	Target       scripted.Target
 	Launch       scenario.Launch // of a client, of which no survey is taken
+	Alter        func(*scenario.Recording)
 	Catalogue    *catalogue.Catalogue
 	Registration conform.Registration // for the client of an authorization server
 	Access       *conform.Access      // of a server that asks for authorization; nil for none
@@ -202,6 +203,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, unrespon
 		Fresh:  e.Role != protocol.ClientRole,
 		Asked:  e.Asked,
 		Launch: e.Launch,
+		Alter:  e.Alter,
 		Record: func(connection conform.Connection) { x.closed(0, connection) },
 	}
 	state.environment = x.environment

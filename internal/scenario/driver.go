@@ -52,6 +52,7 @@ type Driver struct {
 	ShortWait           bool             // the client is known for not ending by itself
 	Limits              transport.Limits // of what the client sends
 	Budget              *transcript.MemoryBudget
+	Alter               func(*Recording)             // changes what was recorded; nil for nothing
 	Name                func(scenario string) string // names a connection; each has a name of its own
 }
 
@@ -326,6 +327,9 @@ func (r *run) recording(exit Exit) *Recording {
 		done.Authorization = &Recorded{
 			Name: log.Connection(), Events: log.Events(), Complete: log.Dropped() == 0,
 		}
+	}
+	if r.driver.Alter != nil {
+		r.driver.Alter(done)
 	}
 	return done
 }

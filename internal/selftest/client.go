@@ -69,6 +69,21 @@ func AuthorizationOf(given []byte, tell string) client.Authorization {
 	return authorization
 }
 
+// alter injects into what was recorded of a client.
+func alter(recording *scenario.Recording, injection fault.Injection) {
+	injection = injection.In(recording.Scenario)
+	if injection.None() {
+		return
+	}
+	for i := range recording.Connections {
+		recording.Connections[i].Events = injection.Recorded(recording.Connections[i].Events)
+	}
+	if told := recording.Authorization; told != nil {
+		told.Events = injection.Recorded(told.Events)
+	}
+	recording.Exit.Output = injection.Outcomes(recording.Exit.Output)
+}
+
 // Spoil makes a reference client that is good a bad one: it injects faults into its
 // wire, and gives it the defect that one of them may name. stop ends what stands
 // between.

@@ -169,9 +169,9 @@ func (d declarations) consistent(one *layer, wrong complaint) {
 		wrong("the reference %s has no switch %q%s", one.role(), one.Switch, nearest.Hint(one.Switch, switches))
 	}
 	for _, name := range one.Scenarios {
-		if known := d.scenarios(one.role()); one.Switch == "" || !slices.Contains(known, name) {
+		if known := d.scenarios(one.role()); one.Switch == "" && one.Into == "" || !slices.Contains(known, name) {
 			wrong(
-				"scenarios is for switches of clients, and there is no scenario %q%s",
+				"scenarios is for switches and recordings of clients, and there is no scenario %q%s",
 				name,
 				nearest.Hint(name, known),
 			)

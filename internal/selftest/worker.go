@@ -167,10 +167,15 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 		examination.Filter = next.filter
 	}
 	if next.Leg.Role == protocol.ClientRole {
+		live, recorded := to.injection.Parted()
 		examination.Launch = func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
 			turn = invocation.Scenario
 			defer flush()
-			return launch(ctx, invocation, to.injection)
+			return launch(ctx, invocation, live)
+		}
+		examination.Alter = func(recording *scenario.Recording) {
+			defer flush()
+			alter(recording, recorded)
 		}
 	} else if len(next.Watch) > 0 {
 		examination.Turn = func(check string) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -36,14 +35,9 @@ type authParts struct {
 	opens            func(address string) error
 	browses          func(ctx context.Context, open func(context.Context, string) error, address string) error
 	register         func(context.Context, *carrier, *source) (*registration, error)
-	describes        func(object) object // for a registration
 	bindsTo          func(issuer string) string
 	moved            func(used *token, to *source) *token // the server names another issuer
-	redirects        func(registered string) string
-	verifier         func() string
 	challengeOf      func(verifier string, from *source) []oauth2.AuthCodeOption
-	proof            func(verifier string) []oauth2.AuthCodeOption
-	state            func() string
 	fitsState        func(given, sent string) bool
 	fitsIss          func(given []string, from *source) error
 	readsErrorsFirst bool // whoever sent them
@@ -63,7 +57,6 @@ type authParts struct {
 	writes           func(http.RoundTripper) http.RoundTripper // all but requests to the server
 	grant            func(*carrier) grantType
 	asserts          func(*assertion)
-	exchanges        func(url.Values)
 	identifies       func(form url.Values, as *registration) (basic bool)
 	presents         func(form url.Values, signed string)
 	knows            func(as *registration) *registration // of what a registration brought
@@ -81,19 +74,14 @@ func goodAuthParts() authParts {
 		browses: func(ctx context.Context, open func(context.Context, string) error, address string) error {
 			return open(ctx, address)
 		},
-		register:  register,
-		describes: func(client object) object { return client },
-		bindsTo:   func(issuer string) string { return issuer },
-		moved:     func(*token, *source) *token { return nil },
-		redirects: func(registered string) string { return registered },
-		verifier:  oauth2.GenerateVerifier,
+		register: register,
+		bindsTo:  func(issuer string) string { return issuer },
+		moved:    func(*token, *source) *token { return nil },
 		challengeOf: func(v string, _ *source) []oauth2.AuthCodeOption {
 			return []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(v)}
 		},
 		endpoints:   func(context.Context, *carrier, *source, *resourceMetadata) {},
 		takes:       func(_, issued *token) *token { return issued },
-		proof:       func(v string) []oauth2.AuthCodeOption { return []oauth2.AuthCodeOption{oauth2.VerifierOption(v)} },
-		state:       oauth2.GenerateVerifier,
 		fitsState:   func(given, sent string) bool { return given == sent },
 		fitsIss:     fitsIss,
 		resource:    func(_ string, from *source) string { return from.resource },
@@ -108,7 +96,6 @@ func goodAuthParts() authParts {
 		writes:      func(base http.RoundTripper) http.RoundTripper { return base },
 		grant:       grantOf,
 		asserts:     func(*assertion) {},
-		exchanges:   func(url.Values) {},
 		identifies:  identify,
 		presents:    present,
 		knows:       func(as *registration) *registration { return as },
@@ -117,33 +104,7 @@ func goodAuthParts() authParts {
 
 // authDefects make a good client authorize badly, in one way each.
 var authDefects = map[string]func(*client, *authParts){
-	"token-in-query": func(_ *client, p *authParts) {
-		p.carries = func(r *http.Request, access string) {
-			carry(r, access)
-			query := r.URL.Query()
-			query.Set("access_token", access)
-			r.URL.RawQuery = query.Encode()
-		}
-	},
-	"token-to-anybody":           func(c *client, _ *authParts) { c.part.redirected = goesAnywhere },
-	"token-not-on-streams":       func(_ *client, p *authParts) { p.carries = except(http.MethodGet) },
-	"token-not-on-delete":        func(_ *client, p *authParts) { p.carries = except(http.MethodDelete) },
-	"token-not-on-notifications": func(_ *client, p *authParts) { p.carries = notOnNotifications },
-	"token-not-on-resumption": func(_ *client, p *authParts) {
-		p.carries = func(r *http.Request, access string) {
-			if r.Header.Get("Last-Event-Id") == "" {
-				carry(r, access)
-			}
-		}
-	},
-	"token-made-up-at-first": func(_ *client, p *authParts) { p.carries = madeUpAtFirst() },
-	"token-scheme-token": func(_ *client, p *authParts) {
-		p.carries = func(r *http.Request, access string) { r.Header.Set("Authorization", "Token "+access) }
-	},
-	"no-pkce": func(_ *client, p *authParts) {
-		p.challengeOf = func(string, *source) []oauth2.AuthCodeOption { return nil }
-		p.proof = func(string) []oauth2.AuthCodeOption { return nil }
-	},
+	"token-to-anybody": func(c *client, _ *authParts) { c.part.redirected = goesAnywhere },
 	"plain-pkce": func(_ *client, p *authParts) {
 		p.challengeOf = plainChallenge
 	},
@@ -156,23 +117,6 @@ var authDefects = map[string]func(*client, *authParts){
 			return []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(v)}
 		}
 	},
-	"other-verifier": func(_ *client, p *authParts) {
-		p.proof = func(string) []oauth2.AuthCodeOption {
-			return []oauth2.AuthCodeOption{oauth2.VerifierOption(oauth2.GenerateVerifier())}
-		}
-	},
-	"short-verifier":       func(_ *client, p *authParts) { p.verifier = func() string { return "correct-horse-battery" } },
-	"one-verifier":         func(_ *client, p *authParts) { p.verifier = oneVerifier() },
-	"no-resource-at-login": func(_ *client, p *authParts) { p.resource = noneAt(atAuthorize) },
-	"no-resource-at-token": func(_ *client, p *authParts) { p.resource = noneAt(atToken) },
-	"no-resource-at-refresh": func(_ *client, p *authParts) {
-		p.resource = noneAt(atRefresh)
-	},
-	"resource-is-the-issuer": func(_ *client, p *authParts) {
-		p.resource = func(_ string, from *source) string { return from.issuer }
-	},
-	"resource-with-fragment": func(_ *client, p *authParts) { p.resource = resourceWith("#mcp") },
-	"resource-with-slash":    func(_ *client, p *authParts) { p.resource = resourceWith("/") },
 	"resource-is-the-origin": func(_ *client, p *authParts) {
 		p.resource = func(_ string, from *source) string {
 			parsed, _ := url.Parse(from.resource)
@@ -183,10 +127,6 @@ var authDefects = map[string]func(*client, *authParts){
 		p.resourcePlaces = func(server string, _ oauth.Challenge) ([]string, error) { return oauth.ResourcePlaces(server) }
 	},
 	"metadata-root-first": func(_ *client, p *authParts) { p.resourcePlaces = wellKnown(reversed) },
-	"metadata-path-only":  func(_ *client, p *authParts) { p.resourcePlaces = wellKnown(firstOnly) },
-	"metadata-by-header-only": func(_ *client, p *authParts) {
-		p.resourcePlaces = wellKnown(func([]string) []string { return nil })
-	},
 	"guesses-the-server":  func(_ *client, p *authParts) { p.assumes = guessed },
 	"default-endpoints":   func(_ *client, p *authParts) { p.endpoints = defaultEndpoints },
 	"mixes-servers":       func(_ *client, p *authParts) { p.endpoints = mixesServers },
@@ -210,7 +150,6 @@ var authDefects = map[string]func(*client, *authParts){
 		}
 		p.resourcePlaces = wellKnown(func([]string) []string { return nil })
 	},
-	"oauth-metadata-only": func(_ *client, p *authParts) { p.serverPlaces = serverPlaces(firstOnly) },
 	"openid-first": func(_ *client, p *authParts) {
 		p.serverPlaces = serverPlaces(func(all []string) []string { return append(slices.Clone(all[1:]), all[0]) })
 	},
@@ -224,17 +163,6 @@ var authDefects = map[string]func(*client, *authParts){
 			proper, err := oauth.IssuerPlaces(issuer)
 			return append(root, proper...), err
 		}
-	},
-	"openid-not-inserted": func(_ *client, p *authParts) {
-		p.serverPlaces = serverPlaces(func(all []string) []string {
-			if len(all) < 3 {
-				return all
-			}
-			return []string{all[0], all[2]}
-		})
-	},
-	"openid-not-appended": func(_ *client, p *authParts) {
-		p.serverPlaces = serverPlaces(func(all []string) []string { return all[:2] })
 	},
 	"any-resource": func(_ *client, p *authParts) { p.fitsResource = func(string, string) bool { return true } },
 	"any-issuer":   func(_ *client, p *authParts) { p.fitsIssuer = func(string, string) bool { return true } },
@@ -264,7 +192,6 @@ var authDefects = map[string]func(*client, *authParts){
 	"opens-anything":  func(_ *client, p *authParts) { p.opens = func(string) error { return nil } },
 	"opens-plain":     func(_ *client, p *authParts) { p.opens = opensPlain },
 	"opens-by-shell":  func(_ *client, p *authParts) { p.browses = byShell },
-	"no-state":        func(_ *client, p *authParts) { p.state = func() string { return "" } },
 	"state-unchecked": func(_ *client, p *authParts) { p.fitsState = func(string, string) bool { return true } },
 	"iss-unchecked":   func(_ *client, p *authParts) { p.fitsIss = func([]string, *source) error { return nil } },
 	"iss-missing-accepted": func(_ *client, p *authParts) {
@@ -291,68 +218,12 @@ var authDefects = map[string]func(*client, *authParts){
 			return fitsIss(given, from)
 		}
 	},
-	"iss-normalized":     func(_ *client, p *authParts) { p.fitsIss = issNormalized },
-	"shows-wrong-errors": func(_ *client, p *authParts) { p.readsErrorsFirst = true },
-	"redirects-elsewhere": func(_ *client, p *authParts) {
-		p.redirects = func(string) string { return "http://localhost:3999/elsewhere" }
-	},
-	"state-once": func(_ *client, p *authParts) {
-		state, again := p.state, againOf()
-		p.state = func() string {
-			if again() {
-				return ""
-			}
-			return state()
-		}
-	},
-	"pkce-once": func(_ *client, p *authParts) {
-		challengeOf, again := p.challengeOf, againOf()
-		p.challengeOf = func(verifier string, from *source) []oauth2.AuthCodeOption {
-			if again() {
-				return nil
-			}
-			return challengeOf(verifier, from)
-		}
-	},
-	"resource-at-first-login": func(_ *client, p *authParts) {
-		resource, again := p.resource, againOf()
-		p.resource = func(at string, from *source) string {
-			if at == atAuthorize && again() {
-				return ""
-			}
-			return resource(at, from)
-		}
-	},
-	"redirects-elsewhere-later": func(_ *client, p *authParts) {
-		redirects, again := p.redirects, againOf()
-		p.redirects = func(registered string) string {
-			if again() {
-				return "http://localhost:3999/elsewhere"
-			}
-			return redirects(registered)
-		}
-	},
-	"redirect-over-http": func(c *client, p *authParts) {
-		c.options.Authorization.Open = nil // nobody can listen there
-		c.options.Authorization.Redirect = "http://app.example.com/callback"
-		p.describes = withMember("application_type", "web")
-	},
-	"registers-web-as-native": func(c *client, _ *authParts) {
-		c.options.Authorization.Open = nil // nobody can listen there
-		c.options.Authorization.Redirect = "https://app.example.com/callback"
-	},
-	"no-application-type": func(_ *client, p *authParts) { p.describes = withMember("application_type", nil) },
-	"registers-as-web":    func(_ *client, p *authParts) { p.describes = withMember("application_type", "web") },
-	"no-refresh-grant": func(_ *client, p *authParts) {
-		p.describes = withMember("grant_types", []any{"authorization_code"})
-	},
+	"iss-normalized":       func(_ *client, p *authParts) { p.fitsIss = issNormalized },
+	"shows-wrong-errors":   func(_ *client, p *authParts) { p.readsErrorsFirst = true },
 	"registers-before-all": func(_ *client, p *authParts) { p.register = registersBeforeAll },
 	"registers-never":      func(_ *client, p *authParts) { p.register = registersNever },
 	"makes-up-an-id":       func(_ *client, p *authParts) { p.register = makesUpAnID },
 	"document-unsupported": func(_ *client, p *authParts) { p.register = documentAlways },
-	"document-over-http": func(c *client, _ *authParts) {
-		c.options.Authorization.Document = "http://conformance-test.local/client.json"
-	},
 	"credentials-for-origins": func(_ *client, p *authParts) {
 		p.bindsTo = func(issuer string) string {
 			if at, err := url.Parse(issuer); err == nil {
@@ -367,16 +238,9 @@ var authDefects = map[string]func(*client, *authParts){
 	"every-scope":           func(_ *client, p *authParts) { p.scopes = everyScope },
 	"challenge-within-list": func(_ *client, p *authParts) { p.scopes = challengeWithinList },
 	"list-before-challenge": func(_ *client, p *authParts) { p.scopes = listBeforeChallenge },
-	"empty-scope":           func(_ *client, p *authParts) { p.asks = emptyScope },
-	"scopes-of-users":       func(_ *client, p *authParts) { p.scopes = scopesOr("openid", "email", "profile") },
-	"scope-of-its-own":      func(_ *client, p *authParts) { p.scopes = scopesOr("mcp:tools") },
-	"scope-never": func(_ *client, p *authParts) {
-		p.scopes = func(oauth.Challenge, *source, []string) []string { return nil }
-	},
-	"never-steps-up":      func(_ *client, p *authParts) { p.raises = func(int) bool { return false } },
-	"steps-up-by-refresh": func(_ *client, p *authParts) { p.raisesByRefresh = true },
-	"steps-up-for-ever":   func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
-	"forgets-scopes":      func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"steps-up-by-refresh":   func(_ *client, p *authParts) { p.raisesByRefresh = true },
+	"steps-up-for-ever":     func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
+	"forgets-scopes":        func(_ *client, p *authParts) { p.scopes = forgetsScopes },
 	"forgets-scopes-later": func(_ *client, p *authParts) {
 		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
 			if len(granted) > 1 {
@@ -385,25 +249,9 @@ var authDefects = map[string]func(*client, *authParts){
 			return scopesFor(challenge, from, granted)
 		}
 	},
-	"steps-up-once": func(_ *client, p *authParts) {
-		var once atomic.Bool
-		p.raises = func(int) bool { return !once.Swap(true) }
-	},
-	"application-type-once": func(_ *client, p *authParts) {
-		var once atomic.Bool
-		p.describes = func(client object) object {
-			if once.Swap(true) {
-				return withMember("application_type", nil)(client)
-			}
-			return client
-		}
-	},
 	"any-token-type":                   func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
 	"insists-on-refused-refresh-token": func(_ *client, p *authParts) { p.insists = true },
-	"token-request-without-client-id": func(_ *client, p *authParts) {
-		p.writes = func(base http.RoundTripper) http.RoundTripper { return anonymous{base} }
-	},
-	"keeps-old-refresh-token": func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
+	"keeps-old-refresh-token":          func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
 	"token-type-in-capitals": func(_ *client, p *authParts) {
 		p.understands = func(kind string) bool { return kind == "Bearer" }
 	},
@@ -446,13 +294,6 @@ var authDefects = map[string]func(*client, *authParts){
 			return a.byIdentityToken
 		}
 	},
-	"exchange-for-a-token":      func(_ *client, p *authParts) { p.exchanges = leavesOut("requested_token_type") },
-	"exchange-without-resource": func(_ *client, p *authParts) { p.exchanges = leavesOut("resource") },
-	"exchange-of-no-type":       func(_ *client, p *authParts) { p.exchanges = leavesOut("subject_token_type") },
-	"exchange-of-nothing":       func(_ *client, p *authParts) { p.exchanges = leavesOut("subject_token") },
-	"exchange-for-the-server": func(c *client, p *authParts) {
-		p.exchanges = func(form url.Values) { form.Set("audience", c.options.URL) }
-	},
 	"secret-needs-a-method": func(_ *client, p *authParts) {
 		p.knows = func(as *registration) *registration {
 			if as.Method == "" {
@@ -461,7 +302,6 @@ var authDefects = map[string]func(*client, *authParts){
 			return as
 		}
 	},
-	"extensions-undeclared": func(c *client, _ *authParts) { c.part.undeclared = true },
 }
 
 // goesAnywhere follows a redirect wherever it leads.
@@ -555,42 +395,12 @@ func dropsResource() func(address string) string {
 	}
 }
 
-func leavesOut(parameter string) func(url.Values) {
-	return func(form url.Values) { form.Del(parameter) }
-}
-
 func parameters(pairs ...string) []oauth2.AuthCodeOption {
 	var all []oauth2.AuthCodeOption
 	for pair := range slices.Chunk(pairs, 2) {
 		all = append(all, oauth2.SetAuthURLParam(pair[0], pair[1]))
 	}
 	return all
-}
-
-// except carries no token in requests of a method.
-func except(method string) func(*http.Request, string) {
-	return func(r *http.Request, access string) {
-		if r.Method != method {
-			carry(r, access)
-		}
-	}
-}
-
-func notOnNotifications(r *http.Request, access string) {
-	if r.Method != http.MethodPost || strings.Contains(bodyOf(r), `"id"`) ||
-		!strings.Contains(bodyOf(r), `"notifications/`) {
-		carry(r, access)
-	}
-}
-
-func madeUpAtFirst() func(*http.Request, string) {
-	var used atomic.Bool
-	return func(r *http.Request, access string) {
-		if !used.Swap(true) {
-			access = "token-of-my-own"
-		}
-		carry(r, access)
-	}
 }
 
 func forEver(int) bool { return true }
@@ -654,24 +464,6 @@ func registersForEver(ctx context.Context, a *carrier, from *source) (*registrat
 	return nil, err
 }
 
-func oneVerifier() func() string {
-	verifier := oauth2.GenerateVerifier()
-	return func() string { return verifier }
-}
-
-func noneAt(place string) func(string, *source) string {
-	return func(at string, from *source) string {
-		if at == place {
-			return ""
-		}
-		return from.resource
-	}
-}
-
-func resourceWith(end string) func(string, *source) string {
-	return func(_ string, from *source) string { return from.resource + end }
-}
-
 // wellKnown chooses among the well-known places, where the challenge names none.
 func wellKnown(choose func([]string) []string) func(string, oauth.Challenge) ([]string, error) {
 	return func(server string, challenge oauth.Challenge) ([]string, error) {
@@ -688,8 +480,6 @@ func reversed(all []string) []string {
 	slices.Reverse(all)
 	return all
 }
-
-func firstOnly(all []string) []string { return all[:1] }
 
 func serverPlaces(choose func([]string) []string) func(string) ([]string, error) {
 	return func(issuer string) ([]string, error) {
@@ -732,18 +522,6 @@ func issNormalized(given []string, from *source) error {
 		return nil
 	}
 	return fitsIss(given, from)
-}
-
-func withMember(member string, value any) func(object) object {
-	return func(client object) object {
-		other := maps.Clone(client)
-		if value == nil {
-			delete(other, member)
-		} else {
-			other[member] = value
-		}
-		return other
-	}
 }
 
 func registersBeforeAll(ctx context.Context, a *carrier, from *source) (*registration, error) {
@@ -796,29 +574,6 @@ func listBeforeChallenge(challenge oauth.Challenge, from *source, granted []stri
 		return union(granted, from.scopes)
 	}
 	return scopesFor(challenge, from, granted)
-}
-
-func emptyScope(address string) string {
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	query := parsed.Query()
-	if !query.Has("scope") {
-		query.Set("scope", "")
-		parsed.RawQuery = query.Encode()
-	}
-	return parsed.String()
-}
-
-// scopesOr asks for scopes of its own where nobody names any.
-func scopesOr(own ...string) func(oauth.Challenge, *source, []string) []string {
-	return func(challenge oauth.Challenge, from *source, granted []string) []string {
-		if found := scopesFor(challenge, from, granted); len(found) > 0 {
-			return found
-		}
-		return own
-	}
 }
 
 func forgetsScopes(challenge oauth.Challenge, from *source, _ []string) []string {
@@ -906,10 +661,4 @@ var habits = map[string]func(*client, *authParts){
 	"needs-no-document": func(c *client, _ *authParts) {
 		c.options.Authorization.Document = "https://app.example.com/oauth/client.json"
 	},
-}
-
-// againOf returns what tells whether it was asked before.
-func againOf() func() bool {
-	var asked atomic.Bool
-	return func() bool { return asked.Swap(true) }
 }

@@ -44,7 +44,7 @@ func (c *client) freshResult(key cacheKey) (object, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, isKnown := c.cache[key]
-	if !isKnown || !c.part.now().Before(known.until) {
+	if !isKnown || !time.Now().Before(known.until) {
 		return nil, false
 	}
 	return known.result, true
@@ -66,7 +66,7 @@ func (c *client) keep(key cacheKey, result object) {
 	if len(c.cache) >= maxCached {
 		clear(c.cache)
 	}
-	c.cache[key] = cached{result, c.part.now().Add(ttl)}
+	c.cache[key] = cached{result, time.Now().Add(ttl)}
 }
 
 // forgetPages makes all pages of a list stale.

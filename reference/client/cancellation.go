@@ -36,7 +36,7 @@ func (c *client) giveUp(r *request, reason error) {
 	transport := c.transport
 	c.mu.Unlock()
 	over := transport == nil // the session is
-	if over || !transport.knows(r) || transport.cancelsByClosing() && (c.stateless() || c.part.hangsUp()) {
+	if over || !transport.knows(r) || transport.cancelsByClosing() && c.stateless() {
 		r.leave()
 		return
 	}

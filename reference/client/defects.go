@@ -26,8 +26,6 @@ import (
 // in its place.
 type parts struct {
 	newID               func(c *client, q question) jsonrpc.ID // the caller holds c.mu
-	newToken            func(c *client) any                    // the caller holds c.mu
-	now                 func() time.Time
 	understands         func() []string
 	fallsBack           func(err error, modern bool) bool
 	looks               func(ctx context.Context, c *client) error // at the server, before it connects
@@ -41,16 +39,12 @@ type parts struct {
 	unhandled           func(capability string) *rpcError
 	declares            func(capabilities object) // beside what is answered
 	refuses             func(c *client, method string, params, capability object) *rpcError
-	fillIn              func(schema, content object, everything bool) object
 	nextCursor          func(page object) (string, bool)
 	expand              func(template string, arguments object) (string, error)
 	listsAgain          func(of string) bool
 	gives               func(of string) error // a list to its caller
 	hasAPI              func(s step) error
-	listsBeforeCalls    func() bool
-	watchTask           func(ctx context.Context, c *client, known task) (object, error)
 	answersAgain        func() bool // a question of a task that was answered
-	hangsUp             func() bool // to cancel, in the handshake era
 	cacheKey            func(method string, params object) cacheKey
 	cachesRetries       func() bool
 	kept                func(c *client, key cacheKey, ttl time.Duration) // a result is
@@ -76,26 +70,19 @@ type parts struct {
 	drains              func(stream *events) (next func() (event, error)) // of a request
 	readLines           func(p *pipes, receive func([]byte), logf func(string, ...any)) error
 	inputs              func(ctx context.Context, c *client, requests any) (object, error)
-	complete            func(q question, params object) // the caller holds c.mu
 	subscribesAgain     func() bool
 	renewedFilter       func(to object) object
 	startled            func(c *client) // by an answer to nothing
-	appalled            func(c *client) // by what is no message
 	puzzled             func(c *client, notification string)
 	checkOutput         func(t *tool, result object) error
 	mirroredOf          func(schema any) ([]mirrored, error)
-	resultType          func(result object) string
-	stateSent           func(state any) any
 	pollAfter           func(t task) time.Duration
 	restarts            func() bool
 	shutDown            func(s *stdio, p *pipes)
 	renews              func(method string) bool
-	resumes             func() bool
 	rest                func(ctx context.Context, d time.Duration) error
 	endSession          func(h *streamableHTTP)
-	leave               func(t transport)
 	auth                authParts
-	undeclared          bool // the extensions for authorization are not declared
 }
 
 func always() bool { return true }
@@ -104,11 +91,9 @@ func never() bool  { return false }
 func goodParts() parts {
 	return parts{
 		newID:               nextID,
-		newToken:            nextToken,
 		kept:                func(*client, cacheKey, time.Duration) {},
 		beginsAnew:          always,
 		endpoint:            (*streamableHTTP).endpoint,
-		now:                 time.Now,
 		understands:         Revisions,
 		fallsBack:           fallsBack,
 		neverCancelled:      neverCancelled,
@@ -117,21 +102,17 @@ func goodParts() parts {
 		unhandled:           unhandled,
 		declares:            func(object) {},
 		refuses:             refusal,
-		fillIn:              fillIn,
 		nextCursor:          nextCursor,
 		expand:              expand,
 		listsAgain:          func(string) bool { return true },
 		gives:               func(string) error { return nil },
 		hasAPI:              func(step) error { return nil },
-		listsBeforeCalls:    always,
 		looks:               func(context.Context, *client) error { return nil },
 		learns:              func(ctx context.Context, c *client) ([]string, bool, error) { return c.discover(ctx) },
 		remembersEras:       always,
 		reopens:             reopens,
 		resumesBy:           func() string { return http.MethodGet },
-		watchTask:           watchTask,
 		answersAgain:        never,
-		hangsUp:             never,
 		cacheKey:            keyOf,
 		cachesRetries:       never,
 		forgetsPages:        always,
@@ -154,77 +135,52 @@ func goodParts() parts {
 		drains:              func(stream *events) func() (event, error) { return stream.next },
 		readLines:           (*pipes).read,
 		inputs:              inputs,
-		complete:            func(question, object) {},
 		subscribesAgain:     always,
 		renewedFilter:       func(to object) object { return to },
 		startled:            func(*client) {},
-		appalled:            func(*client) {},
 		puzzled:             func(*client, string) {},
 		checkOutput:         checkOutput,
 		mirroredOf:          mirroredOf,
-		resultType:          resultType,
-		stateSent:           func(state any) any { return state },
 		pollAfter:           task.interval,
 		restarts:            always,
 		shutDown:            (*stdio).end,
 		renews:              func(string) bool { return true },
-		resumes:             always,
 		rest:                pause,
 		endSession:          endSession,
-		leave:               transport.close,
 		auth:                goodAuthParts(),
 	}
 }
 
 // defects make a good client bad in one way each.
 var defects = map[string]func(*client){
-	"accepts-any-version":          func(c *client) { c.part.understands = acceptsAnyVersion },
-	"alters-request-state":         func(c *client) { c.part.stateSent = altersState },
 	"answers-after-cancellation":   func(c *client) { c.part.stopAnswering = answersAfterCancellation },
-	"asks-before-answer":           asksBeforeAnswer,
-	"caches-for-ever":              cachesForEver,
 	"fetches-network-refs":         fetchesNetworkRefs,
-	"fills-in-no-defaults":         func(c *client) { c.part.fillIn = fillsInNoDefaults },
-	"allows-unresolved-refs":       func(c *client) { c.part.checkOutput = without("$ref") },
 	"answers-input-again":          func(c *client) { c.part.answersAgain = always },
-	"appalled-by-garbage":          func(c *client) { c.part.appalled = hangsUp },
 	"always-declares":              alwaysDeclares,
 	"asks-inline":                  func(c *client) { c.part.learns = asksInline },
 	"assumes-page-size":            assumesPageSize,
-	"awaits-task-status":           func(c *client) { c.part.watchTask = awaitsTaskStatus },
 	"caches-all-alike":             func(c *client) { c.part.cacheKey = cachesAllAlike },
-	"caches-nothing":               cachesNothing,
 	"caches-changed-meanwhile":     func(c *client) { c.part.forgetsPages = c.listsNothing },
 	"caches-past-updates":          func(c *client) { c.part.forgetsUpdated = never },
 	"caches-past-changes":          func(c *client) { c.part.forgetsPages, c.part.listsAgain = never, func(string) bool { return false } },
 	"caches-retries":               func(c *client) { c.part.cachesRetries = always },
 	"expands-as-text":              func(c *client) { c.part.expand = expandsAsText },
-	"falls-back-always":            func(c *client) { c.part.fallsBack = func(error, bool) bool { return true } },
-	"falls-back-for-one-code":      func(c *client) { c.part.fallsBack = fallsBackForOneCode },
 	"falls-back-for-one-status":    func(c *client) { c.part.fallsBack = fallsBackForOneStatus },
 	"falls-back-for-words":         func(c *client) { c.part.fallsBack = fallsBackForWords },
 	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
 	"forgets-eras":                 func(c *client) { c.part.remembersEras, c.part.reopens = never, probesAgain },
 	"forgets-subscriptions":        func(c *client) { c.part.subscribesAgain = never },
-	"hangs-up-to-cancel":           func(c *client) { c.part.hangsUp = always },
-	"ignores-dialects":             func(c *client) { c.part.checkOutput = without("$schema") },
-	"keeps-request-state":          keepsRequestState,
 	"looks-first":                  func(c *client) { c.part.looks = looksFirst },
 	"has-tools-alone":              func(c *client) { c.part.hasAPI = ofToolsAlone },
 	"keeps-templates":              func(c *client) { c.part.gives = allBut("templates") },
 	"lists-all-together":           func(c *client) { c.part.gives = c.listsAll },
 	"throws-errors-of-tools":       func(c *client) { c.part.checkOutput = thrown },
-	"looks-once-at-tasks":          func(c *client) { c.part.watchTask = looksOnce },
-	"never-fetches-input":          func(c *client) { c.part.watchTask = neverFetchesInput },
 	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
 	"posts-to-two-addresses":       postsToTwoAddresses,
-	"reads-no-json":                func(c *client) { c.part.mediaRead = readsNo(jsonMedia) },
 	"reads-no-streams":             func(c *client) { c.part.mediaRead = readsNo(eventStreamMedia) },
-	"reads-schemas-as-draft-07":    func(c *client) { c.part.checkOutput = without("prefixItems") },
 	"renews-at-oldest-revision":    func(c *client) { c.part.reopens = reopensAtOldest },
 	"renews-once":                  renewsOnce,
 	"renews-subscriptions-in-part": func(c *client) { c.part.renewedFilter = listsAlone },
-	"renews-with-old-session":      func(c *client) { c.part.headersOfInitialize = renewsWithOldSession },
 	"retries-without-input":        func(c *client) { c.part.inputs = retriesWithoutInput },
 	"startled-by-cancellations":    func(c *client) { c.part.puzzled = hangsUpAt(cancelledMethod) },
 	"startled-by-completions":      func(c *client) { c.part.puzzled = hangsUpAt(completeMethod) },
@@ -240,24 +196,17 @@ var defects = map[string]func(*client){
 	"keeps-old-session-for-reads":  func(c *client) { c.part.renews = func(method string) bool { return method != "resources/read" } },
 	"keeps-old-session":            func(c *client) { c.part.renews = func(string) bool { return false } },
 	"keeps-old-session-for-calls":  func(c *client) { c.part.renews = func(method string) bool { return method != "tools/call" } },
-	"keeps-tools-unlisted":         func(c *client) { c.part.listsBeforeCalls = never },
 	"kills-at-once":                func(c *client) { c.part.shutDown = killsAtOnce },
 	"leaves-server-running":        func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
-	"lists-again-never":            func(c *client) { c.part.listsAgain = func(string) bool { return false } },
 	"cancels-namesakes":            func(c *client) { c.part.alsoCancels = givesUpNamesake },
 	"cancels-calls-alone":          func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
 	"never-cancels":                func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
-	"never-deletes-session":        func(c *client) { c.part.endSession = func(*streamableHTTP) {} },
-	"never-falls-back":             func(c *client) { c.part.fallsBack = func(error, bool) bool { return false } },
 	"never-restarts":               func(c *client) { c.part.restarts = never },
-	"never-resumes":                func(c *client) { c.part.resumes = never },
 	"never-waits":                  func(c *client) { c.part.rest = neverWaits },
 	"polls-without-pause":          func(c *client) { c.part.pollAfter = func(task) time.Duration { return 0 } },
 	"refuses-no-request":           func(c *client) { c.part.refuses = refusesNothing },
 	"resumes-by-post":              func(c *client) { c.part.resumesBy = func() string { return http.MethodPost } },
 	"retries-with-same-id":         retriesWithSameID,
-	"stops-after-first-page":       func(c *client) { c.part.nextCursor = func(object) (string, bool) { return "", false } },
-	"stops-at-empty-cursor":        func(c *client) { c.part.nextCursor = stopsAtEmptyCursor },
 	"stops-at-known-cursor":        stopsAtKnownCursor,
 	"keeps-null-headers":           func(c *client) { c.part.mirroredOf = keepsNullHeaders },
 	"knows-its-own-ids":            func(c *client) { c.part.fallsBack = fallsBackForOwnIDs },
@@ -267,8 +216,6 @@ var defects = map[string]func(*client){
 	"takes-session-of-refusals":    takesSessionOfRefusals,
 	"sse-keeps-name":               func(c *client) { c.part.framing.keepsName = true },
 	"reads-bare-lines":             func(c *client) { c.part.readLines = readsBareLines },
-	"takes-any-output":             func(c *client) { c.part.checkOutput = func(*tool, object) error { return nil } },
-	"takes-any-result-for-its-own": func(c *client) { c.part.resultType = func(object) string { return complete } },
 	"broken-by-refusals":           func(c *client) { c.part.refusedPost = brokenByRefusal },
 	"hangs-at-null-errors":         func(c *client) { c.part.refusedPost = hangsAtNullError },
 	"hangs-at-refusals":            func(c *client) { c.part.refusedPost = hangsAtRefusal },
@@ -307,7 +254,6 @@ var defects = map[string]func(*client){
 	"sse-forgets-last-event":       func(c *client) { c.part.framing.forgets = true },
 	"reads-short-lines":            func(c *client) { c.part.readLines = readsShortLines },
 	"splits-lines-at-separators":   func(c *client) { c.part.readLines = splitsAtSeparators },
-	"token-used-twice":             func(c *client) { c.part.newToken = func(*client) any { return "progress" } },
 }
 
 // Defects lists what Options.Defect may be.
@@ -338,17 +284,6 @@ func (c *client) spoil(defect string) error {
 	return nil
 }
 
-// acceptsAnyVersion speaks with a server whatever version that answers.
-func acceptsAnyVersion() []string {
-	return append(Revisions(), "1999-12-31", "1900-01-01", "2024-11-05", "2025-03-26")
-}
-
-// altersState sends back another state than it was given.
-func altersState(state any) any {
-	text, _ := state.(string)
-	return strings.TrimSpace(text) + "+"
-}
-
 // answersAfterCancellation tells the server that its request was cancelled.
 func answersAfterCancellation(c *client, id jsonrpc.ID, stop context.CancelFunc) {
 	stop()
@@ -356,24 +291,6 @@ func answersAfterCancellation(c *client, id jsonrpc.ID, stop context.CancelFunc)
 	defer c.mu.Unlock()
 	refusal := jsonrpc.NewError(id, jsonrpc.InternalError, "Internal error: the request was cancelled")
 	c.beside(func() { _ = c.send(c.ctx, refusal) })
-}
-
-// asksBeforeAnswer lists the tools while the handshake is still going on.
-func asksBeforeAnswer(c *client) {
-	give := c.part.newID
-	c.part.newID = func(c *client, q question) jsonrpc.ID {
-		if q.method == "initialize" {
-			early := jsonrpc.NewRequest(give(c, question{method: "tools/list"}), "tools/list", nil)
-			c.beside(func() { _ = c.send(c.ctx, early) })
-		}
-		return give(c, q)
-	}
-}
-
-// cachesForEver finds whatever it has fetched once fresh.
-func cachesForEver(c *client) {
-	began := time.Now()
-	c.part.now = func() time.Time { return began }
 }
 
 // fetchesNetworkRefs loads the schemas on the network that a schema refers to.
@@ -405,19 +322,6 @@ func references(schema any) []string {
 		}
 	}
 	return all
-}
-
-// fillsInNoDefaults leaves out what a form suggests.
-func fillsInNoDefaults(schema, content object, everything bool) object {
-	properties, _ := schema["properties"].(object)
-	bare := object{}
-	for name, property := range properties {
-		members, _ := property.(object)
-		kept := maps.Clone(members)
-		delete(kept, "default")
-		bare[name] = kept
-	}
-	return fillIn(object{"properties": bare, "required": schema["required"]}, content, everything)
 }
 
 // keepsInvalidHeaders uses tools whose headers break the rules, as far as it can.
@@ -492,12 +396,6 @@ func retriesWithSameID(c *client) {
 		used[what] = give(c, q)
 		return used[what]
 	}
-}
-
-// stopsAtEmptyCursor takes an empty cursor for none.
-func stopsAtEmptyCursor(page object) (string, bool) {
-	cursor, more := nextCursor(page)
-	return cursor, more && cursor != ""
 }
 
 // stopsAtKnownCursor takes a cursor that leads to itself for the end of the list.
@@ -578,27 +476,6 @@ func assumesPageSize(c *client) {
 	}
 }
 
-// awaitsTaskStatus waits for the news that a task is over before it asks for its
-// result.
-func awaitsTaskStatus(ctx context.Context, c *client, known task) (object, error) {
-	if _, err := c.waitFor(ctx, step{Method: "notifications/tasks/status"}); err != nil {
-		return nil, err
-	}
-	return watchTask(ctx, c, known)
-}
-
-// looksOnce gives up a task that is not over at the first look.
-func looksOnce(ctx context.Context, c *client, known task) (object, error) {
-	if err := pause(ctx, known.interval()); err != nil {
-		return nil, err
-	}
-	result, err := c.request(ctx, question{method: "tasks/get", params: object{"taskId": known.TaskID}})
-	if err == nil && result["status"] == taskCompleted {
-		return watchTask(ctx, c, task{TaskID: known.TaskID, Status: taskCompleted})
-	}
-	return nil, errors.Join(err, errors.New("the task is not over"))
-}
-
 // allBut gives all lists but one, for which there is no API. That is not wrong.
 func allBut(kept string) func(of string) error {
 	return func(of string) error {
@@ -668,38 +545,11 @@ func asksInline(_ context.Context, c *client) ([]string, bool, error) {
 	return []string{Revision20260728}, true, err
 }
 
-// neverFetchesInput looks at a task that needs input for as long as it does.
-func neverFetchesInput(ctx context.Context, c *client, known task) (object, error) {
-	for known.Status == taskWorking || known.Status == taskInput {
-		if err := pause(ctx, known.interval()); err != nil {
-			return nil, err
-		}
-		result, err := c.request(ctx, question{method: "tasks/get", params: object{"taskId": known.TaskID}})
-		if err != nil {
-			return nil, err
-		}
-		known.Status, _ = result["status"].(string)
-	}
-	return watchTask(ctx, c, known)
-}
-
 // cachesAllAlike finds all results of a method alike.
 func cachesAllAlike(method string, _ object) cacheKey { return cacheKey{method: method} }
 
 // cachesByParameters keeps results by what was asked, whatever the method.
 func cachesByParameters(_ string, params object) cacheKey { return keyOf("", params) }
-
-// cachesNothing finds whatever it has kept stale.
-func cachesNothing(c *client) {
-	var days atomic.Int64
-	c.part.now = func() time.Time { return time.Now().Add(time.Duration(days.Add(1)) * 2 * maxTTL) }
-}
-
-// fallsBackForOneCode knows servers of the handshake era by one error code.
-func fallsBackForOneCode(err error, _ bool) bool {
-	refused, isRefused := asRPCError(err)
-	return isRefused && refused.Code == jsonrpc.MethodNotFound
-}
 
 // alwaysDeclares says that it answers what nobody has told it how to answer.
 func alwaysDeclares(c *client) {
@@ -793,21 +643,6 @@ func (c *client) load(address string) {
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxRefusal))
 	_ = response.Body.Close()
-}
-
-// keepsRequestState sends the state of one call along with the next ones.
-func keepsRequestState(c *client) {
-	var last any
-	c.part.complete = func(q question, params object) {
-		if q.method != "tools/call" {
-			return
-		}
-		if state, given := params["requestState"]; given {
-			last = state
-		} else if last != nil {
-			params["requestState"] = last
-		}
-	}
 }
 
 // neverKills asks the server to exit, and leaves alone one that does not.

@@ -3,7 +3,6 @@ package client_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,8 +13,8 @@ import (
 
 func TestUnknownDefect(t *testing.T) {
 	t.Parallel()
-	err := client.Run(t.Context(), client.Options{URL: "http://127.0.0.1:1/", Defect: "never-resume"})
-	if err == nil || !strings.Contains(err.Error(), "never-resumes") {
+	err := client.Run(t.Context(), client.Options{URL: "http://127.0.0.1:1/", Defect: "never-wait"})
+	if err == nil || !strings.Contains(err.Error(), "never-waits") {
 		t.Errorf("found %v", err)
 	}
 }
@@ -30,15 +29,7 @@ func TestDefectsOfSessions(t *testing.T) {
 		good  string               // of the last step but one: "" for done
 		bad   string
 	}{
-		"reads-no-json":    {lists, func(_ int, v visit) { v.answer(object{"prompts": []object{}}) }, "", "neither"},
 		"reads-no-streams": {lists, func(_ int, v visit) { v.stream(event(to(v.message, object{"prompts": []object{}}))) }, "", "neither"},
-		"renews-with-old-session": {lists, func(n int, v visit) {
-			if n == 0 {
-				v.WriteHeader(http.StatusNotFound)
-				return
-			}
-			v.answer(object{"prompts": []object{}})
-		}, "", "no new one began"},
 		"assumes-page-size": {lists, func(n int, v visit) {
 			page := object{"prompts": []object{{"name": "a"}, {"name": "b"}}, "nextCursor": "c"}
 			switch n % 3 {
@@ -78,30 +69,6 @@ func TestDefectsOfSessions(t *testing.T) {
 
 func TestDefectsOfEras(t *testing.T) {
 	t.Parallel()
-	for defect, one := range map[string]struct {
-		code int
-		good bool // whether the client falls back to initialize
-		bad  bool
-	}{
-		"falls-back-always":       {code: -32020, bad: true},
-		"falls-back-for-one-code": {code: -32000, good: true},
-	} {
-		for name, falls := range map[string]bool{"": one.good, defect: one.bad} {
-			s, options := talking(t, func(m object, say func(any)) error {
-				if m["method"] == "server/discover" {
-					say(no(m, one.code, "no"))
-				} else if answer, opens := hello(m, client.Revision20251125); opens {
-					say(answer)
-				}
-				return nil
-			})
-			options.Defect = name
-			_, err := tryRun(t, options, `[{"do":"connect"},{"do":"close"}]`)
-			if (err == nil) != falls || len(s.of("initialize")) > 0 != falls {
-				t.Errorf("%q of %q: found %v", name, defect, s.methods())
-			}
-		}
-	}
 	s, options := talking(t, func(m object, say func(any)) error {
 		if answer, _ := hello(m, client.Revision20251125); answer != nil {
 			say(answer)
@@ -119,7 +86,6 @@ func TestDefectsOfEras(t *testing.T) {
 func TestDefectsOfNerves(t *testing.T) {
 	t.Parallel()
 	for defect, unexpected := range map[string]any{
-		"appalled-by-garbage":       7,
 		"startled-by-late-answers":  to(object{"id": 99}, object{}),
 		"startled-by-cancellations": notice("notifications/cancelled", object{"requestId": 99}),
 		"startled-by-completions":   notice("notifications/elicitation/complete", object{"elicitationId": "e"}),
@@ -151,7 +117,6 @@ func TestDefectsOfCaches(t *testing.T) {
 	t.Parallel()
 	for defect, one := range map[string]struct{ good, bad int }{
 		"caches-all-alike": {good: 2, bad: 1},
-		"caches-nothing":   {good: 2, bad: 4},
 	} {
 		for name, want := range map[string]int{"": one.good, defect: one.bad} {
 			s, options := stateless(t, func(v visit) {
@@ -194,7 +159,7 @@ func TestDefectsOfCaches(t *testing.T) {
 
 func TestDefectsOfRetries(t *testing.T) {
 	t.Parallel()
-	for defect, want := range map[string]string{"": "", "keeps-request-state": "s", "retries-without-input": ""} {
+	for defect, want := range map[string]string{"": "", "retries-without-input": ""} {
 		s, options := stateless(t, func(v visit) {
 			switch {
 			case v.is("tools/list"):
@@ -218,58 +183,6 @@ func TestDefectsOfRetries(t *testing.T) {
 	}
 }
 
-func TestDefectsOfTasks(t *testing.T) {
-	t.Parallel()
-	for defect, one := range map[string]struct {
-		statuses []string // one look after another; the last one stays
-		good     string   // what the call fails with
-		bad      string
-	}{
-		"looks-once-at-tasks": {[]string{"working", "completed"}, "", "not over"},
-		"never-fetches-input": {[]string{"input_required"}, "", "no answer"},
-		"awaits-task-status":  {[]string{"completed"}, "", "no notifications/tasks/status"},
-	} {
-		t.Run(defect, func(t *testing.T) {
-			t.Parallel()
-			for name, fails := range map[string]string{"": one.good, defect: one.bad} {
-				looks := 0
-				_, options := talking(t, func(m object, say func(any)) error {
-					if answer, opens := hello(m, client.Revision20251125); opens {
-						say(answer)
-					}
-					task := object{"taskId": "t-1", "status": "working", "ttl": nil, "pollInterval": 1}
-					switch m["method"] {
-					case "tools/list":
-						say(to(m, object{"tools": []object{{"name": "t", "inputSchema": object{}, "execution": object{"taskSupport": "required"}}}}))
-					case "tools/call":
-						say(to(m, object{"task": task}))
-					case "tasks/get":
-						if looks > 20 {
-							return nil // enough
-						}
-						task["status"] = one.statuses[min(looks, len(one.statuses)-1)]
-						looks++
-						say(to(m, task))
-					case "tasks/result":
-						say(to(m, text("the result")))
-					}
-					return nil
-				})
-				options.Revision, options.Defect = client.Revision20251125, name
-				if fails != "" {
-					options.Timeouts.Request = time.Second
-				}
-				outcome := run(t, options, `[{"do":"connect"},{"do":"call","tool":"t"},{"do":"close"}]`)[1]
-				if fails == "" {
-					outcome.says(t, "the result")
-				} else {
-					outcome.failed(t, fails)
-				}
-			}
-		})
-	}
-}
-
 func TestURLsAreFetched(t *testing.T) {
 	t.Parallel()
 	var fetched atomic.Int64
@@ -281,30 +194,6 @@ func TestURLsAreFetched(t *testing.T) {
 		asked(t, client.Revision20251125, defect, `{"do":"answer-with","method":"elicitation/create","capability":{"url":{}}},`, visit)
 		if found := fetched.Load() - before; found != want {
 			t.Errorf("%q: it was fetched %d times", defect, found)
-		}
-	}
-}
-
-func TestHangsUpToCancel(t *testing.T) {
-	t.Parallel()
-	for defect, told := range map[string]bool{"": true, "hangs-up-to-cancel": false} {
-		s := scripted(t, func(v visit) {
-			switch {
-			case v.is("notifications/cancelled"):
-				v.WriteHeader(http.StatusAccepted)
-			case begins(v, "s-1"):
-			case v.is("tools/list"):
-				v.answer(object{"tools": []object{}})
-			default:
-				v.stream(":\n\n")
-				<-v.Context().Done()
-			}
-		})
-		options := in(s)
-		options.Defect = defect
-		run(t, options, `[{"do":"connect"},{"do":"call","tool":"t","as":"c"},{"do":"cancel","what":"c"},{"do":"close"}]`)
-		if found := slices.Contains(s.methods(), "notifications/cancelled"); found != told {
-			t.Errorf("%q: found %v", defect, s.methods())
 		}
 	}
 }

@@ -215,7 +215,7 @@ func (c *client) detach() transport {
 // leave ends a connection that was detached.
 func (c *client) leave(connection transport) {
 	if connection != nil {
-		c.part.leave(connection)
+		connection.close()
 		c.lost(nil, errClosing)
 	}
 }

@@ -87,7 +87,7 @@ func (c *client) entered(params, given object) (object, *rpcError) {
 	}
 	schema, _ := params["requestedSchema"].(object)
 	content, _ := answer["content"].(object)
-	filled := c.part.fillIn(schema, content, answer["content"] == nil)
+	filled := fillIn(schema, content, answer["content"] == nil)
 	if err := fits(schema, filled); err != nil {
 		c.log.Printf("what the user would enter does not fit the form, which is closed: %v", err)
 		return object{"action": "cancel"}, nil

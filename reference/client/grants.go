@@ -32,7 +32,7 @@ const (
 // extensions are those that the client declares: of authorization, over HTTP alone.
 func (c *client) extensions() object {
 	all := object{tasksExtension: object{}}
-	if c.options.URL != "" && !c.part.undeclared {
+	if c.options.URL != "" {
 		all[credentialsExtension], all[managedExtension] = object{}, object{}
 	}
 	return all
@@ -103,7 +103,6 @@ func (a *carrier) byExchange(ctx context.Context, from *source, as *registration
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
 	}
-	a.client.part.auth.exchanges(form)
 	var granted struct {
 		Token string `json:"access_token"`
 	}

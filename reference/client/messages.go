@@ -66,7 +66,6 @@ func (c *client) receive(raw []byte) {
 		c.asked(m)
 	default:
 		c.log.Printf("ignored: no message of MCP: %.200q", raw)
-		c.part.appalled(c)
 	}
 	if m.Kind == jsonrpc.Notification {
 		c.count(m.Method) // a request counts when it is considered

@@ -34,7 +34,7 @@ func (c *client) ask(ctx context.Context, q question) (result object, retried bo
 		if err != nil || !c.stateless() {
 			return result, retried, err
 		}
-		switch kind := c.part.resultType(result); {
+		switch kind := resultType(result); {
 		case kind == complete:
 			return result, retried, nil
 		case kind == taskCreated && q.method == "tools/call":
@@ -88,7 +88,7 @@ func (c *client) addInput(ctx context.Context, params, result object) error {
 		params["inputResponses"] = responses
 	}
 	if hasState {
-		params["requestState"] = c.part.stateSent(state)
+		params["requestState"] = state
 	}
 	return nil
 }

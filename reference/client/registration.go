@@ -53,14 +53,14 @@ func register(ctx context.Context, a *carrier, from *source) (*registration, err
 
 // registerAnew registers with the authorization server.
 func (a *carrier) registerAnew(ctx context.Context, from *source) (*registration, error) {
-	body, err := json.Marshal(a.client.part.auth.describes(object{
+	body, err := json.Marshal(object{
 		"client_name":                "mcpconform reference client",
 		"redirect_uris":              []any{a.redirectURI()},
 		"grant_types":                []any{"authorization_code", "refresh_token"},
 		"response_types":             []any{"code"},
 		"token_endpoint_auth_method": "none",
 		"application_type":           "native",
-	}))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -146,12 +146,11 @@ func (c *client) newRequest(q question) *request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if q.progress {
-		meta["progressToken"] = c.part.newToken(c)
+		meta["progressToken"] = nextToken(c)
 	}
 	if c.revision >= Revision20260728 || q.method == "server/discover" {
 		c.introduce(meta)
 	}
-	c.part.complete(q, params)
 	if len(meta) > 0 {
 		params["_meta"] = meta
 	}

@@ -49,7 +49,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 		if stream.lastID != before {
 			attempt = 0
 		}
-		if stream.lastID == "" || attempt >= maxResumptions || h.client.stateless() || !h.client.part.resumes() {
+		if stream.lastID == "" || attempt >= maxResumptions || h.client.stateless() {
 			return fmt.Errorf("the stream that was to answer %s ended without an answer: %w", r.method, err)
 		}
 		if err := h.client.part.rest(ctx, h.retryAfter(stream)); err != nil {

@@ -117,12 +117,6 @@ func TestParametersInHeaders(t *testing.T) {
 	}
 	options.Defect = "keeps-invalid-headers"
 	run(t, options, `[{"do":"connect"},{"do":"list","of":"tools"}]`)[1].says(t, "bad")
-	options.Defect = "keeps-tools-unlisted"
-	run(t, options, `[{"do":"connect"},{"do":"call","tool":"good","arguments":{"region":"here"}}]`)
-	calls := s.of("tools/call")
-	if found := calls[len(calls)-1].Request.Header.Values("Mcp-Param-Region"); len(found) > 0 {
-		t.Errorf("the client knows a tool that it has not listed: %v", found)
-	}
 }
 
 // A call that is refused for its headers is sent again, once the tool is known
@@ -167,7 +161,6 @@ func TestResultsAreCached(t *testing.T) {
 		"absent":   {want: 4},
 		"text":     {ttl: "60000", want: 4},
 		"changed":  {ttl: 60000, change: true, want: 4},
-		"for ever": {ttl: 1, defect: "caches-for-ever", want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -222,26 +215,23 @@ func TestRefusedCursor(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	t.Parallel()
-	for defect, want := range map[string]int{"": 3, "stops-at-empty-cursor": 2, "stops-after-first-page": 1} {
-		s, options := stateless(t, func(v visit) {
-			page := complete(object{"resources": []object{{"uri": "test://a"}}})
-			switch cursor, given := param(v.message, "cursor").(string); {
-			case !given:
-				page["nextCursor"] = "ü=&\" "
-			case cursor == "ü=&\" ":
-				page["nextCursor"] = ""
-			case cursor != "":
-				t.Errorf("the cursor is %q", cursor)
-			}
-			v.answer(page)
-		})
-		options.Defect = defect
-		run(t, options, `[{"do":"connect"},{"do":"list","of":"resources"}]`)[1].done(t)
-		if found := len(s.of("resources/list")); found != want {
-			t.Errorf("%q: %d pages, wanted %d", defect, found, want)
+	s, options := stateless(t, func(v visit) {
+		page := complete(object{"resources": []object{{"uri": "test://a"}}})
+		switch cursor, given := param(v.message, "cursor").(string); {
+		case !given:
+			page["nextCursor"] = "ü=&\" "
+		case cursor == "ü=&\" ":
+			page["nextCursor"] = ""
+		case cursor != "":
+			t.Errorf("the cursor is %q", cursor)
 		}
+		v.answer(page)
+	})
+	run(t, options, `[{"do":"connect"},{"do":"list","of":"resources"}]`)[1].done(t)
+	if found := len(s.of("resources/list")); found != 3 {
+		t.Errorf("%d pages", found)
 	}
-	_, options := stateless(t, func(v visit) { v.answer(complete(object{"prompts": []object{}, "nextCursor": "again"})) })
+	_, options = stateless(t, func(v visit) { v.answer(complete(object{"prompts": []object{}, "nextCursor": "again"})) })
 	run(t, options, `[{"do":"connect"},{"do":"list","of":"prompts"}]`)[1].failed(t, "more than 1000 pages")
 }
 
@@ -258,7 +248,6 @@ func TestRetries(t *testing.T) {
 	}{
 		"both":       {result: object{"resultType": "input_required", "inputRequests": asking, "requestState": " é\"\\\u2028+/= "}, want: `"requestState":" é\"\\\u2028+/= "`},
 		"state only": {result: object{"resultType": "input_required", "requestState": ""}, want: `"requestState":""`},
-		"altered":    {result: object{"resultType": "input_required", "requestState": "s"}, defect: "alters-request-state", want: `"requestState":"s+"`},
 		"input only": {result: object{"resultType": "input_required", "inputRequests": asking}, want: `"inputResponses":{"a":{"action":"accept","content":{"a":1}}}`},
 		"neither":    {result: object{"resultType": "input_required"}, fails: "neither"},
 		"undeclared": {result: object{"resultType": "input_required", "inputRequests": object{"r": object{"method": "roots/list"}}}, fails: "not declared"},
@@ -266,7 +255,6 @@ func TestRetries(t *testing.T) {
 		"a list":     {result: object{"resultType": "input_required", "inputRequests": []object{}}, fails: "not an object"},
 		"unknown":    {result: object{"resultType": "vendor/other", "content": []object{}}, fails: "vendor/other"},
 		"number":     {result: object{"resultType": 7, "content": []object{}}, fails: `"7"`},
-		"taken":      {result: object{"resultType": "vendor/other", "content": []object{}}, defect: "takes-any-result-for-its-own"},
 		"absent":     {result: object{"content": []object{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -327,12 +315,6 @@ func TestRetryDefects(t *testing.T) {
 	run(t, options, `[{"do":"connect"},{"do":"call","tool":"t"}]`)[1].done(t)
 	if found := s.of("tools/call"); found[0].message["id"] != found[1].message["id"] {
 		t.Errorf("found %v and %v", found[0].message, found[1].message)
-	}
-	options.Defect = "token-used-twice"
-	run(t, options, `[{"do":"connect"},{"do":"call","tool":"t","progress":true},{"do":"call","tool":"t","progress":true}]`)
-	found := s.of("tools/call")
-	if last, before := found[len(found)-1], found[len(found)-2]; param(last.message, "_meta", "progressToken") != param(before.message, "_meta", "progressToken") {
-		t.Errorf("found %v and %v", before.message, last.message)
 	}
 }
 

@@ -150,14 +150,6 @@ func TestProbeEndsServer(t *testing.T) {
 			}
 		})
 	}
-	s, options := talking(t, func(m object, say func(any)) error {
-		say(no(m, -32601, "Method not found"))
-		return nil
-	})
-	options.Defect = "never-falls-back"
-	if _, err := tryRun(t, options, `[{"do":"connect"}]`); err == nil || len(s.of("initialize")) > 0 {
-		t.Errorf("found %v: %v", s.methods(), err)
-	}
 }
 
 // unsupported refuses a revision, and says which are spoken.

@@ -74,7 +74,7 @@ func (c *client) followTask(ctx context.Context, created object) (object, error)
 	if err != nil {
 		return nil, err
 	}
-	result, err := c.part.watchTask(ctx, c, known)
+	result, err := watchTask(ctx, c, known)
 	if ctx.Err() != nil {
 		c.abandonTask(known.TaskID)
 	}

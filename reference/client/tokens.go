@@ -29,7 +29,7 @@ func (a *carrier) authorize(ctx context.Context, from *source, as *registration,
 	auth := a.client.part.auth
 	config := a.config(from, as)
 	config.Scopes = scopes
-	verifier, state := auth.verifier(), auth.state()
+	verifier, state := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
 	options := auth.challengeOf(verifier, from)
 	if resource := auth.resource(atAuthorize, from); resource != "" {
 		options = append(options, oauth2.SetAuthURLParam("resource", resource))
@@ -45,7 +45,7 @@ func (a *carrier) authorize(ctx context.Context, from *source, as *registration,
 	if err := a.validate(answer, from, state); err != nil {
 		return nil, err
 	}
-	redeeming := auth.proof(verifier)
+	redeeming := []oauth2.AuthCodeOption{oauth2.VerifierOption(verifier)}
 	if resource := auth.resource(atToken, from); resource != "" {
 		redeeming = append(redeeming, oauth2.SetAuthURLParam("resource", resource))
 	}
@@ -79,7 +79,7 @@ func plainly(err error) error {
 
 func (a *carrier) config(from *source, as *registration) *oauth2.Config {
 	return &oauth2.Config{
-		ClientID: as.ID, ClientSecret: as.Secret, RedirectURL: a.client.part.auth.redirects(a.redirectURI()),
+		ClientID: as.ID, ClientSecret: as.Secret, RedirectURL: a.redirectURI(),
 		Endpoint: oauth2.Endpoint{
 			AuthURL:   from.metadata.Authorize,
 			TokenURL:  from.metadata.Token,

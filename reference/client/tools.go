@@ -56,9 +56,9 @@ func (c *client) learnTools(items []any) []any {
 // never were: their definitions say how to call them.
 func (c *client) knownTool(ctx context.Context, name string) *tool {
 	c.mu.Lock()
-	listed, wanted := c.tools != nil, c.part.listsBeforeCalls()
+	listed := c.tools != nil
 	c.mu.Unlock()
-	if !listed && wanted {
+	if !listed {
 		if _, err := c.list(preparing(ctx), "tools"); err != nil {
 			c.log.Printf("cannot list the tools before a call: %v", err)
 		}
