@@ -113,7 +113,7 @@ func where(t *testing.T, d declarations) {
 		"as it says":            {"", list + "  revision: \"2025-06-18\"\n  transport: stdio\n" + drop, []string{"server 2025-06-18 stdio"}},
 		"stdio alone":           {"", "  breaks: [transports.stdio.stdout]\n  when: {process: start}\n  do: [{write: x}]\n", []string{"server 2026-07-28 stdio", "server 2025-11-25 stdio"}},
 		"a peer over stdio":     {protocol.Stdio, ping + drop, []string{"server 2025-11-25 stdio"}},
-		"a client":              {"", "  role: client\n  breaks: [lifecycle.initialized.sent]\n  switch: asks-before-answer\n", []string{"client 2025-11-25 http"}},
+		"a client":              {"", "  role: client\n  breaks: [lifecycle.initialized.sent]\n  switch: answers-input-again\n", []string{"client 2025-11-25 http"}},
 		"a head, there too":     {protocol.Stdio, "  breaks: [ping.answered]\n  when: {http: {method: GET}}\n  do: [{status: 404}]\n", []string{handshake}},
 	} {
 		d.only = one.only

@@ -64,7 +64,7 @@ func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Durati
 func (c *client) giveInput(ctx context.Context, known task, given map[string]bool) error {
 	open := object{}
 	for key, request := range known.InputRequests {
-		if !given[key] || c.part.answersAgain() {
+		if !given[key] || c.part.answersInputAgain() {
 			open[key] = request
 		}
 	}

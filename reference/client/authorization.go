@@ -78,7 +78,7 @@ type token struct {
 
 func newCarrier(c *client, base http.RoundTripper) *carrier {
 	a := &carrier{client: c, base: base, known: map[string]*registration{}, raised: map[string]int{}}
-	a.plain = &http.Client{Transport: c.part.auth.writes(base), CheckRedirect: sameOrigin}
+	a.plain = &http.Client{Transport: c.part.auth.roundTripper(base), CheckRedirect: sameOrigin}
 	return a
 }
 
@@ -99,7 +99,7 @@ func (a *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 			return response, err
 		}
 		challenge, asks := a.asks(response)
-		if !asks || !a.client.part.auth.retries(attempt) {
+		if !asks || !a.client.part.auth.retriesRefused(attempt) {
 			return response, nil
 		}
 		if response.StatusCode == http.StatusForbidden && !a.mayRaise(operation(r)) {
@@ -169,7 +169,7 @@ func (a *carrier) mayRaise(operation string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.raised[operation]++
-	return a.client.part.auth.raises(a.raised[operation])
+	return a.client.part.auth.stepsUp(a.raised[operation])
 }
 
 // obtain gets a token in place of one that was refused.
@@ -185,10 +185,10 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 	}
 	old := used
 	if used != nil && used.from.issuer != from.issuer {
-		used = a.client.part.auth.moved(used, from)
+		used = a.client.part.auth.tokenForNewIssuer(used, from)
 		a.granted = nil
 	}
-	if used != nil && used.refresh != "" && (!scopes || a.client.part.auth.raisesByRefresh) {
+	if used != nil && used.refresh != "" && (!scopes || a.client.part.auth.stepsUpByRefresh) {
 		renewed, err := a.refresh(ctx, used, from)
 		if a.client.part.auth.refreshesTwice {
 			if again, err := a.refresh(ctx, used, from); err == nil {
@@ -201,9 +201,9 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 		}
 		a.client.log.Printf("the token cannot be refreshed: %v", err)
 		switch {
-		case a.client.part.auth.insists:
+		case a.client.part.auth.reusesRefusedRefreshToken:
 			return err
-		case a.client.part.auth.reports:
+		case a.client.part.auth.reportsRefusedRefreshToken:
 			a.token = nil
 			return err
 		}
@@ -218,7 +218,7 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 	if err != nil {
 		return err
 	}
-	a.token = a.client.part.auth.takes(old, issued)
+	a.token = a.client.part.auth.tokenIssued(old, issued)
 	a.granted = union(a.granted, wanted)
 	return nil
 }

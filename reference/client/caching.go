@@ -60,7 +60,7 @@ func (c *client) keep(key cacheKey, result object) {
 		return
 	}
 	ttl := time.Duration(min(milliseconds, float64(maxTTL.Milliseconds()))) * time.Millisecond
-	c.part.kept(c, key, ttl)
+	c.part.resultCached(c, key, ttl)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.cache) >= maxCached {
@@ -74,7 +74,7 @@ func (c *client) forgetPages(method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key := range c.cache {
-		if key.method == method && c.part.forgetsPages() {
+		if key.method == method && c.part.dropsChangedLists() {
 			delete(c.cache, key)
 		}
 	}
@@ -82,7 +82,7 @@ func (c *client) forgetPages(method string) {
 
 // resourceUpdated makes stale what was read.
 func (c *client) resourceUpdated(params object) {
-	if !c.part.forgetsUpdated() {
+	if !c.part.dropsUpdatedResources() {
 		return
 	}
 	c.mu.Lock()

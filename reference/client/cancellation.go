@@ -58,7 +58,7 @@ func (c *client) cancelledByServer(params object) {
 	stop := c.answering[id]
 	subscribed := c.open[id]
 	c.mu.Unlock()
-	c.part.alsoCancels(c, id)
+	c.part.requestCancelled(c, id)
 	reason, _ := params["reason"].(string)
 	switch {
 	case stop != nil:
@@ -68,6 +68,6 @@ func (c *client) cancelledByServer(params object) {
 		subscribed.finish(nil, errors.New("the server has ended the subscription"))
 	default:
 		c.log.Printf("ignored: the cancellation of no open request, with the id %s", id)
-		c.part.puzzled(c, cancelledMethod)
+		c.part.unknownNotification(c, cancelledMethod)
 	}
 }

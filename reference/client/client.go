@@ -29,6 +29,15 @@
 //
 // Steps are read in steps.go, carried out in drive.go, and told of in
 // report.go.
+//
+// A step travels like this: drive.go calls what the page of the step is about; that makes a
+// request (request.go), which the transport writes (stdio.go, streamablehttp.go); what comes
+// back is sorted in messages.go, by id to the request that waits, or to answering.go when the
+// server asks.
+//
+// The client can be made to have one deliberate mistake, for those who test what finds it.
+// Those that no recording can show stand in defects.go and the files beside it, each in the place
+// of one function in parts.go. To read the good client, read c.part.NAME as that function.
 package client
 
 import (

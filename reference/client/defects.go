@@ -1,11 +1,10 @@
-// Deliberate mistakes, for those who want to see that they are noticed. Most
-// mistakes show on the wire, and are made there; these are of behaviour and of
-// state, which nobody on the wire can change.
+// Deliberate mistakes, for those who want to see that they are noticed. Most are made on the
+// wire, or in the recording of a good client; these are in what a client makes of what it
+// reads, and in what it does when a server reacts.
 
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,147 +21,20 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
-// Parts are what a good client is made of wherever a bad one has something else
-// in its place.
-type parts struct {
-	newID               func(c *client, q question) jsonrpc.ID // the caller holds c.mu
-	understands         func() []string
-	fallsBack           func(err error, modern bool) bool
-	looks               func(ctx context.Context, c *client) error // at the server, before it connects
-	learns              func(ctx context.Context, c *client) (supported []string, modern bool, err error)
-	remembersEras       func() bool
-	reopens             func(ctx context.Context, h *streamableHTTP, revision string) error // a session that is over
-	resumesBy           func() string                                                       // the HTTP method
-	neverCancelled      func(method string) bool
-	stopAnswering       func(c *client, id jsonrpc.ID, stop context.CancelFunc)
-	alsoCancels         func(c *client, id jsonrpc.ID) // at the cancellation of a request of the server
-	unhandled           func(capability string) *rpcError
-	declares            func(capabilities object) // beside what is answered
-	refuses             func(c *client, method string, params, capability object) *rpcError
-	nextCursor          func(page object) (string, bool)
-	expand              func(template string, arguments object) (string, error)
-	listsAgain          func(of string) bool
-	gives               func(of string) error // a list to its caller
-	hasAPI              func(s step) error
-	answersAgain        func() bool // a question of a task that was answered
-	cacheKey            func(method string, params object) cacheKey
-	cachesRetries       func() bool
-	kept                func(c *client, key cacheKey, ttl time.Duration) // a result is
-	beginsAnew          func() bool                                      // a list whose cursor is not good any more
-	endpoint            func(h *streamableHTTP, reference string) (string, error)
-	forgetsPages        func() bool             // when they have changed; the caller holds c.mu
-	forgetsUpdated      func() bool             // a resource
-	address             func(url string) string // of a POST
-	redirected          func(next *http.Request, before []*http.Request) error
-	headersOfInitialize func(h *streamableHTTP) http.Header
-	mediaRead           func(method, media string) string
-	mediaOf             func(header string) string
-	bodyRead            func(body []byte) []byte // of an answer in JSON
-	framing             framing
-	answeredBy          func(c *client, id jsonrpc.ID) *request // the caller holds c.mu
-	kindOf              func(c *client, m jsonrpc.Message) jsonrpc.Kind
-	refusedPost         func(h *streamableHTTP, r *request, response *http.Response)
-	takesSession        func(id string) error
-	sessionBegun        func(before, id string) string
-	acceptedOlder       func(response *http.Response) error               // of HTTP+SSE
-	accepted            func(h *streamableHTTP, response *http.Response)  // what is no request
-	unheard             func(c *client)                                   // its GET is refused
-	drains              func(stream *events) (next func() (event, error)) // of a request
-	readLines           func(p *pipes, receive func([]byte), logf func(string, ...any)) error
-	inputs              func(ctx context.Context, c *client, requests any) (object, error)
-	subscribesAgain     func() bool
-	renewedFilter       func(to object) object
-	startled            func(c *client) // by an answer to nothing
-	puzzled             func(c *client, notification string)
-	checkOutput         func(t *tool, result object) error
-	mirroredOf          func(schema any) ([]mirrored, error)
-	pollAfter           func(t task) time.Duration
-	restarts            func() bool
-	shutDown            func(s *stdio, p *pipes)
-	renews              func(method string) bool
-	rest                func(ctx context.Context, d time.Duration) error
-	endSession          func(h *streamableHTTP)
-	auth                authParts
-}
-
-func always() bool { return true }
-func never() bool  { return false }
-
-func goodParts() parts {
-	return parts{
-		newID:               nextID,
-		kept:                func(*client, cacheKey, time.Duration) {},
-		beginsAnew:          always,
-		endpoint:            (*streamableHTTP).endpoint,
-		understands:         Revisions,
-		fallsBack:           fallsBack,
-		neverCancelled:      neverCancelled,
-		stopAnswering:       func(_ *client, _ jsonrpc.ID, stop context.CancelFunc) { stop() },
-		alsoCancels:         func(*client, jsonrpc.ID) {},
-		unhandled:           unhandled,
-		declares:            func(object) {},
-		refuses:             refusal,
-		nextCursor:          nextCursor,
-		expand:              expand,
-		listsAgain:          func(string) bool { return true },
-		gives:               func(string) error { return nil },
-		hasAPI:              func(step) error { return nil },
-		looks:               func(context.Context, *client) error { return nil },
-		learns:              func(ctx context.Context, c *client) ([]string, bool, error) { return c.discover(ctx) },
-		remembersEras:       always,
-		reopens:             reopens,
-		resumesBy:           func() string { return http.MethodGet },
-		answersAgain:        never,
-		cacheKey:            keyOf,
-		cachesRetries:       never,
-		forgetsPages:        always,
-		forgetsUpdated:      always,
-		address:             func(url string) string { return url },
-		redirected:          stays,
-		headersOfInitialize: func(*streamableHTTP) http.Header { return http.Header{} },
-		mediaRead:           func(_, media string) string { return media },
-		mediaOf:             mediaOf,
-		bodyRead:            bytes.TrimSpace,
-		framing:             goodFraming(),
-		answeredBy:          func(c *client, id jsonrpc.ID) *request { return c.open[id] },
-		kindOf:              func(_ *client, m jsonrpc.Message) jsonrpc.Kind { return m.Kind },
-		refusedPost:         func(*streamableHTTP, *request, *http.Response) {},
-		takesSession:        func(string) error { return nil },
-		sessionBegun:        func(_, id string) string { return id },
-		acceptedOlder:       func(*http.Response) error { return nil },
-		accepted:            func(*streamableHTTP, *http.Response) {},
-		unheard:             func(*client) {},
-		drains:              func(stream *events) func() (event, error) { return stream.next },
-		readLines:           (*pipes).read,
-		inputs:              inputs,
-		subscribesAgain:     always,
-		renewedFilter:       func(to object) object { return to },
-		startled:            func(*client) {},
-		puzzled:             func(*client, string) {},
-		checkOutput:         checkOutput,
-		mirroredOf:          mirroredOf,
-		pollAfter:           task.interval,
-		restarts:            always,
-		shutDown:            (*stdio).end,
-		renews:              func(string) bool { return true },
-		rest:                pause,
-		endSession:          endSession,
-		auth:                goodAuthParts(),
-	}
-}
-
 // defects make a good client bad in one way each.
 var defects = map[string]func(*client){
-	"answers-after-cancellation":   func(c *client) { c.part.stopAnswering = answersAfterCancellation },
-	"fetches-network-refs":         fetchesNetworkRefs,
-	"answers-input-again":          func(c *client) { c.part.answersAgain = always },
-	"always-declares":              alwaysDeclares,
-	"asks-inline":                  func(c *client) { c.part.learns = asksInline },
-	"assumes-page-size":            assumesPageSize,
-	"caches-all-alike":             func(c *client) { c.part.cacheKey = cachesAllAlike },
-	"caches-changed-meanwhile":     func(c *client) { c.part.forgetsPages = c.listsNothing },
-	"caches-past-updates":          func(c *client) { c.part.forgetsUpdated = never },
-	"caches-past-changes":          func(c *client) { c.part.forgetsPages, c.part.listsAgain = never, func(string) bool { return false } },
+	"answers-after-cancellation": func(c *client) { c.part.stopAnswering = answersAfterCancellation },
+	"fetches-network-refs":       fetchesNetworkRefs,
+	"answers-input-again":        func(c *client) { c.part.answersInputAgain = always },
+	"always-declares":            alwaysDeclares,
+	"asks-inline":                func(c *client) { c.part.discovers = asksInline },
+	"assumes-page-size":          assumesPageSize,
+	"caches-all-alike":           func(c *client) { c.part.cacheKey = cachesAllAlike },
+	"caches-changed-meanwhile":   func(c *client) { c.part.dropsChangedLists = c.listsNothing },
+	"caches-past-updates":        func(c *client) { c.part.dropsUpdatedResources = never },
+	"caches-past-changes": func(c *client) {
+		c.part.dropsChangedLists, c.part.listsAgain = never, func(string) bool { return false }
+	},
 	"caches-retries":               func(c *client) { c.part.cachesRetries = always },
 	"expands-as-text":              func(c *client) { c.part.expand = expandsAsText },
 	"falls-back-for-one-status":    func(c *client) { c.part.fallsBack = fallsBackForOneStatus },
@@ -170,10 +42,10 @@ var defects = map[string]func(*client){
 	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
 	"forgets-eras":                 func(c *client) { c.part.remembersEras, c.part.reopens = never, probesAgain },
 	"forgets-subscriptions":        func(c *client) { c.part.subscribesAgain = never },
-	"looks-first":                  func(c *client) { c.part.looks = looksFirst },
+	"looks-first":                  func(c *client) { c.part.beforeConnecting = looksFirst },
 	"has-tools-alone":              func(c *client) { c.part.hasAPI = ofToolsAlone },
-	"keeps-templates":              func(c *client) { c.part.gives = allBut("templates") },
-	"lists-all-together":           func(c *client) { c.part.gives = c.listsAll },
+	"keeps-templates":              func(c *client) { c.part.listGiven = allBut("templates") },
+	"lists-all-together":           func(c *client) { c.part.listGiven = c.listsAll },
 	"throws-errors-of-tools":       func(c *client) { c.part.checkOutput = thrown },
 	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
 	"posts-to-two-addresses":       postsToTwoAddresses,
@@ -182,27 +54,27 @@ var defects = map[string]func(*client){
 	"renews-once":                  renewsOnce,
 	"renews-subscriptions-in-part": func(c *client) { c.part.renewedFilter = listsAlone },
 	"retries-without-input":        func(c *client) { c.part.inputs = retriesWithoutInput },
-	"startled-by-cancellations":    func(c *client) { c.part.puzzled = hangsUpAt(cancelledMethod) },
-	"startled-by-completions":      func(c *client) { c.part.puzzled = hangsUpAt(completeMethod) },
-	"startled-by-late-answers":     func(c *client) { c.part.startled = hangsUp },
+	"hangs-up-at-cancellations":    func(c *client) { c.part.unknownNotification = hangsUpAt(cancelledMethod) },
+	"hangs-up-at-completions":      func(c *client) { c.part.unknownNotification = hangsUpAt(completeMethod) },
+	"hangs-up-at-late-answers":     func(c *client) { c.part.unknownAnswer = hangsUp },
 	"caches-by-parameters":         func(c *client) { c.part.cacheKey = cachesByParameters },
-	"keeps-cursors":                func(c *client) { c.part.beginsAnew = never },
-	"polls-when-stale":             func(c *client) { c.part.kept = pollsWhenStale },
+	"keeps-cursors":                func(c *client) { c.part.restartsList = never },
+	"polls-when-stale":             func(c *client) { c.part.resultCached = pollsWhenStale },
 	"posts-below-the-stream":       func(c *client) { c.part.endpoint = postsBelowTheStream },
 	"posts-to-the-stream":          func(c *client) { c.part.endpoint = postsToTheStream },
 	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
-	"recalls-old-session":          func(c *client) { c.part.sessionBegun = recallsOldSession },
+	"recalls-old-session":          func(c *client) { c.part.nextSessionID = recallsOldSession },
 	"waits-in-old-session":         waitsInOldSession,
 	"keeps-old-session-for-reads":  func(c *client) { c.part.renews = func(method string) bool { return method != "resources/read" } },
 	"keeps-old-session":            func(c *client) { c.part.renews = func(string) bool { return false } },
 	"keeps-old-session-for-calls":  func(c *client) { c.part.renews = func(method string) bool { return method != "tools/call" } },
 	"kills-at-once":                func(c *client) { c.part.shutDown = killsAtOnce },
 	"leaves-server-running":        func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
-	"cancels-namesakes":            func(c *client) { c.part.alsoCancels = givesUpNamesake },
+	"cancels-namesakes":            func(c *client) { c.part.requestCancelled = givesUpNamesake },
 	"cancels-calls-alone":          func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
 	"never-cancels":                func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
 	"never-restarts":               func(c *client) { c.part.restarts = never },
-	"never-waits":                  func(c *client) { c.part.rest = neverWaits },
+	"never-waits":                  func(c *client) { c.part.waitsToReconnect = neverWaits },
 	"polls-without-pause":          func(c *client) { c.part.pollAfter = func(task) time.Duration { return 0 } },
 	"refuses-no-request":           func(c *client) { c.part.refuses = refusesNothing },
 	"resumes-by-post":              func(c *client) { c.part.resumesBy = func() string { return http.MethodPost } },
@@ -211,7 +83,7 @@ var defects = map[string]func(*client){
 	"keeps-null-headers":           func(c *client) { c.part.mirroredOf = keepsNullHeaders },
 	"knows-its-own-ids":            func(c *client) { c.part.fallsBack = fallsBackForOwnIDs },
 	"falls-back-for-bodies":        func(c *client) { c.part.fallsBack = fallsBackForBodies },
-	"http-sse-wants-200":           func(c *client) { c.part.acceptedOlder = wants200 },
+	"http-sse-wants-200":           func(c *client) { c.part.acceptedHTTPSSE = wants200 },
 	"refuses-nested-headers":       func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
 	"takes-session-of-refusals":    takesSessionOfRefusals,
 	"sse-keeps-name":               func(c *client) { c.part.framing.keepsName = true },
@@ -221,10 +93,10 @@ var defects = map[string]func(*client){
 	"hangs-at-refusals":            func(c *client) { c.part.refusedPost = hangsAtRefusal },
 	"insists-on-deletion":          func(c *client) { c.part.endSession = insistsOnDeletion(http.StatusNotFound) },
 	"insists-on-sessions":          func(c *client) { c.part.endSession = insistsOnDeletion(http.StatusMethodNotAllowed) },
-	"session-ids-of-few-letters":   func(c *client) { c.part.takesSession = takesFewLetters },
-	"startled-by-accepted-media":   func(c *client) { c.part.accepted = startledByMedia },
-	"startled-by-bare-acceptance":  func(c *client) { c.part.accepted = startledByNoMedia },
-	"startled-by-refused-stream":   func(c *client) { c.part.unheard = hangsUp },
+	"session-ids-of-few-letters":   func(c *client) { c.part.checksSessionID = takesFewLetters },
+	"hangs-up-at-accepted-media":   func(c *client) { c.part.acceptedPost = hangsUpAtMedia },
+	"hangs-up-at-bare-acceptance":  func(c *client) { c.part.acceptedPost = hangsUpAtNoMedia },
+	"hangs-up-at-refused-stream":   func(c *client) { c.part.streamRefused = hangsUp },
 	"takes-answers-in-order":       func(c *client) { c.part.answeredBy = oldestOpen },
 	"takes-requests-for-answers":   func(c *client) { c.part.kindOf = takesRequestsForAnswers },
 	"sse-line-feeds-only":          replacesInStreams("\r", " "),
@@ -239,13 +111,13 @@ var defects = map[string]func(*client){
 	"sse-wants-space":              func(c *client) { c.part.framing.field = wantsSpace },
 	"sse-wants-name":               func(c *client) { c.part.framing.complete = wantsName },
 	"sse-dispatches-without-data":  func(c *client) { c.part.framing.complete = dispatchesWithoutData },
-	"sse-startled-by-comments":     func(c *client) { c.part.framing.field = knowsFields("event", "data", "id", "retry") },
-	"sse-startled-by-fields":       func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "retry") },
-	"sse-startled-by-retry":        func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "x-unknown") },
-	"sse-startled-by-empty-data":   func(c *client) { c.part.framing.complete = startledByEmptyData },
+	"sse-fails-at-comments":        func(c *client) { c.part.framing.field = knowsFields("event", "data", "id", "retry") },
+	"sse-fails-at-fields":          func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "retry") },
+	"sse-fails-at-retry":           func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "x-unknown") },
+	"sse-fails-at-empty-data":      func(c *client) { c.part.framing.complete = failsAtEmptyData },
 	"sse-keeps-mark":               func(c *client) { c.part.framing.mark = nil },
 	"sse-short-lines":              func(c *client) { c.part.framing.field = shortLines },
-	"sse-waits-for-the-end":        func(c *client) { c.part.drains = waitsForTheEnd },
+	"sse-waits-for-the-end":        func(c *client) { c.part.readsStream = waitsForTheEnd },
 	"media-types-as-text":          func(c *client) { c.part.mediaOf = func(header string) string { return header } },
 	"media-types-by-beginning":     func(c *client) { c.part.mediaOf = byBeginning },
 	"reads-first-line-of-body":     func(c *client) { c.part.bodyRead = firstLineOfBody },

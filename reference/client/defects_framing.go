@@ -86,8 +86,8 @@ func wantsName(one event, hasData bool) (bool, error) { return hasData && one.na
 
 var errEmptyEvent = errors.New("an event without data: unexpected end of JSON input")
 
-// startledByEmptyData reads the data of each event as JSON.
-func startledByEmptyData(one event, hasData bool) (bool, error) {
+// failsAtEmptyData reads the data of each event as JSON.
+func failsAtEmptyData(one event, hasData bool) (bool, error) {
 	if hasData && len(one.data) == 0 {
 		return false, errEmptyEvent
 	}

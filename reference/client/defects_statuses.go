@@ -96,15 +96,15 @@ func takesFewLetters(id string) error {
 	return nil
 }
 
-// startledByMedia breaks off at a media type where nothing is to be read.
-func startledByMedia(h *streamableHTTP, response *http.Response) {
+// hangsUpAtMedia breaks off at a media type where nothing is to be read.
+func hangsUpAtMedia(h *streamableHTTP, response *http.Response) {
 	if response.Header.Get("Content-Type") != "" {
 		hangsUp(h.client)
 	}
 }
 
-// startledByNoMedia ends the connection at a 202 that does not say what it has.
-func startledByNoMedia(h *streamableHTTP, response *http.Response) {
+// hangsUpAtNoMedia ends the connection at a 202 that does not say what it has.
+func hangsUpAtNoMedia(h *streamableHTTP, response *http.Response) {
 	if response.Header.Get("Content-Type") == "" {
 		hangsUp(h.client)
 	}

@@ -86,9 +86,9 @@ func TestDefectsOfEras(t *testing.T) {
 func TestDefectsOfNerves(t *testing.T) {
 	t.Parallel()
 	for defect, unexpected := range map[string]any{
-		"startled-by-late-answers":  to(object{"id": 99}, object{}),
-		"startled-by-cancellations": notice("notifications/cancelled", object{"requestId": 99}),
-		"startled-by-completions":   notice("notifications/elicitation/complete", object{"elicitationId": "e"}),
+		"hangs-up-at-late-answers":  to(object{"id": 99}, object{}),
+		"hangs-up-at-cancellations": notice("notifications/cancelled", object{"requestId": 99}),
+		"hangs-up-at-completions":   notice("notifications/elicitation/complete", object{"elicitationId": "e"}),
 	} {
 		for name, leaves := range map[string]bool{"": false, defect: true} {
 			s, options := talking(t, func(m object, say func(any)) error {

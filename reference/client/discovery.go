@@ -49,8 +49,8 @@ type resourceMetadata struct {
 
 // discover finds the authorization server of the server.
 func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*source, error) {
-	if a.client.part.auth.assumes != nil {
-		return a.client.part.auth.assumes(a.client.options.URL), nil
+	if a.client.part.auth.guessesIssuer != nil {
+		return a.client.part.auth.guessesIssuer(a.client.options.URL), nil
 	}
 	said, err := a.resourceMetadata(ctx, challenge)
 	if err != nil {
@@ -140,7 +140,7 @@ func (a *carrier) usable(metadata *serverMetadata) error {
 		return err
 	}
 	for _, endpoint := range []string{metadata.Authorize, metadata.Token} {
-		if err := a.client.part.auth.opens(endpoint); err != nil {
+		if err := a.client.part.auth.checksURL(endpoint); err != nil {
 			return err
 		}
 	}

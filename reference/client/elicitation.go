@@ -272,7 +272,7 @@ func (c *client) visitComplete(params object) {
 	c.mu.Unlock()
 	if complete == nil {
 		c.log.Printf("ignored: the completion of the unknown elicitation %q", id)
-		c.part.puzzled(c, completeMethod)
+		c.part.unknownNotification(c, completeMethod)
 		return
 	}
 	close(complete)

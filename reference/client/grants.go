@@ -72,7 +72,7 @@ func (a *carrier) byCredentials(ctx context.Context, from *source, as *registrat
 		return nil, err
 	}
 	if signed != "" {
-		a.client.part.auth.presents(form, signed)
+		a.client.part.auth.writesAssertion(form, signed)
 	} else {
 		form.Set("client_id", as.ID)
 	}
@@ -138,7 +138,7 @@ func (a *carrier) request(
 	if err := a.post(ctx, from.metadata.Token, form, who, &issued); err != nil {
 		return nil, err
 	}
-	if issued.Access == "" || !a.client.part.auth.understands(issued.Type) {
+	if issued.Access == "" || !a.client.part.auth.knowsTokenType(issued.Type) {
 		return nil, errors.New("the answer has no token that the client understands")
 	}
 	return &token{access: issued.Access, from: from, as: as}, nil
@@ -146,7 +146,7 @@ func (a *carrier) request(
 
 // post sends a form, with the credentials of a registration in the header unless it is nil.
 func (a *carrier) post(ctx context.Context, to string, form url.Values, who *registration, into any) error {
-	if err := a.client.part.auth.opens(to); err != nil {
+	if err := a.client.part.auth.checksURL(to); err != nil {
 		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))

@@ -115,7 +115,7 @@ func (o *httpSSE) send(ctx context.Context, message []byte) error {
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return refusalOf(response)
 	}
-	return o.to.client.part.acceptedOlder(response)
+	return o.to.client.part.acceptedHTTPSSE(response)
 }
 
 func (o *httpSSE) close() { _ = o.stream.Close() }

@@ -62,7 +62,7 @@ func (c *client) list(ctx context.Context, of string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.part.gives(of); err != nil {
+	if err := c.part.listGiven(of); err != nil {
 		return nil, err
 	}
 	if of == "tools" {
@@ -82,14 +82,14 @@ func (c *client) pages(ctx context.Context, l list) ([]any, error) {
 	session := c.session()
 	for range maxPages {
 		page, err := c.fetch(ctx, question{method: l.method, params: params, session: session})
-		if _, refused := asRPCError(err); refused && params["cursor"] != nil && c.stateless() && c.part.beginsAnew() {
+		if _, refused := asRPCError(err); refused && params["cursor"] != nil && c.stateless() && c.part.restartsList() {
 			c.forgetPages(l.method) // the cursor is not good any more
 			return nil, errBeginAnew
 		}
 		if err != nil {
 			return nil, err
 		}
-		if params["cursor"] != nil && session != c.session() && c.part.beginsAnew() {
+		if params["cursor"] != nil && session != c.session() && c.part.restartsList() {
 			return nil, errBeginAnew
 		}
 		some, isList := page[l.member].([]any)

@@ -79,7 +79,7 @@ func (c *client) answered(m jsonrpc.Message) {
 	c.mu.Unlock()
 	if r == nil {
 		c.log.Printf("ignored: a response to no open request, with the id %s", m.ID)
-		c.part.startled(c)
+		c.part.unknownAnswer(c)
 		return
 	}
 	result, hasResult := m.Result()

@@ -76,5 +76,5 @@ func (a *carrier) registerAnew(ctx context.Context, from *source) (*registration
 	if made.ID == "" {
 		return nil, errors.New("the registration brought no client_id")
 	}
-	return a.client.part.auth.knows(made), nil
+	return a.client.part.auth.readsRegistration(made), nil
 }

@@ -33,7 +33,7 @@ func (h *streamableHTTP) sessionID() string {
 func (h *streamableHTTP) begin(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.session = h.client.part.sessionBegun(h.session, session)
+	h.session = h.client.part.nextSessionID(h.session, session)
 }
 
 // follow reads the stream that answers a request. When the connection ends
@@ -52,7 +52,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 		if stream.lastID == "" || attempt >= maxResumptions || h.client.stateless() {
 			return fmt.Errorf("the stream that was to answer %s ended without an answer: %w", r.method, err)
 		}
-		if err := h.client.part.rest(ctx, h.retryAfter(stream)); err != nil {
+		if err := h.client.part.waitsToReconnect(ctx, h.retryAfter(stream)); err != nil {
 			return err
 		}
 		if r.isAnswered() {
@@ -72,7 +72,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 func (h *streamableHTTP) drain(stream *events, r *request) error {
 	next := stream.next
 	if r != nil {
-		next = h.client.part.drains(stream)
+		next = h.client.part.readsStream(stream)
 	}
 	for {
 		one, err := next()
@@ -159,7 +159,7 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 				err = h.renew(h.ctx, session)
 			}
 			h.client.log.Printf("no stream of the server: %v", err)
-			h.client.part.unheard(h.client)
+			h.client.part.streamRefused(h.client)
 			return
 		}
 		stream = newEvents(h.client.part.framing, response.Body, stream)
@@ -172,7 +172,7 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 			return
 		}
 		h.client.log.Printf("the stream of the server has ended: %v", err)
-		if h.client.part.rest(h.ctx, h.retryAfter(stream)) != nil {
+		if h.client.part.waitsToReconnect(h.ctx, h.retryAfter(stream)) != nil {
 			return
 		}
 	}
@@ -184,7 +184,7 @@ func (h *streamableHTTP) againInNewSession(r *request, lost string) error {
 	if err := h.renew(r.ctx, lost); err != nil {
 		return fmt.Errorf("the session is over, and no new one began: %w", err)
 	}
-	if r.params["cursor"] != nil && h.client.part.beginsAnew() {
+	if r.params["cursor"] != nil && h.client.part.restartsList() {
 		return errBeginAnew
 	}
 	r.moved.Store(true)

@@ -133,7 +133,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	stop := context.AfterFunc(h.ctx, r.leave)
 	defer stop()
 	session, headers := h.sessionID(), h.headersOf(r)
-	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() && h.client.part.beginsAnew() {
+	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() && h.client.part.restartsList() {
 		return errBeginAnew // the cursor is of the session before
 	}
 	response, err := h.post(ctx, r.message, headers)
@@ -152,7 +152,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	}
 	if r.method == "initialize" {
 		session := response.Header.Get(sessionHeader)
-		if err := h.client.part.takesSession(session); err != nil {
+		if err := h.client.part.checksSessionID(session); err != nil {
 			return err
 		}
 		h.begin(session)
@@ -271,7 +271,7 @@ func (h *streamableHTTP) send(ctx context.Context, message []byte) error {
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return refusalOf(response)
 	}
-	h.client.part.accepted(h, response)
+	h.client.part.acceptedPost(h, response)
 	return nil
 }
 

@@ -34,8 +34,8 @@ func (a *carrier) authorize(ctx context.Context, from *source, as *registration,
 	if resource := auth.resource(atAuthorize, from); resource != "" {
 		options = append(options, oauth2.SetAuthURLParam("resource", resource))
 	}
-	address := auth.asks(config.AuthCodeURL(state, options...))
-	if err := auth.opens(address); err != nil {
+	address := auth.authorizationURL(config.AuthCodeURL(state, options...))
+	if err := auth.checksURL(address); err != nil {
 		return nil, err
 	}
 	answer, err := a.visit(ctx, address)
@@ -53,7 +53,7 @@ func (a *carrier) authorize(ctx context.Context, from *source, as *registration,
 	if err != nil {
 		return nil, fmt.Errorf("the code was not redeemed: %w", plainly(err))
 	}
-	if !auth.understands(issued.TokenType) {
+	if !auth.knowsTokenType(issued.TokenType) {
 		return nil, fmt.Errorf("the token has the unknown type %q", issued.TokenType)
 	}
 	if auth.needsRefresh && issued.RefreshToken == "" {
@@ -164,14 +164,14 @@ func (a *carrier) refresh(ctx context.Context, used *token, from *source) (*toke
 	if err := a.post(ctx, from.metadata.Token, form, who, &issued); err != nil {
 		return nil, err
 	}
-	if issued.Access == "" || !a.client.part.auth.understands(issued.Type) {
+	if issued.Access == "" || !a.client.part.auth.knowsTokenType(issued.Type) {
 		return nil, errors.New("the answer has no token that the client understands")
 	}
 	renewed := &token{access: issued.Access, refresh: issued.Refresh, from: from, as: used.as}
 	if renewed.refresh == "" {
 		renewed.refresh = used.refresh
 	}
-	return a.client.part.auth.keeps(used, renewed), nil
+	return a.client.part.auth.tokenRefreshed(used, renewed), nil
 }
 
 // redirectURI is where the authorization server sends its answer.
@@ -216,7 +216,7 @@ func (a *carrier) visitByBrowser(ctx context.Context, address string) (url.Value
 	if a.callbackErr != nil {
 		return nil, a.callbackErr
 	}
-	if err := a.client.part.auth.browses(ctx, a.client.options.Authorization.Open, address); err != nil {
+	if err := a.client.part.auth.opensBrowser(ctx, a.client.options.Authorization.Open, address); err != nil {
 		return nil, err
 	}
 	timeout := time.NewTimer(a.client.options.Timeouts.Request)

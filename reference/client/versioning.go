@@ -49,7 +49,7 @@ func (c *client) connect(ctx context.Context, s step) (any, error) {
 	if connected {
 		return nil, errors.New("there is a connection already: close it first")
 	}
-	if err := c.part.looks(ctx, c); err != nil {
+	if err := c.part.beforeConnecting(ctx, c); err != nil {
 		return nil, err
 	}
 	if err := c.reach(ctx); err != nil {
@@ -81,7 +81,7 @@ func (c *client) agree(ctx context.Context, wanted string) error {
 	if wanted != "" && wanted < Revision20260728 {
 		return c.initialize(ctx, wanted)
 	}
-	supported, modern, err := c.part.learns(ctx, c)
+	supported, modern, err := c.part.discovers(ctx, c)
 	switch {
 	case err != nil && c.part.fallsBack(err, modern):
 		c.log.Printf("the server does not answer server/discover, and is taken for one with a handshake: %v", err)

@@ -1,4 +1,4 @@
-// What a client that authorizes well is made of, and deliberate mistakes in each part.
+// Deliberate mistakes, and habits that are legal, of a client that authorizes.
 
 package client
 
@@ -18,89 +18,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
-
-// authParts are those of a client that authorizes.
-type authParts struct {
-	assumes          func(server string) *source // without asking; nil for nothing
-	endpoints        func(ctx context.Context, a *carrier, from *source, said *resourceMetadata)
-	takes            func(old, issued *token) *token
-	needsRefresh     bool // no token without a refresh token
-	needsExpiry      bool // no token that says not when it expires
-	challenge        func(http.Header) (oauth.Challenge, bool)
-	resourcePlaces   func(server string, challenge oauth.Challenge) ([]string, error)
-	serverPlaces     func(issuer string) ([]string, error)
-	fitsResource     func(resource, server string) bool
-	fitsIssuer       func(said, issuer string) bool
-	provesPKCE       func(*serverMetadata) error
-	opens            func(address string) error
-	browses          func(ctx context.Context, open func(context.Context, string) error, address string) error
-	register         func(context.Context, *carrier, *source) (*registration, error)
-	bindsTo          func(issuer string) string
-	moved            func(used *token, to *source) *token // the server names another issuer
-	challengeOf      func(verifier string, from *source) []oauth2.AuthCodeOption
-	fitsState        func(given, sent string) bool
-	fitsIss          func(given []string, from *source) error
-	readsErrorsFirst bool // whoever sent them
-	resource         func(at string, from *source) string
-	scopes           func(challenge oauth.Challenge, from *source, granted []string) []string
-	asks             func(address string) string // of an authorization URL
-	raises           func(attempt int) bool
-	raisesByRefresh  bool                   // for more scopes, where there is a refresh token
-	refreshesTwice   bool                   // as two requests do that are refused at once
-	retries          func(attempt int) bool // a request that was refused
-	insists          bool                   // on a refresh token that was refused
-	reports          bool                   // that one was refused, and does no more for the request
-	understands      func(tokenType string) bool
-	keeps            func(old, renewed *token) *token
-	carries          func(r *http.Request, access string)
-	style            func(*source, *registration) oauth2.AuthStyle
-	writes           func(http.RoundTripper) http.RoundTripper // all but requests to the server
-	grant            func(*carrier) grantType
-	asserts          func(*assertion)
-	identifies       func(form url.Values, as *registration) (basic bool)
-	presents         func(form url.Values, signed string)
-	knows            func(as *registration) *registration // of what a registration brought
-}
-
-func goodAuthParts() authParts {
-	return authParts{
-		challenge:      bearer,
-		resourcePlaces: resourcePlaces,
-		serverPlaces:   oauth.IssuerPlaces,
-		fitsResource:   fitsResource,
-		fitsIssuer:     func(said, issuer string) bool { return said == issuer },
-		provesPKCE:     provesPKCE,
-		opens:          opens,
-		browses: func(ctx context.Context, open func(context.Context, string) error, address string) error {
-			return open(ctx, address)
-		},
-		register: register,
-		bindsTo:  func(issuer string) string { return issuer },
-		moved:    func(*token, *source) *token { return nil },
-		challengeOf: func(v string, _ *source) []oauth2.AuthCodeOption {
-			return []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(v)}
-		},
-		endpoints:   func(context.Context, *carrier, *source, *resourceMetadata) {},
-		takes:       func(_, issued *token) *token { return issued },
-		fitsState:   func(given, sent string) bool { return given == sent },
-		fitsIss:     fitsIss,
-		resource:    func(_ string, from *source) string { return from.resource },
-		scopes:      scopesFor,
-		asks:        func(address string) string { return address },
-		raises:      func(attempt int) bool { return attempt <= maxRaised },
-		retries:     func(attempt int) bool { return attempt < maxRefusals },
-		understands: bearerType,
-		keeps:       func(_, renewed *token) *token { return renewed },
-		carries:     carry,
-		style:       styleOf,
-		writes:      func(base http.RoundTripper) http.RoundTripper { return base },
-		grant:       grantOf,
-		asserts:     func(*assertion) {},
-		identifies:  identify,
-		presents:    present,
-		knows:       func(as *registration) *registration { return as },
-	}
-}
 
 // authDefects make a good client authorize badly, in one way each.
 var authDefects = map[string]func(*client, *authParts){
@@ -127,12 +44,10 @@ var authDefects = map[string]func(*client, *authParts){
 		p.resourcePlaces = func(server string, _ oauth.Challenge) ([]string, error) { return oauth.ResourcePlaces(server) }
 	},
 	"metadata-root-first": func(_ *client, p *authParts) { p.resourcePlaces = wellKnown(reversed) },
-	"guesses-the-server":  func(_ *client, p *authParts) { p.assumes = guessed },
+	"guesses-the-server":  func(_ *client, p *authParts) { p.guessesIssuer = guessed },
 	"default-endpoints":   func(_ *client, p *authParts) { p.endpoints = defaultEndpoints },
 	"mixes-servers":       func(_ *client, p *authParts) { p.endpoints = mixesServers },
-	"keeps-foreign-token": func(_ *client, p *authParts) { p.takes = keepsForeignToken },
 	"needs-refresh-token": func(_ *client, p *authParts) { p.needsRefresh = true },
-	"token-once":          func(_ *client, p *authParts) { p.carries = onlyOnce() },
 	"registers-for-ever":  func(_ *client, p *authParts) { p.register = registersForEver },
 	"resource-byte-by-byte": func(_ *client, p *authParts) {
 		p.fitsResource = func(resource, server string) bool { return resource == server }
@@ -169,9 +84,9 @@ var authDefects = map[string]func(*client, *authParts){
 	"no-issuer": func(_ *client, p *authParts) {
 		p.fitsIssuer = func(said, issuer string) bool { return said == "" || said == issuer }
 	},
-	"drops-resource-at-login":   func(_ *client, p *authParts) { p.asks = dropsResource() },
-	"drops-resource-at-token":   func(_ *client, p *authParts) { p.writes = retriesWithout("authorization_code") },
-	"drops-resource-at-refresh": func(_ *client, p *authParts) { p.writes = retriesWithout("refresh_token") },
+	"drops-resource-at-login":   func(_ *client, p *authParts) { p.authorizationURL = dropsResource() },
+	"drops-resource-at-token":   func(_ *client, p *authParts) { p.roundTripper = retriesWithout("authorization_code") },
+	"drops-resource-at-refresh": func(_ *client, p *authParts) { p.roundTripper = retriesWithout("refresh_token") },
 	"issuer-is-the-server": func(c *client, p *authParts) {
 		p.fitsIssuer = func(said, _ string) bool { return said == c.options.URL }
 	},
@@ -189,9 +104,9 @@ var authDefects = map[string]func(*client, *authParts){
 	"pkce-taken-for-granted-openid": func(_ *client, p *authParts) {
 		p.provesPKCE = grantedUnless(func(m *serverMetadata) bool { return !m.openID })
 	},
-	"opens-anything":  func(_ *client, p *authParts) { p.opens = func(string) error { return nil } },
-	"opens-plain":     func(_ *client, p *authParts) { p.opens = opensPlain },
-	"opens-by-shell":  func(_ *client, p *authParts) { p.browses = byShell },
+	"opens-anything":  func(_ *client, p *authParts) { p.checksURL = func(string) error { return nil } },
+	"opens-plain":     func(_ *client, p *authParts) { p.checksURL = opensPlain },
+	"opens-by-shell":  func(_ *client, p *authParts) { p.opensBrowser = byShell },
 	"state-unchecked": func(_ *client, p *authParts) { p.fitsState = func(string, string) bool { return true } },
 	"iss-unchecked":   func(_ *client, p *authParts) { p.fitsIss = func([]string, *source) error { return nil } },
 	"iss-missing-accepted": func(_ *client, p *authParts) {
@@ -221,7 +136,6 @@ var authDefects = map[string]func(*client, *authParts){
 	"iss-normalized":       func(_ *client, p *authParts) { p.fitsIss = issNormalized },
 	"shows-wrong-errors":   func(_ *client, p *authParts) { p.readsErrorsFirst = true },
 	"registers-before-all": func(_ *client, p *authParts) { p.register = registersBeforeAll },
-	"registers-never":      func(_ *client, p *authParts) { p.register = registersNever },
 	"makes-up-an-id":       func(_ *client, p *authParts) { p.register = makesUpAnID },
 	"document-unsupported": func(_ *client, p *authParts) { p.register = documentAlways },
 	"credentials-for-origins": func(_ *client, p *authParts) {
@@ -234,12 +148,14 @@ var authDefects = map[string]func(*client, *authParts){
 	},
 	"credentials-for-all":   func(_ *client, p *authParts) { p.bindsTo = func(string) string { return "" } },
 	"credentials-not-bound": func(_ *client, p *authParts) { p.register = registerUnbound },
-	"refreshes-anywhere":    func(_ *client, p *authParts) { p.moved = func(used *token, _ *source) *token { return used } },
+	"refreshes-anywhere": func(_ *client, p *authParts) {
+		p.tokenForNewIssuer = func(used *token, _ *source) *token { return used }
+	},
 	"every-scope":           func(_ *client, p *authParts) { p.scopes = everyScope },
 	"challenge-within-list": func(_ *client, p *authParts) { p.scopes = challengeWithinList },
 	"list-before-challenge": func(_ *client, p *authParts) { p.scopes = listBeforeChallenge },
-	"steps-up-by-refresh":   func(_ *client, p *authParts) { p.raisesByRefresh = true },
-	"steps-up-for-ever":     func(_ *client, p *authParts) { p.raises, p.retries = forEver, forEver },
+	"steps-up-by-refresh":   func(_ *client, p *authParts) { p.stepsUpByRefresh = true },
+	"steps-up-for-ever":     func(_ *client, p *authParts) { p.stepsUp, p.retriesRefused = forEver, forEver },
 	"forgets-scopes":        func(_ *client, p *authParts) { p.scopes = forgetsScopes },
 	"forgets-scopes-later": func(_ *client, p *authParts) {
 		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
@@ -249,20 +165,17 @@ var authDefects = map[string]func(*client, *authParts){
 			return scopesFor(challenge, from, granted)
 		}
 	},
-	"any-token-type":                   func(_ *client, p *authParts) { p.understands = func(string) bool { return true } },
-	"insists-on-refused-refresh-token": func(_ *client, p *authParts) { p.insists = true },
-	"keeps-old-refresh-token":          func(_ *client, p *authParts) { p.keeps = keepsOldRefreshToken },
+	"any-token-type":                   func(_ *client, p *authParts) { p.knowsTokenType = func(string) bool { return true } },
+	"insists-on-refused-refresh-token": func(_ *client, p *authParts) { p.reusesRefusedRefreshToken = true },
+	"keeps-old-refresh-token":          func(_ *client, p *authParts) { p.tokenRefreshed = keepsOldRefreshToken },
 	"token-type-in-capitals": func(_ *client, p *authParts) {
-		p.understands = func(kind string) bool { return kind == "Bearer" }
-	},
-	"secret-always-posted": func(_ *client, p *authParts) {
-		p.style = func(*source, *registration) oauth2.AuthStyle { return oauth2.AuthStyleInParams }
+		p.knowsTokenType = func(kind string) bool { return kind == "Bearer" }
 	},
 	"secret-always-in-header": func(_ *client, p *authParts) {
 		p.style = func(*source, *registration) oauth2.AuthStyle { return oauth2.AuthStyleInHeader }
 	},
 	"secret-not-encoded": func(_ *client, p *authParts) {
-		p.writes = func(base http.RoundTripper) http.RoundTripper { return rawBasic{base} }
+		p.roundTripper = func(base http.RoundTripper) http.RoundTripper { return rawBasic{base} }
 	},
 	"needs-expiry":       func(_ *client, p *authParts) { p.needsExpiry = true },
 	"issuer-in-any-case": func(_ *client, p *authParts) { p.fitsIssuer = strings.EqualFold },
@@ -295,7 +208,7 @@ var authDefects = map[string]func(*client, *authParts){
 		}
 	},
 	"secret-needs-a-method": func(_ *client, p *authParts) {
-		p.knows = func(as *registration) *registration {
+		p.readsRegistration = func(as *registration) *registration {
 			if as.Method == "" {
 				as.Secret = ""
 			}
@@ -433,24 +346,6 @@ func mixesServers(ctx context.Context, a *carrier, from *source, said *resourceM
 	}
 }
 
-func keepsForeignToken(old, issued *token) *token {
-	if old == nil || old.from.issuer == issued.from.issuer {
-		return issued
-	}
-	other := *issued
-	other.access = old.access
-	return &other
-}
-
-func onlyOnce() func(*http.Request, string) {
-	var used atomic.Bool
-	return func(r *http.Request, access string) {
-		if !used.Swap(true) {
-			carry(r, access)
-		}
-	}
-}
-
 // registersForEver tries again when it is refused; for ever is often enough to be seen.
 func registersForEver(ctx context.Context, a *carrier, from *source) (*registration, error) {
 	const often = 20
@@ -531,13 +426,6 @@ func registersBeforeAll(ctx context.Context, a *carrier, from *source) (*registr
 	return register(ctx, a, from)
 }
 
-func registersNever(ctx context.Context, a *carrier, from *source) (*registration, error) {
-	if a.client.options.Authorization.Credentials.ID == "" {
-		return nil, errors.New("the client has no client_id")
-	}
-	return register(ctx, a, from)
-}
-
 func makesUpAnID(ctx context.Context, a *carrier, from *source) (*registration, error) {
 	if made, err := register(ctx, a, from); err == nil {
 		return made, nil
@@ -588,21 +476,21 @@ func keepsOldRefreshToken(old, renewed *token) *token {
 
 // habits are legal, and other than those of the client: what differs between clients.
 var habits = map[string]func(*client, *authParts){
-	"reports-refused-refresh-token": func(_ *client, p *authParts) { p.reports = true },
+	"reports-refused-refresh-token": func(_ *client, p *authParts) { p.reportsRefusedRefreshToken = true },
 	"asks-for-openid": func(_ *client, p *authParts) {
 		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
 			return union(scopesFor(challenge, from, granted), []string{"openid", "offline_access"})
 		}
 	},
 	"extra-parameters": func(_ *client, p *authParts) {
-		p.asks = func(address string) string { return address + "&prompt=consent&nonce=n-0S6_WzA2Mj&login_hint=ada" }
+		p.authorizationURL = func(address string) string { return address + "&prompt=consent&nonce=n-0S6_WzA2Mj&login_hint=ada" }
 	},
 	"refreshes-twice": func(_ *client, p *authParts) { p.refreshesTwice = true },
 	"never-refreshes": func(_ *client, p *authParts) {
-		p.takes = func(_, issued *token) *token { issued.refresh = ""; return issued }
+		p.tokenIssued = func(_, issued *token) *token { issued.refresh = ""; return issued }
 	},
 	"looks-at-metadata-first": func(c *client, _ *authParts) {
-		c.part.looks = func(ctx context.Context, c *client) error {
+		c.part.beforeConnecting = func(ctx context.Context, c *client) error {
 			places, err := oauth.ResourcePlaces(c.options.URL)
 			for _, place := range places {
 				if request, wrong := http.NewRequestWithContext(ctx, http.MethodGet, place, nil); wrong == nil {
@@ -646,7 +534,7 @@ var habits = map[string]func(*client, *authParts){
 		}
 	},
 	"assertion-as-grant": func(_ *client, p *authParts) {
-		p.presents = func(form url.Values, signed string) {
+		p.writesAssertion = func(form url.Values, signed string) {
 			form.Set("grant_type", oauth.GrantJWTBearer)
 			form.Set("assertion", signed)
 		}
