@@ -76,7 +76,7 @@ type Environment struct {
 	// itself, and what came of scenarios that were run before, by name.
 	Launch     scenario.Launch
 	Alter      func(*scenario.Recording) // changes what was recorded of a client; nil for nothing
-	Sockets    string // directory of those that its servers come to; "" for one of their own
+	Sockets    string                    // directory of those that its servers come to; "" for one of their own
 	ShortWait  bool
 	Recordings map[string]*scenario.Recording
 

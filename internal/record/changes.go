@@ -132,7 +132,7 @@ type HeadPlan struct {
 	Header  map[string]*string
 	// Challenge are parameters of the Bearer challenge.
 	Challenge map[string]*string
-	Body      *string // instead of the body; nil: its own
+	Body      *string            // instead of the body; nil: its own
 	Query     map[string]*string // in a recording: parameters in the URL of a request
 	As        string
 	Wait      time.Duration // before the head is passed on
