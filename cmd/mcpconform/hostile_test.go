@@ -134,9 +134,8 @@ type encounter struct {
 
 var none = []string{}
 
-// byDeadline is the status of a run that conforms where the machine is fast, and whose deadline
-// comes before its end, or before first contact, where it is slow: any but those of wrong usage
-// and of the harness itself.
+// byDeadline is the status of a run whose deadline may come before its end, or before first
+// contact, where the machine is slow: any but those of wrong usage and of the harness itself.
 const byDeadline = -1
 
 // meet runs the command line against the target.
