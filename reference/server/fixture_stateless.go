@@ -6,6 +6,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,17 +15,9 @@ import (
 const defaultCompute = 0.1
 
 func statelessTools() []tool {
-	var tools []tool
-	tools = append(tools, headerTools()...)
-	tools = append(tools, structuredTools()...)
-	tools = append(tools, requestTools()...)
-	tools = append(tools, inputTools()...)
-	tools = append(tools, asyncTools()...)
+	tools := slices.Concat(headerTools(), structuredTools(), requestTools(), inputTools(), asyncTools())
 	for i := range tools {
 		tools[i].span = from20260728
-		if tools[i].Annotations == nil {
-			tools[i].Annotations = readsOnly
-		}
 	}
 	return tools
 }
@@ -35,89 +28,55 @@ func headerTools() []tool {
 		return contents(text(string(arguments))), nil
 	}
 	return []tool{
-		{
-			Name:        "test_x_mcp_header",
-			Title:       "Header",
-			Description: "Repeats its arguments, one of which is in a header, too",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{
+		newTool("test_x_mcp_header", "Header", "Repeats its arguments, one of which is in a header, too").
+			takes(schema(`{"type":"object","properties":{
 				"region":{"type":"string","x-mcp-header":"Region"},
-				"level":{"type":"integer"}}}`),
-			run: repeats,
-		},
-		{
-			Name:        "test_header_parameters",
-			Title:       "Headers",
-			Description: "Repeats its arguments, which are in headers of every type, too",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{
+				"level":{"type":"integer"}}}`)).does(repeats),
+		newTool("test_header_parameters", "Headers",
+			"Repeats its arguments, which are in headers of every type, too").
+			takes(schema(`{"type":"object","properties":{
 				"text":{"type":"string","x-mcp-header":"Text"},
 				"count":{"type":"integer","minimum":-1000,"maximum":1000,"x-mcp-header":"Count"},
 				"total":{"type":"integer","x-mcp-header":"Total"},
 				"flag":{"type":"boolean","x-mcp-header":"Flag"},
 				"place":{"type":"object","properties":{
-					"city":{"type":"string","x-mcp-header":"City"}}}}}`),
-			run: repeats,
-		},
+					"city":{"type":"string","x-mcp-header":"City"}}}}}`)).does(repeats),
 	}
 }
 
 // structuredTools have structured content that is not an object.
 func structuredTools() []tool {
 	return []tool{
-		{
-			Name: "sep_2106_array_output_tool", Title: "Array", Description: "Answers with an array",
-			InputSchema:  noArguments,
-			OutputSchema: json.RawMessage(`{"type":"array","items":{"type":"string"}}`),
-			run:          always(structured([]string{"one", "two"})),
-		},
-		{
-			Name: "sep_2106_primitive_output_tool", Title: "Number", Description: "Answers with a number",
-			InputSchema: noArguments, OutputSchema: json.RawMessage(`{"type":"number"}`),
-			run: always(structured(42)),
-		},
-		{
-			Name: "test_structured_string", Title: "String", Description: "Answers with a string",
-			InputSchema: noArguments, OutputSchema: json.RawMessage(`{"type":"string"}`),
-			run: always(structured("a string")),
-		},
-		{
-			Name: "test_structured_null", Title: "Null", Description: "Answers with null",
-			InputSchema: noArguments, OutputSchema: json.RawMessage(`{"type":"null"}`),
-			run: always(structured(json.RawMessage("null"))),
-		},
+		newTool("sep_2106_array_output_tool", "Array", "Answers with an array").
+			gives(schema(`{"type":"array","items":{"type":"string"}}`)).
+			does(always(structured([]string{"one", "two"}))),
+		newTool("sep_2106_primitive_output_tool", "Number", "Answers with a number").
+			gives(schema(`{"type":"number"}`)).does(always(structured(42))),
+		newTool("test_structured_string", "String", "Answers with a string").gives(schema(`{"type":"string"}`)).
+			does(always(structured("a string"))),
+		newTool("test_structured_null", "Null", "Answers with null").gives(schema(`{"type":"null"}`)).
+			does(always(structured(json.RawMessage("null")))),
 	}
 }
 
 // requestTools show what a request says of itself.
 func requestTools() []tool {
 	return []tool{
-		{
-			Name:        "test_missing_capability",
-			Title:       "Capability",
-			Description: "Works only for clients that declare sampling",
-			InputSchema: noArguments,
-			run: just(func(c *call) (toolResult, error) {
+		newTool("test_missing_capability", "Capability", "Works only for clients that declare sampling").
+			does(just(func(c *call) (toolResult, error) {
 				if c.client.Sampling == nil {
 					return toolResult{}, errNoSampling
 				}
 				return contents(text("The client declares sampling")), nil
-			}),
-		},
-		{
-			Name:        "test_logging_tool",
-			Title:       "Logging once",
-			Description: "Logs one message, if the request asks for any",
-			InputSchema: noArguments,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_logging_tool", "Logging once", "Logs one message, if the request asks for any").
+			does(just(func(c *call) (toolResult, error) {
 				c.log("info", "test_logging_tool executed")
 				return contents(text("Logged once")), nil
-			}),
-		},
-		{
-			Name:        "test_streaming_elicitation",
-			Title:       "Stream",
-			Description: "Reports progress over the stream of its response, if asked to",
-			InputSchema: noArguments,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_streaming_elicitation", "Stream",
+			"Reports progress over the stream of its response, if asked to").
+			does(just(func(c *call) (toolResult, error) {
 				for done := range 3 {
 					c.progress(float64(done+1), 3, fmt.Sprintf("Step %d of 3", done+1))
 					if err := c.wait(step); err != nil {
@@ -125,8 +84,7 @@ func requestTools() []tool {
 					}
 				}
 				return contents(text("There was nothing else on the stream")), nil
-			}),
-		},
+			})),
 	}
 }
 
@@ -144,66 +102,38 @@ var (
 // inputTools ask the client, by their results.
 func inputTools() []tool {
 	return []tool{
-		{
-			Name:        "test_input_required_result_elicitation",
-			Title:       "One question",
-			Description: "Asks the user for a name",
-			InputSchema: noArguments,
-			run: just(func(c *call) (toolResult, error) {
+		newTool("test_input_required_result_elicitation", "One question", "Asks the user for a name").
+			does(just(func(c *call) (toolResult, error) {
 				return saidByUser(c.elicitForm("user_name", "What is your name?", nameForm))
-			}),
-		},
-		{
-			Name:        "test_input_required_result_sampling",
-			Title:       "Question to the model",
-			Description: "Asks the client's model",
-			InputSchema: noArguments,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_input_required_result_sampling", "Question to the model", "Asks the client's model").
+			does(just(func(c *call) (toolResult, error) {
 				return saidByModel(c.sample("capital_question", "What is the capital of France?"))
-			}),
-		},
-		{
-			Name:        "test_input_required_result_list_roots",
-			Title:       "Question for roots",
-			Description: "Asks the client for its roots",
-			InputSchema: noArguments,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_input_required_result_list_roots", "Question for roots", "Asks the client for its roots").
+			does(just(func(c *call) (toolResult, error) {
 				roots, err := c.listRoots("client_roots")
 				return contents(text(string(encode(roots)))), err
-			}),
-		},
-		{
-			Name: "test_input_required_result_request_state", Title: "Question with a state",
-			Description: "Asks the user to confirm, and gives the client something to bring along",
-			InputSchema: noArguments, run: just(confirmWithState),
-		},
-		{
-			Name: "test_input_required_result_tampered_state", Title: "State that must not change",
-			Description: "Asks the user to confirm, and takes the answer only with the state that it gave",
-			InputSchema: noArguments, run: just(confirmWithState),
-		},
-		{
-			Name: "test_input_required_result_state_only", Title: "State without a question",
-			Description: "Sends the client away with a state, and answers when it is back",
-			InputSchema: noArguments,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_input_required_result_request_state", "Question with a state",
+			"Asks the user to confirm, and gives the client something to bring along").does(just(confirmWithState)),
+		newTool("test_input_required_result_tampered_state", "State that must not change",
+			"Asks the user to confirm, and takes the answer only with the state that it gave").
+			does(just(confirmWithState)),
+		newTool("test_input_required_result_state_only", "State without a question",
+			"Sends the client away with a state, and answers when it is back").
+			does(just(func(c *call) (toolResult, error) {
 				if c.note() == "" {
 					c.remember("was here")
 					return toolResult{}, c.again()
 				}
 				return contents(text("You are back")), nil
-			}),
-		},
-		{
-			Name: "test_input_required_result_multiple_inputs", Title: "Three questions at once",
-			Description: "Asks the user, the model and for roots, all at once",
-			InputSchema: noArguments, run: just(askEverything),
-		},
-		{
-			Name: "test_input_required_result_multi_round", Title: "Two questions in turn",
-			Description: "Asks the user for a name, and then for a color",
-			InputSchema: noArguments,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_input_required_result_multiple_inputs", "Three questions at once",
+			"Asks the user, the model and for roots, all at once").does(just(askEverything)),
+		newTool("test_input_required_result_multi_round", "Two questions in turn",
+			"Asks the user for a name, and then for a color").
+			does(just(func(c *call) (toolResult, error) {
 				name, err := c.elicitForm("step1", "Step 1: What is your name?", nameForm)
 				if err != nil {
 					return toolResult{}, err
@@ -214,24 +144,17 @@ func inputTools() []tool {
 				}
 				return contents(text(fmt.Sprintf("Multi-round complete: %s, %s",
 					orElse(string(name.Content), name.Action), orElse(string(color.Content), color.Action)))), nil
-			}),
-		},
-		{
-			Name: "test_input_required_result_capabilities", Title: "Questions that fit",
-			Description: "Asks only what the client declares that it can answer",
-			InputSchema: noArguments, run: just(askWhatFits),
-		},
-		{
-			Name: "test_elicitation_url_required", Title: "Visit to a URL first",
-			Description: "Asks the user to visit a URL, and knows by its state which visit it was",
-			InputSchema: noArguments,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_input_required_result_capabilities", "Questions that fit",
+			"Asks only what the client declares that it can answer").does(just(askWhatFits)),
+		newTool("test_elicitation_url_required", "Visit to a URL first",
+			"Asks the user to visit a URL, and knows by its state which visit it was").
+			does(just(func(c *call) (toolResult, error) {
 				if c.note() == "" {
 					c.remember(timestamp())
 				}
 				return saidByUser(c.elicitURL("visit", "required", "Please visit this page first."))
-			}),
-		},
+			})),
 	}
 }
 
@@ -321,22 +244,18 @@ func (c *call) askThese(questions ...question) (toolResult, error) {
 // the scenarios of the official suite for the extension expect.
 func asyncTools() []tool {
 	return []tool{
-		{
-			Name: "greet", Title: "Greeting", Description: "Greets somebody, and is never a task",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`),
-			run: runs(func(_ *call, arguments struct {
+		newTool("greet", "Greeting", "Greets somebody, and is never a task").
+			takes(schema(`{"type":"object","properties":{"name":{"type":"string"}}}`)).
+			does(runs(func(_ *call, arguments struct {
 				Name string `json:"name,omitempty"`
 			}) (toolResult, error) {
 				return contents(text("Hello, " + orElse(arguments.Name, "World") + "!")), nil
-			}),
-		},
-		{
-			Name: "slow_compute", Title: "Slow task", Description: "Takes some seconds, and can be cancelled",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{
+			})),
+		newTool("slow_compute", "Slow task", "Takes some seconds, and can be cancelled").
+			takes(schema(`{"type":"object","properties":{
 				"seconds":{"type":"number","minimum":0,"maximum":60,"default":0.1},
-				"label":{"type":"string"}}}`),
-			async: taskOptional,
-			run: runs(func(c *call, arguments struct {
+				"label":{"type":"string"}}}`)).asExtensionTask(taskOptional).
+			does(runs(func(c *call, arguments struct {
 				Seconds *float64 `json:"seconds,omitempty"`
 				Label   string   `json:"label,omitempty"`
 			}) (toolResult, error) {
@@ -348,25 +267,16 @@ func asyncTools() []tool {
 					return toolResult{}, err
 				}
 				return contents(text("Computed " + orElse(arguments.Label, "something"))), nil
-			}),
-		},
-		{
-			Name:        "confirm_delete",
-			Title:       "Task with a question",
-			Description: "Asks the user to confirm, and pretends to delete",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"filename":{"type":"string"}}}`),
-			async:       taskOptional,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("confirm_delete", "Task with a question", "Asks the user to confirm, and pretends to delete").
+			takes(schema(`{"type":"object","properties":{"filename":{"type":"string"}}}`)).
+			asExtensionTask(taskOptional).
+			does(just(func(c *call) (toolResult, error) {
 				return saidByUser(c.elicitForm("confirm", "Delete it?", confirmForm))
-			}),
-		},
-		{
-			Name:        "multi_input",
-			Title:       "Task with two questions",
-			Description: "Asks the user for a name and to confirm, at once",
-			InputSchema: noArguments,
-			async:       taskOptional,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("multi_input", "Task with two questions", "Asks the user for a name and to confirm, at once").
+			asExtensionTask(taskOptional).
+			does(just(func(c *call) (toolResult, error) {
 				if !c.canElicitForm() {
 					return toolResult{}, errNoForm
 				}
@@ -374,30 +284,20 @@ func asyncTools() []tool {
 					question{"name", "elicitation/create", c.formRequest("What is your name?", nameForm)},
 					question{"confirm", "elicitation/create", c.formRequest("Are you sure?", confirmForm)},
 				)
-			}),
-		},
-		{
-			Name: "failing_job", Title: "Task that fails", Description: "Always reports a failure",
-			InputSchema: noArguments, async: taskOptional,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("failing_job", "Task that fails", "Always reports a failure").asExtensionTask(taskOptional).
+			does(just(func(c *call) (toolResult, error) {
 				err := c.wait(step)
 				return failure("This job fails on purpose"), err
-			}),
-		},
-		{
-			Name:        "protocol_error_job",
-			Title:       "Task that breaks",
-			Description: "Always ends with an error of the protocol",
-			InputSchema: noArguments,
-			Annotations: changes,
-			async:       taskOptional,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("protocol_error_job", "Task that breaks", "Always ends with an error of the protocol").changing().
+			asExtensionTask(taskOptional).
+			does(just(func(c *call) (toolResult, error) {
 				if err := c.wait(step); err != nil {
 					return toolResult{}, err
 				}
 				return toolResult{}, internalError("this job breaks on purpose")
-			}),
-		},
+			})),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -20,12 +21,34 @@ const (
 )
 
 // noArguments is the schema of tools without parameters.
-var noArguments = json.RawMessage(`{"type":"object","additionalProperties":false}`)
+var noArguments = schema(`{"type":"object","additionalProperties":false}`)
 
 var (
 	readsOnly = &toolAnnotations{ReadOnlyHint: true, IdempotentHint: true}
 	changes   = &toolAnnotations{}
 )
+
+// newTool is a tool without parameters that only reads, at all revisions, and never runs as a
+// task; the functions below say otherwise.
+func newTool(name, title, description string) tool {
+	return tool{
+		Name: name, Title: title, Description: description,
+		InputSchema: noArguments, Annotations: readsOnly,
+	}
+}
+
+func (t tool) takes(arguments json.RawMessage) tool { t.InputSchema = arguments; return t }
+func (t tool) gives(content json.RawMessage) tool   { t.OutputSchema = content; return t }
+func (t tool) during(revisions span) tool           { t.span = revisions; return t }
+func (t tool) changing() tool                       { t.Annotations = changes; return t }
+func (t tool) decorated() tool                      { t.Icons, t.Meta = icons, exampleMeta; return t }
+func (t tool) asTask(support string) tool           { t.Execution = &toolExecution{support}; return t }
+func (t tool) asExtensionTask(support string) tool  { t.async = support; return t }
+
+func (t tool) does(run func(*call, json.RawMessage) (toolResult, error)) tool { t.run = run; return t }
+
+// schema is a JSON Schema as it is written.
+func schema(text string) json.RawMessage { return json.RawMessage(text) }
 
 // runs makes the run function of a tool with parameters. The arguments have
 // been checked against the schema already.
@@ -58,78 +81,42 @@ var (
 )
 
 func fixtureTools() []tool {
-	var tools []tool
-	tools = append(tools, contentTools()...)
-	tools = append(tools, utilityTools()...)
-	tools = append(tools, clientTools()...)
-	tools = append(tools, changeTools()...)
-	tools = append(tools, taskTools()...)
-	return append(tools, statelessTools()...)
+	return slices.Concat(
+		contentTools(), utilityTools(), clientTools(), changeTools(), taskTools(), statelessTools(),
+	)
 }
 
 // contentTools show what a result can be.
 func contentTools() []tool {
 	embeddedText := embedded(textAt("test://embedded-resource", "text/plain", "This is an embedded resource content."))
 	return []tool{
-		{
-			Name: "test_simple_text", Title: "Simple text", Description: "Answers with a text",
-			InputSchema: noArguments, Annotations: readsOnly, Icons: icons, Meta: exampleMeta,
-			run: always(contents(text("This is a simple text response for testing."))),
-		},
-		{
-			Name: "test_image_content", Title: "Picture", Description: "Answers with a picture",
-			InputSchema: noArguments, Annotations: readsOnly,
-			run: always(contents(image(pixelPNG))),
-		},
-		{
-			Name: "test_audio_content", Title: "Sound", Description: "Answers with a sound",
-			InputSchema: noArguments, Annotations: readsOnly,
-			run: always(contents(audio(silenceWAV))),
-		},
-		{
-			Name: "test_embedded_resource", Title: "Embedded resource", Description: "Answers with a resource in full",
-			InputSchema: noArguments, Annotations: readsOnly,
-			run: always(contents(embeddedText)),
-		},
-		{
-			Name: "test_resource_link", Title: "Link to a resource", Description: "Answers with a resource to be read",
-			InputSchema: noArguments, Annotations: readsOnly,
-			run: always(contents(link(&resource{
+		newTool("test_simple_text", "Simple text", "Answers with a text").decorated().
+			does(always(contents(text("This is a simple text response for testing.")))),
+		newTool("test_image_content", "Picture", "Answers with a picture").does(always(contents(image(pixelPNG)))),
+		newTool("test_audio_content", "Sound", "Answers with a sound").does(always(contents(audio(silenceWAV)))),
+		newTool("test_embedded_resource", "Embedded resource", "Answers with a resource in full").
+			does(always(contents(embeddedText))),
+		newTool("test_resource_link", "Link to a resource", "Answers with a resource to be read").
+			does(always(contents(link(&resource{
 				URI: "test://static-text", Name: "static-text", Title: "Static text", MIMEType: "text/plain",
 				Annotations: exampleAnnotations,
-			}))),
-		},
-		{
-			Name:        "test_multiple_content_types",
-			Title:       "Several things",
-			Description: "Answers with a text, a picture and a resource",
-			InputSchema: noArguments,
-			Annotations: readsOnly,
-			run: always(contents(text("Multiple content types test:"), image(pixelPNG),
-				embedded(textAt("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`)))),
-		},
-		{
-			Name:        "test_annotated_content",
-			Title:       "Annotated content",
-			Description: "Answers with content for certain readers",
-			InputSchema: noArguments,
-			Annotations: readsOnly,
-			run: always(contents(
+			})))),
+		newTool("test_multiple_content_types", "Several things",
+			"Answers with a text, a picture and a resource").
+			does(always(contents(text("Multiple content types test:"), image(pixelPNG),
+				embedded(textAt("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`))))),
+		newTool("test_annotated_content", "Annotated content", "Answers with content for certain readers").
+			does(always(contents(
 				textContent{Type: "text", Text: "For everybody", Annotations: exampleAnnotations},
 				mediaContent{Type: "image", Data: pixelPNG, MIMEType: "image/png", Annotations: exampleAnnotations},
-			)),
-		},
-		{
-			Name:        "test_structured_content",
-			Title:       "Structured result",
-			Description: "Answers with the weather, as data and as text",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"location":{"type":"string"}}}`),
-			OutputSchema: json.RawMessage(`{"type":"object","properties":{
+			))),
+		newTool("test_structured_content", "Structured result", "Answers with the weather, as data and as text").
+			takes(schema(`{"type":"object","properties":{"location":{"type":"string"}}}`)).
+			gives(schema(`{"type":"object","properties":{
 				"location":{"type":"string"},"temperature":{"type":"number"},
 				"conditions":{"type":"string"},"humidity":{"type":"integer","minimum":0,"maximum":100}},
-				"required":["location","temperature","conditions","humidity"]}`),
-			Annotations: readsOnly,
-			run: runs(func(_ *call, arguments struct {
+				"required":["location","temperature","conditions","humidity"]}`)).
+			does(runs(func(_ *call, arguments struct {
 				Location string `json:"location,omitempty"`
 			}) (toolResult, error) {
 				return structured(object{
@@ -138,21 +125,15 @@ func contentTools() []tool {
 					"conditions":  "partly cloudy",
 					"humidity":    65,
 				}), nil
-			}),
-		},
-		{
-			Name: "test_error_handling", Title: "Error", Description: "Always fails",
-			InputSchema: noArguments, Annotations: readsOnly,
-			run: always(failure("This tool intentionally returns an error for testing")),
-		},
-		{
-			Name: "test_input_validation", Title: "Validation", Description: "Repeats a word from one to ten times",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{
+			})),
+		newTool("test_error_handling", "Error", "Always fails").
+			does(always(failure("This tool intentionally returns an error for testing"))),
+		newTool("test_input_validation", "Validation", "Repeats a word from one to ten times").
+			takes(schema(`{"type":"object","properties":{
 				"word":{"type":"string","minLength":1,"maxLength":100},
 				"times":{"type":"integer","minimum":1,"maximum":10}},
-				"required":["word","times"],"additionalProperties":false}`),
-			Annotations: readsOnly,
-			run: runs(func(_ *call, arguments struct {
+				"required":["word","times"],"additionalProperties":false}`)).
+			does(runs(func(_ *call, arguments struct {
 				Word  string  `json:"word"`
 				Times float64 `json:"times"`
 			}) (toolResult, error) {
@@ -161,26 +142,16 @@ func contentTools() []tool {
 					blocks = append(blocks, text(arguments.Word))
 				}
 				return contents(blocks...), nil
-			}),
-		},
-		{
-			Name:        "test_echo",
-			Title:       "Echo",
-			Description: "Answers with the text that it is given",
-			InputSchema: json.RawMessage(
-				`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`,
-			),
-			Annotations: readsOnly,
-			run: runs(func(_ *call, arguments struct {
+			})),
+		newTool("test_echo", "Echo", "Answers with the text that it is given").
+			takes(schema(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)).
+			does(runs(func(_ *call, arguments struct {
 				Text string `json:"text"`
 			}) (toolResult, error) {
 				return contents(text(arguments.Text)), nil
-			}),
-		},
-		{
-			Name: "json_schema_2020_12_tool", Title: "JSON Schema 2020-12",
-			Description: "Takes arguments that need the vocabulary of JSON Schema 2020-12 to describe",
-			InputSchema: json.RawMessage(`{
+			})),
+		newTool("json_schema_2020_12_tool", "JSON Schema 2020-12",
+			"Takes arguments that need the vocabulary of JSON Schema 2020-12 to describe").takes(schema(`{
 				"$schema":"https://json-schema.org/draft/2020-12/schema",
 				"type":"object",
 				"$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{
@@ -195,12 +166,10 @@ func contentTools() []tool {
 				"if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},
 				"then":{"required":["phone"]},
 				"else":{"required":["email"]},
-				"additionalProperties":false}`),
-			Annotations: readsOnly, span: from20251125,
-			run: func(_ *call, arguments json.RawMessage) (toolResult, error) {
+				"additionalProperties":false}`)).during(from20251125).
+			does(func(_ *call, arguments json.RawMessage) (toolResult, error) {
 				return contents(text("Called with " + string(arguments))), nil
-			},
-		},
+			}),
 	}
 }
 
@@ -208,34 +177,23 @@ func contentTools() []tool {
 // ends.
 func utilityTools() []tool {
 	return []tool{
-		{
-			Name: "test_tool_with_logging", Title: "Logging", Description: "Logs three messages",
-			InputSchema: noArguments, Annotations: readsOnly,
-			run: just(func(c *call) (toolResult, error) {
+		newTool("test_tool_with_logging", "Logging", "Logs three messages").
+			does(just(func(c *call) (toolResult, error) {
 				c.log("info", "Tool execution started")
 				c.log("info", "Tool processing data")
 				c.log("info", "Tool execution completed")
 				return contents(text("Tool with logging executed successfully")), nil
-			}),
-		},
-		{
-			Name: "test_log_levels", Title: "Log levels", Description: "Logs one message of every level",
-			InputSchema: noArguments, Annotations: readsOnly,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_log_levels", "Log levels", "Logs one message of every level").
+			does(just(func(c *call) (toolResult, error) {
 				for _, level := range logLevels {
 					c.log(level, object{"message": "A message of level " + level})
 				}
 				return contents(text("Logged at every level")), nil
-			}),
-		},
-		{
-			Name:        "test_tool_with_progress",
-			Title:       "Progress",
-			Description: "Reports progress three times, if asked to",
-			InputSchema: noArguments,
-			Annotations: readsOnly,
-			Execution:   &toolExecution{taskOptional},
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_tool_with_progress", "Progress", "Reports progress three times, if asked to").
+			asTask(taskOptional).
+			does(just(func(c *call) (toolResult, error) {
 				for _, done := range []float64{0, 50, 100} {
 					c.progress(done, 100, fmt.Sprintf("Completed step %v of 100", done))
 					if err := c.wait(step); err != nil {
@@ -243,17 +201,11 @@ func utilityTools() []tool {
 					}
 				}
 				return contents(text(orElse(string(c.progressToken), "no progress was asked for"))), nil
-			}),
-		},
-		{
-			Name:        "test_slow",
-			Title:       "Slow",
-			Description: "Does nothing for some seconds and reports that, unless it is cancelled",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{
-				"seconds":{"type":"number","minimum":0,"maximum":10,"default":2}}}`),
-			Annotations: readsOnly,
-			Execution:   &toolExecution{taskOptional},
-			run: runs(func(c *call, arguments struct {
+			})),
+		newTool("test_slow", "Slow", "Does nothing for some seconds and reports that, unless it is cancelled").
+			takes(schema(`{"type":"object","properties":{
+				"seconds":{"type":"number","minimum":0,"maximum":10,"default":2}}}`)).asTask(taskOptional).
+			does(runs(func(c *call, arguments struct {
 				Seconds *float64 `json:"seconds,omitempty"`
 			}) (toolResult, error) {
 				seconds := defaultSlow
@@ -267,13 +219,10 @@ func utilityTools() []tool {
 					c.progress(float64(part+1), slowParts, "Still busy with nothing")
 				}
 				return contents(text("Done at last")), nil
-			}),
-		},
-		{
-			Name: "test_reconnection", Title: "Reconnection",
-			Description: "Ends the connection before the answer, which waits for the client to come back",
-			InputSchema: noArguments, Annotations: readsOnly, span: until2025,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_reconnection", "Reconnection",
+			"Ends the connection before the answer, which waits for the client to come back").during(until2025).
+			does(just(func(c *call) (toolResult, error) {
 				if !c.disconnect(reconnectGap) {
 					return contents(text("This connection cannot be taken up again, so it was not ended.")), nil
 				}
@@ -282,8 +231,7 @@ func utilityTools() []tool {
 						"Reconnection test completed successfully. If you received this, the client properly reconnected after stream closure.",
 					),
 				), nil
-			}),
-		},
+			})),
 	}
 }
 
@@ -305,18 +253,14 @@ func clientTools() []tool {
 		Message string `json:"message"`
 	}
 	return []tool{
-		{
-			Name: "test_sampling", Title: "Sampling", Description: "Asks the client's model",
-			InputSchema: promptSchema, Annotations: readsOnly, Execution: &toolExecution{taskOptional},
-			run: runs(func(c *call, arguments promptArguments) (toolResult, error) {
+		newTool("test_sampling", "Sampling", "Asks the client's model").takes(promptSchema).asTask(taskOptional).
+			does(runs(func(c *call, arguments promptArguments) (toolResult, error) {
 				return saidByModel(c.sample("sampling", arguments.Prompt))
-			}),
-		},
-		{
-			Name: "test_sampling_with_tools", Title: "Sampling with a tool",
-			Description: "Asks the client's model, and lends it a tool that knows the weather",
-			InputSchema: promptSchema, Annotations: readsOnly, span: from20251125,
-			run: runs(func(c *call, arguments promptArguments) (toolResult, error) {
+			})),
+		newTool("test_sampling_with_tools", "Sampling with a tool",
+			"Asks the client's model, and lends it a tool that knows the weather").takes(promptSchema).
+			during(from20251125).
+			does(runs(func(c *call, arguments promptArguments) (toolResult, error) {
 				weather := &tool{
 					Name:        "get_weather",
 					Description: "Tells the weather in a city",
@@ -327,42 +271,25 @@ func clientTools() []tool {
 				return saidByModel(c.sampleWithTool(arguments.Prompt, weather, func(json.RawMessage) string {
 					return "Partly cloudy, 22.5 degrees"
 				}))
-			}),
-		},
-		{
-			Name:        "test_sampling_as_task",
-			Title:       "Sampling as a task",
-			Description: "Asks the client's model by way of a task",
-			InputSchema: promptSchema,
-			Annotations: readsOnly,
-			span:        at20251125,
-			run: runs(func(c *call, arguments promptArguments) (toolResult, error) {
+			})),
+		newTool("test_sampling_as_task", "Sampling as a task", "Asks the client's model by way of a task").
+			takes(promptSchema).during(at20251125).
+			does(runs(func(c *call, arguments promptArguments) (toolResult, error) {
 				return saidByModel(c.sampleAsTask(arguments.Prompt))
-			}),
-		},
-		{
-			Name: "test_elicitation", Title: "Elicitation", Description: "Asks the user for a name",
-			InputSchema: messageSchema, Annotations: readsOnly, Execution: &toolExecution{taskOptional},
-			run: runs(func(c *call, arguments messageArguments) (toolResult, error) {
+			})),
+		newTool("test_elicitation", "Elicitation", "Asks the user for a name").takes(messageSchema).
+			asTask(taskOptional).
+			does(runs(func(c *call, arguments messageArguments) (toolResult, error) {
 				return saidByUser(c.elicitForm("elicitation", arguments.Message, usernameForm))
-			}),
-		},
-		{
-			Name:        "test_elicitation_as_task",
-			Title:       "Elicitation as a task",
-			Description: "Asks the user by way of a task",
-			InputSchema: messageSchema,
-			Annotations: readsOnly,
-			span:        at20251125,
-			run: runs(func(c *call, arguments messageArguments) (toolResult, error) {
+			})),
+		newTool("test_elicitation_as_task", "Elicitation as a task", "Asks the user by way of a task").
+			takes(messageSchema).during(at20251125).
+			does(runs(func(c *call, arguments messageArguments) (toolResult, error) {
 				return saidByUser(c.elicitFormAsTask(arguments.Message, usernameForm))
-			}),
-		},
-		{
-			Name: "test_elicitation_sep1034_defaults", Title: "Form with defaults",
-			Description: "Asks the user, and suggests a value for every type of field",
-			InputSchema: noArguments, Annotations: readsOnly, span: from20251125,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_elicitation_sep1034_defaults", "Form with defaults",
+			"Asks the user, and suggests a value for every type of field").during(from20251125).
+			does(just(func(c *call) (toolResult, error) {
 				return saidByUser(c.elicitForm("elicitation", "Please review the suggested values.", json.RawMessage(`{
 					"type":"object","properties":{
 					"name":{"type":"string","description":"User name","default":"John Doe"},
@@ -370,13 +297,10 @@ func clientTools() []tool {
 					"score":{"type":"number","description":"User score","default":95.5},
 					"status":{"type":"string","description":"User status","enum":["active","inactive","pending"],"default":"active"},
 					"verified":{"type":"boolean","description":"Verification status","default":true}}}`)))
-			}),
-		},
-		{
-			Name: "test_elicitation_sep1330_enums", Title: "Form with choices",
-			Description: "Asks the user to choose, in every way that there is",
-			InputSchema: noArguments, Annotations: readsOnly, span: from20251125,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_elicitation_sep1330_enums", "Form with choices",
+			"Asks the user to choose, in every way that there is").during(from20251125).
+			does(just(func(c *call) (toolResult, error) {
 				return saidByUser(c.elicitForm("elicitation", "Please choose.", json.RawMessage(`{
 					"type":"object","properties":{
 					"untitledSingle":{"type":"string","enum":["option1","option2","option3"]},
@@ -390,33 +314,21 @@ func clientTools() []tool {
 						{"const":"value1","title":"First Choice"},
 						{"const":"value2","title":"Second Choice"},
 						{"const":"value3","title":"Third Choice"}]}}}}`)))
-			}),
-		},
-		{
-			Name:        "test_elicitation_url",
-			Title:       "Visit to a URL",
-			Description: "Asks the user to visit a URL, and pretends that it was done",
-			InputSchema: noArguments,
-			Annotations: readsOnly,
-			span:        from20251125,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_elicitation_url", "Visit to a URL",
+			"Asks the user to visit a URL, and pretends that it was done").during(from20251125).
+			does(just(func(c *call) (toolResult, error) {
 				id := rand.Text()
 				result, err := c.elicitURL("visit", id, "Please visit this page.")
 				if err == nil && result.Action == "accept" && c.session != nil {
 					c.notify(elicitationComplete(id))
 				}
 				return saidByUser(result, err)
-			}),
-		},
-		{
-			Name:        "test_elicitation_url_required",
-			Title:       "Visit to a URL first",
-			Description: "Fails the first time, since a URL must be visited before; the second time pretends that it was done",
-			InputSchema: noArguments,
-			Annotations: readsOnly,
-			span:        at20251125,
-			Execution:   &toolExecution{taskOptional},
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_elicitation_url_required", "Visit to a URL first",
+			"Fails the first time, since a URL must be visited before; the second time pretends that it was done").
+			during(at20251125).asTask(taskOptional).
+			does(just(func(c *call) (toolResult, error) {
 				if !c.canElicitURL() {
 					return toolResult{}, errNoURL
 				}
@@ -431,29 +343,22 @@ func clientTools() []tool {
 				id := rand.Text()
 				c.afterwards = append(c.afterwards, func() { s.notify(elicitationComplete(id)) })
 				return toolResult{}, c.urlRequired(id, "Please visit this page first.")
-			}),
-		},
-		{
-			Name: "test_list_roots", Title: "Roots", Description: "Asks the client for its roots",
-			InputSchema: noArguments, Annotations: readsOnly,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_list_roots", "Roots", "Asks the client for its roots").
+			does(just(func(c *call) (toolResult, error) {
 				roots, err := c.listRoots("roots")
 				if err != nil {
 					return toolResult{}, err
 				}
 				return contents(text(string(encode(roots)))), nil
-			}),
-		},
-		{
-			Name: "test_ping", Title: "Ping", Description: "Pings the client",
-			InputSchema: noArguments, Annotations: readsOnly, span: until2025,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_ping", "Ping", "Pings the client").during(until2025).
+			does(just(func(c *call) (toolResult, error) {
 				if err := c.pingClient(); err != nil {
 					return toolResult{}, err
 				}
 				return contents(text("The client has answered the ping")), nil
-			}),
-		},
+			})),
 	}
 }
 
@@ -479,67 +384,40 @@ func saidByUser(result elicitResult, err error) (toolResult, error) {
 // changeTools change what the session has, and cause notifications.
 func changeTools() []tool {
 	return []tool{
-		{
-			Name: "test_trigger_tool_change", Title: "Change of tools", Description: "Adds a tool, or removes it again",
-			InputSchema: noArguments, Annotations: changes,
-			run: just(func(c *call) (toolResult, error) {
+		newTool("test_trigger_tool_change", "Change of tools", "Adds a tool, or removes it again").changing().
+			does(just(func(c *call) (toolResult, error) {
 				c.features.changeTools(transientTool)
 				return contents(text("The list of tools has changed")), nil
-			}),
-		},
-		{
-			Name:        "test_trigger_resource_change",
-			Title:       "Change of resources",
-			Description: "Adds a resource, or removes it again",
-			InputSchema: noArguments,
-			Annotations: changes,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_trigger_resource_change", "Change of resources", "Adds a resource, or removes it again").
+			changing().
+			does(just(func(c *call) (toolResult, error) {
 				c.features.changeResources(transientResource)
 				return contents(text("The list of resources has changed")), nil
-			}),
-		},
-		{
-			Name:        "test_trigger_prompt_change",
-			Title:       "Change of prompts",
-			Description: "Adds a prompt, or removes it again",
-			InputSchema: noArguments,
-			Annotations: changes,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_trigger_prompt_change", "Change of prompts", "Adds a prompt, or removes it again").changing().
+			does(just(func(c *call) (toolResult, error) {
 				c.features.changePrompts(transientPrompt)
 				return contents(text("The list of prompts has changed")), nil
-			}),
-		},
-		{
-			Name: "test_touch_resource", Title: "Change of a resource", Description: "Changes " + watchedURI,
-			InputSchema: noArguments, Annotations: changes,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_touch_resource", "Change of a resource", "Changes "+watchedURI).changing().
+			does(just(func(c *call) (toolResult, error) {
 				c.features.touch()
 				return contents(text(watchedURI + " has changed")), nil
-			}),
-		},
+			})),
 	}
 }
 
 // transientTool is there or not, as test_trigger_tool_change decides.
-var transientTool = &tool{
-	Name: "test_transient_tool", Title: "Transient tool", Description: "Comes and goes",
-	InputSchema: noArguments, Annotations: readsOnly,
-	run: always(contents(text("Here today, gone tomorrow."))),
-}
+var transientTool = new(newTool("test_transient_tool", "Transient tool", "Comes and goes").
+	does(always(contents(text("Here today, gone tomorrow.")))))
 
 // taskTools show tasks.
 func taskTools() []tool {
 	return []tool{
-		{
-			Name:        "test_task_required",
-			Title:       "Only as a task",
-			Description: "Can be called only as a task",
-			InputSchema: noArguments,
-			Annotations: readsOnly,
-			span:        from20251125,
-			Execution:   &toolExecution{taskRequired},
-			async:       taskRequired,
-			run: just(func(c *call) (toolResult, error) {
+		newTool("test_task_required", "Only as a task", "Can be called only as a task").during(from20251125).
+			asTask(taskRequired).asExtensionTask(taskRequired).
+			does(just(func(c *call) (toolResult, error) {
 				for _, done := range []float64{1, 2} {
 					c.progress(done, 2, fmt.Sprintf("Completed step %v of 2", done))
 					c.log("info", fmt.Sprintf("Step %v", done))
@@ -548,33 +426,16 @@ func taskTools() []tool {
 					}
 				}
 				return contents(text("The task is done")), nil
-			}),
-		},
-		{
-			Name:        "test_task_forbidden",
-			Title:       "Never as a task",
-			Description: "Cannot be called as a task",
-			InputSchema: noArguments,
-			Annotations: readsOnly,
-			span:        at20251125,
-			Execution:   &toolExecution{taskForbidden},
-			run:         always(contents(text("This was not a task"))),
-		},
-		{
-			Name:        "test_task_failing",
-			Title:       "Failing task",
-			Description: "Fails, as a task or not",
-			InputSchema: noArguments,
-			Annotations: readsOnly,
-			span:        from20251125,
-			Execution:   &toolExecution{taskOptional},
-			async:       taskOptional,
-			run: just(func(c *call) (toolResult, error) {
+			})),
+		newTool("test_task_forbidden", "Never as a task", "Cannot be called as a task").during(at20251125).
+			asTask(taskForbidden).does(always(contents(text("This was not a task")))),
+		newTool("test_task_failing", "Failing task", "Fails, as a task or not").during(from20251125).
+			asTask(taskOptional).asExtensionTask(taskOptional).
+			does(just(func(c *call) (toolResult, error) {
 				if err := c.wait(step); err != nil {
 					return toolResult{}, err
 				}
 				return toolResult{}, errors.New("this tool intentionally fails for testing")
-			}),
-		},
+			})),
 	}
 }

@@ -27,8 +27,8 @@
 //	server/utilities   caching.go
 //	extensions         asynctasks.go
 //
-// The things that it serves are in fixture_tools.go, fixture_resources.go and
-// fixture_prompts.go. They bear the names of the official conformance suite's
+// The things that it serves are in fixture_tools.go, fixture_stateless.go, fixture_resources.go
+// and fixture_prompts.go, as tables: what each is called, what it takes, what it does. They bear the names of the official conformance suite's
 // fixtures wherever one corresponds.
 //
 // A message travels like this: a transport reads it and gives it to the
