@@ -17,7 +17,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/fault"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 // faultFile writes a file with one fault and returns what --fault calls it.
@@ -224,7 +224,7 @@ func TestReferenceClientWithAFault(t *testing.T) {
 	for name, server := range map[string][]string{"http": {url}, "stdio": {"--", os.Args[0], "reference", "server", "--stdio"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			steps := runner.StepsVariable + `=[{"do":"connect"},{"do":"list","of":"prompts"},{"do":"list","of":"resources"},{"do":"close"}]`
+			steps := scenario.StepsVariable + `=[{"do":"connect"},{"do":"list","of":"prompts"},{"do":"list","of":"resources"},{"do":"close"}]`
 			found := begin(t, t.TempDir(), []string{steps}, args("reference", "client", "--fault", lost, server)...).wait()
 			found.demand(t, 0, `"step":1,"outcome":"failed"`, `"step":2,"outcome":"done"`, `"step":3,"outcome":"done"`)
 			good := begin(t, t.TempDir(), []string{steps}, args("reference", "client", server)...).wait()

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -203,7 +204,7 @@ func (o opened) target(t *testing.T, speaks string) []string {
 	reference = append(reference, "--fault", o.fault.ID)
 	switch {
 	case o.leg.Role == protocol.ClientRole && o.leg.Transport == protocol.Stdio:
-		return slices.Concat([]string{"--"}, reference, []string{"--", runner.ServerPlace})
+		return slices.Concat([]string{"--"}, reference, []string{"--", scenario.ServerPlace})
 	case o.leg.Role == protocol.ClientRole:
 		return slices.Concat([]string{"--"}, reference)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/reference/client"
 )
@@ -29,7 +29,7 @@ func newReferenceClient() *cobra.Command {
 		Use:   "client [flags] (URL | -- COMMAND ARG...)",
 		Short: "Run the reference client against a server",
 		Long: `Run the reference client against the server at a URL or, over stdio, the one that
-a command starts. It does the steps of ` + runner.StepsVariable + `, as docs/clients.md describes
+a command starts. It does the steps of ` + scenario.StepsVariable + `, as docs/clients.md describes
 them, and tells how they went on standard output, one JSON object a line. Without
 steps it connects, lists whatever the server has, and leaves.`,
 		Example: `  mcpconform reference client http://127.0.0.1:3000/mcp
@@ -42,7 +42,7 @@ steps it connects, lists whatever the server has, and leaves.`,
 		&f.revision,
 		"revision",
 		"",
-		"ask for `R`; default: that of "+runner.RevisionVariable+", or the newest",
+		"ask for `R`; default: that of "+scenario.RevisionVariable+", or the newest",
 	)
 	f.inject.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
@@ -72,7 +72,7 @@ func (f *referenceClientFlags) run(command *cobra.Command, arguments []string) e
 	defer stop()
 	err = client.Run(command.Context(), options)
 	if steps, wrong := errors.AsType[*client.StepsError](err); wrong {
-		return usageError("%s: %s", runner.StepsVariable, steps)
+		return usageError("%s: %s", scenario.StepsVariable, steps)
 	}
 	if err != nil {
 		return &exitError{status: exitDoesNot, message: err.Error()}
@@ -82,11 +82,11 @@ func (f *referenceClientFlags) run(command *cobra.Command, arguments []string) e
 
 func (f *referenceClientFlags) options(arguments []string, report io.Writer) (client.Options, error) {
 	options := client.Options{
-		Steps:  []byte(os.Getenv(runner.StepsVariable)),
+		Steps:  []byte(os.Getenv(scenario.StepsVariable)),
 		Report: report,
 		Authorization: selftest.AuthorizationOf(
-			[]byte(os.Getenv(runner.ContextVariable)),
-			os.Getenv(runner.BrowserVariable),
+			[]byte(os.Getenv(scenario.ContextVariable)),
+			os.Getenv(scenario.BrowserVariable),
 		),
 	}
 	switch {
@@ -105,7 +105,7 @@ func (f *referenceClientFlags) options(arguments []string, report io.Writer) (cl
 	}
 	options.Revision = f.revision
 	if f.revision == "" {
-		options.Revision = os.Getenv(runner.RevisionVariable)
+		options.Revision = os.Getenv(scenario.RevisionVariable)
 	}
 	if options.Revision != "" && !slices.Contains(client.Revisions(), options.Revision) {
 		return options, usageError(

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 // runReferenceClient lets the reference client do steps.
 func runReferenceClient(t *testing.T, steps string, arguments ...string) outcome {
 	t.Helper()
-	environment := []string{runner.StepsVariable + "=" + steps, runner.RevisionVariable + "="}
+	environment := []string{scenario.StepsVariable + "=" + steps, scenario.RevisionVariable + "="}
 	return begin(t, t.TempDir(), environment, append([]string{"reference", "client"}, arguments...)...).wait()
 }
 

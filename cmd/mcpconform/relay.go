@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -13,7 +13,7 @@ import (
 // the harness that started the client has it say.
 func newRelay() *cobra.Command {
 	return &cobra.Command{
-		Use:    runner.RelayCommand + " SOCKET",
+		Use:    scenario.RelayCommand + " SOCKET",
 		Short:  "Be the server that a client under test spawns",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),

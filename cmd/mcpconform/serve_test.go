@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 var servedPage = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/`)
@@ -36,7 +36,7 @@ func TestServeReportsOnClientsThatComeByThemselves(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	one, page := serving(t, directory, "--revision", "2025-11-25", "--json", "run.json", "--junit", "run.xml", "--transcripts", "wires")
-	steps := runner.StepsVariable + `=[{"do":"connect"},{"do":"list","of":"tools"},{"do":"close"}]`
+	steps := scenario.StepsVariable + `=[{"do":"connect"},{"do":"list","of":"tools"},{"do":"close"}]`
 	client := begin(t, t.TempDir(), []string{steps}, "reference", "client", page+"mcp")
 	client.wait().demand(t, 0)
 

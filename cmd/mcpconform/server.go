@@ -31,6 +31,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
@@ -462,11 +463,11 @@ func (s *settings) completeTransport() error {
 	case s.URL != "" && s.Transport == protocol.Stdio:
 		return usageError("--transport stdio needs a command that starts the server, not --url")
 	case s.role == protocol.ClientRole:
-		if s.Transport == protocol.HTTP && runner.TakesServer(s.Command) {
+		if s.Transport == protocol.HTTP && scenario.TakesServer(s.Command) {
 			return usageError(
 				"%s in the command is for a server over stdio; --transport http has a URL, at %s or behind the command",
-				runner.ServerPlace,
-				runner.URLPlace,
+				scenario.ServerPlace,
+				scenario.URLPlace,
 			)
 		}
 	case len(s.Command) > 0 && s.Transport == protocol.HTTP:
@@ -694,7 +695,7 @@ func (s *settings) rerun(leg conform.Leg, filter string) string {
 	}
 	words = append(words, "-v")
 	words = append(words, s.registrationWords()...)
-	if s.role == protocol.ClientRole && !runner.TakesServer(s.Command) ||
+	if s.role == protocol.ClientRole && !scenario.TakesServer(s.Command) ||
 		s.role != protocol.AuthorizationServerRole && s.URL == "" && len(s.Command) == 0 {
 		words = append(words, "--transport", leg.Transport)
 	}

@@ -124,7 +124,7 @@ func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, s
 		Process:   r.process,
 		Target:    to,
 		Budget:    r.budget,
-		Launch:    launcher(to.Command, r.process),
+		Launch:    scenario.ByCommand(to.Command, r.process.Patience()),
 		Sockets:   r.plan.Sockets,
 		ShortWait: shortWait,
 	}
@@ -483,8 +483,8 @@ func absent(exit scenario.Exit) error {
 	}
 	reason := "the client never connected to the scripted server, and " + how
 	reason += firstFailure(exit)
-	reason += "; make sure that its command takes the URL as its last argument, or at " + URLPlace +
-		", or the command of the server at " + ServerPlace
+	reason += "; make sure that its command takes the URL as its last argument, or at " + scenario.URLPlace +
+		", or the command of the server at " + scenario.ServerPlace
 	if stderr := complaint(string(exit.Stderr)); stderr != "" {
 		reason += "\nits standard error ended with:\n" + indent(stderr)
 	}

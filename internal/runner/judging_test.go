@@ -301,7 +301,7 @@ func TestPeopleAreToldWhatToDo(t *testing.T) {
 			continue
 		}
 		inconclusive++
-		for _, foreign := range []string{`"do"`, StepsVariable, "standard output", URLPlace} {
+		for _, foreign := range []string{`"do"`, scenario.StepsVariable, "standard output", scenario.URLPlace} {
 			if strings.Contains(result.Hint+result.Reason, foreign) {
 				t.Errorf("%q speaks of %s: %s: %s", result.Text, foreign, result.Reason, result.Hint)
 			}

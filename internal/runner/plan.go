@@ -64,7 +64,7 @@ func (l leg) launch(process *conform.Process) scenario.Launch {
 	if l.Recordings != nil {
 		return nil
 	}
-	return launcher(l.Command, process)
+	return scenario.ByCommand(l.Command, process.Patience())
 }
 
 func (l leg) target() scripted.Target {

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -146,7 +147,7 @@ func openFolder(path string) (*os.Root, error) {
 func (o *Options) allowedTransports() []string {
 	switch {
 	case o.URL != "", o.Role == protocol.AuthorizationServerRole,
-		o.Role == protocol.ClientRole && len(o.Command.Args) > 0 && !TakesServer(o.Command.Args):
+		o.Role == protocol.ClientRole && len(o.Command.Args) > 0 && !scenario.TakesServer(o.Command.Args):
 		return []string{protocol.HTTP}
 	case len(o.Command.Args) > 0:
 		return []string{protocol.Stdio}

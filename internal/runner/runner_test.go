@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 		end(runReference(os.Args[2:]))
 	case slowly:
 		end(runSlowClient(os.Args[2], os.Args[3:]))
-	case RelayCommand:
+	case scenario.RelayCommand:
 		_, err := transport.Relay(context.Background(), os.Args[2], os.Stdin, os.Stdout, os.Stderr, nil)
 		end(err)
 	}
@@ -83,7 +84,7 @@ func runReference(arguments []string) error {
 }
 
 func runReferenceClient(arguments []string) error {
-	options := client.Options{Steps: []byte(os.Getenv(StepsVariable)), Report: os.Stdout}
+	options := client.Options{Steps: []byte(os.Getenv(scenario.StepsVariable)), Report: os.Stdout}
 	if arguments = slices.DeleteFunc(arguments, func(word string) bool { return word == "--" }); len(arguments) == 1 {
 		options.URL = arguments[0]
 	} else {
@@ -98,7 +99,7 @@ func runReferenceClient(arguments []string) error {
 const slowly = "slow-client"
 
 func runSlowClient(directory string, arguments []string) error {
-	revision := os.Getenv(RevisionVariable)
+	revision := os.Getenv(scenario.RevisionVariable)
 	err := os.Mkdir(filepath.Join(directory, revision), 0o700)
 	if revision == protocol.Checked()[len(protocol.Checked())-1] || errors.Is(err, fs.ErrExist) {
 		err = runReferenceClient(arguments)

@@ -1,4 +1,4 @@
-package runner
+package scenario
 
 import (
 	"bufio"
@@ -11,9 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
-	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 
@@ -58,13 +56,14 @@ const (
 // leaveGrace is how a client is ended that does not end by itself.
 var leaveGrace = target.Grace{Input: 300 * time.Millisecond, Terminate: time.Second}
 
-// launcher starts a client by a command for each scenario.
-func launcher(command target.Command, within *conform.Process) scenario.Launch {
-	return func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
+// ByCommand starts a client by a command for each  Patience ends when clients are to
+// be ended at once.
+func ByCommand(command target.Command, patience context.Context) Launch {
+	return func(ctx context.Context, invocation Invocation) (Exit, error) {
 		one := command
 		server, err := serverOf(invocation)
 		if err != nil {
-			return scenario.Exit{}, err
+			return Exit{}, err
 		}
 		one.Args = placed(command.Args, server)
 		one.Env = append(slices.Clip(command.Env),
@@ -74,14 +73,14 @@ func launcher(command target.Command, within *conform.Process) scenario.Launch {
 		if invocation.Browser != "" {
 			variables, remove, err := browse(invocation.Browser)
 			if err != nil {
-				return scenario.Exit{}, err
+				return Exit{}, err
 			}
 			defer remove()
 			one.Env = append(one.Env, variables...)
 		}
 		process, err := target.Start(one)
 		if err != nil {
-			return scenario.Exit{}, err
+			return Exit{}, err
 		}
 		defer func() { _ = process.Close() }() // it is gone by then
 		output := make(chan []byte, 1)
@@ -91,13 +90,13 @@ func launcher(command target.Command, within *conform.Process) scenario.Launch {
 			output <- kept
 			_, _ = io.Copy(io.Discard, reader)
 		}()
-		exit := scenario.Exit{}
+		exit := Exit{}
 		select {
 		case <-process.Done():
 		case <-ctx.Done():
 			exit.Ended = true
 		}
-		ending, stuck := process.Shutdown(within.Patience(), leaveGrace)
+		ending, stuck := process.Shutdown(patience, leaveGrace)
 		exit = endedAs(exit, ending, stuck)
 		if stuck != nil {
 			_ = process.Stdout.Close() // nothing more is read
@@ -111,7 +110,7 @@ func launcher(command target.Command, within *conform.Process) scenario.Launch {
 
 // endedAs says how a client ended. One that cannot be ended, or of which it takes too long, has
 // done what it did: it was started.
-func endedAs(exit scenario.Exit, ending target.Ending, stuck error) scenario.Exit {
+func endedAs(exit Exit, ending target.Ending, stuck error) Exit {
 	if stuck != nil {
 		exit.Ended, exit.Status = true, "could not be ended: "+stuck.Error()
 		return exit
@@ -151,7 +150,7 @@ func browse(tell string) (variables []string, remove func(), err error) {
 }
 
 // serverOf are the arguments that name the scripted server to a client.
-func serverOf(invocation scenario.Invocation) ([]string, error) {
+func serverOf(invocation Invocation) ([]string, error) {
 	if invocation.Socket == "" {
 		return []string{invocation.URL}, nil
 	}
