@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
@@ -56,7 +57,7 @@ func TestNoCheckPassesOnWhatShowsNothing(t *testing.T) {
 			target := httptest.NewServer(silent{one.answer})
 			t.Cleanup(target.Close)
 			found, err := runner.Run(context.Background(), runner.Options{
-				URL: target.URL, Revisions: runner.Revise{Listed: []string{"2025-11-25", "2026-07-28"}}, Timeout: patience, Tool: reports.Tool{Name: "test", Version: "1"},
+				URL: target.URL, Revisions: contact.Revise{Listed: []string{"2025-11-25", "2026-07-28"}}, Timeout: patience, Tool: reports.Tool{Name: "test", Version: "1"},
 			})
 			if err != nil {
 				t.Fatal(err)

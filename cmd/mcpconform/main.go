@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/wait"
@@ -158,7 +159,7 @@ func endLate(over <-chan struct{}) {
 
 func statusOf(err error) int {
 	var exit *exitError
-	var unreachable *runner.TargetError
+	var unreachable *contact.TargetError
 	var filter *runner.FilterError
 	switch {
 	case errors.As(err, &exit):

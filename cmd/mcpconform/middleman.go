@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
@@ -39,7 +39,7 @@ func newMiddleman() *cobra.Command {
 			exit, err := record.ServeCommand(target.Command{Args: arguments}, standardStreams(), takeSignals(),
 				record.StdioOptions{Changes: injection.Changes()})
 			if err != nil {
-				return &runner.TargetError{Reason: err.Error()}
+				return &contact.TargetError{Reason: err.Error()}
 			}
 			return endLike(exit)
 		},

@@ -26,6 +26,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/config"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -49,7 +50,7 @@ type settings struct {
 	noColor       bool
 	maxMessage    int
 	transports    []string
-	revise        runner.Revise
+	revise        contact.Revise
 	commandGiven  bool
 	secretHeaders http.Header
 	shardText     string
@@ -480,10 +481,10 @@ func (s *settings) completeTransport() error {
 func (s *settings) completeRevision() error {
 	switch s.Revision {
 	case "auto":
-		s.revise = runner.Revise{Auto: true}
+		s.revise = contact.Revise{Auto: true}
 		return nil
 	case "all":
-		s.revise = runner.Revise{All: true}
+		s.revise = contact.Revise{All: true}
 		return nil
 	}
 	for revision := range strings.SplitSeq(s.Revision, ",") {

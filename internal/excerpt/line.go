@@ -2,6 +2,7 @@ package excerpt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -68,3 +69,26 @@ func Beginning(raw []byte) string {
 }
 
 var lineBreaks = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+
+// MostLines is how many lines of the end of a longer text are shown.
+const MostLines = 12
+
+// LastLines are the last lines of a text, each as long as a person reads.
+func LastLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines = lines[max(0, len(lines)-MostLines):]
+	for i, line := range lines {
+		lines[i] = Short([]byte(line))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Stderr is the end of a failed target's standard error, which says what went wrong:
+// without the frames of a stack trace, where they are what there is no room for.
+func Stderr(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	if len(lines) > MostLines {
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimLeft(line, " \t") != line })
+	}
+	return LastLines(strings.Join(lines, "\n"))
+}

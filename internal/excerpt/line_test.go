@@ -1,6 +1,7 @@
 package excerpt
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -29,5 +30,34 @@ func TestWordsThatNobodyReadsAreCut(t *testing.T) {
 	}
 	if plain := "open run.json: no such file\nsee mcpconform merge --help"; Words(plain) != plain {
 		t.Error(Words(plain))
+	}
+}
+
+// A line of standard error is cut to what a person reads.
+func TestALongLineOfStderrIsCut(t *testing.T) {
+	t.Parallel()
+	got := Stderr("begin\n" + strings.Repeat("x", 262_144) + "\npanic: nil\n")
+	if len(got) > 400 || !strings.HasPrefix(got, "begin\nxxx") || !strings.HasSuffix(got, "… (262144 bytes)\npanic: nil") {
+		t.Errorf("%d bytes: %.400s", len(got), got)
+	}
+}
+
+// What went wrong stands above a long stack trace, and has to be seen.
+func TestStderr(t *testing.T) {
+	t.Parallel()
+	trace := "boot.js:1\n  import x\n  ^\n\nError: Cannot find package 'x'\n" + strings.Repeat("    at frame (boot.js:1:1)\n", 20) + "\nNode.js v20\n"
+	lines := make([]string, 20)
+	for i := range lines {
+		lines[i] = fmt.Sprint("line ", i)
+	}
+	for given, want := range map[string]string{
+		trace:                            "boot.js:1\n\nError: Cannot find package 'x'\n\nNode.js v20",
+		"usage:\n  serve\n":              "usage:\n  serve",
+		strings.Join(lines, "\n") + "\n": strings.Join(lines[20-MostLines:], "\n"),
+		"":                               "",
+	} {
+		if got := Stderr(given); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
@@ -108,7 +109,7 @@ var everyPage = flag.Bool("all", false, "compare the verdicts of all pages, not 
 // the wire.
 func verdicts(t *testing.T, options runner.Options) []string {
 	t.Helper()
-	options.Revisions = runner.Revise{Auto: true}
+	options.Revisions = contact.Revise{Auto: true}
 	options.Tool = reports.Tool{Name: "test", Version: "1"}
 	if !*everyPage {
 		options.Filter = "transports || cancellation || subscriptions"

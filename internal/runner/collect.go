@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -40,7 +41,7 @@ type legState struct {
 	silent       int               // checks in a row that the target left unanswered
 	unresponsive string            // why it is no use to ask it anything
 	underWay     []string          // requests that were, when the target went away
-	denied       *denial           // that it speaks the revision; nil for none
+	denied       *contact.Denial   // that it speaks the revision; nil for none
 	explored     explored
 	exits        exits
 	pace         conform.Pace // of the target, as far as it is known

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -239,7 +240,7 @@ func (s *legState) gone(why string, late *conform.Late) {
 func (s *legState) quit(found *conform.Quit, redact func(string) string) {
 	s.report.Ended = &reports.Ended{
 		Reason: "the server exits by itself after " + found.After + ", also when nothing else is asked",
-		After:  found.After, Exit: found.Exit, Output: redact(complaint(found.Stderr)),
+		After:  found.After, Exit: found.Exit, Output: redact(excerpt.Stderr(found.Stderr)),
 		Hint: "see its standard error: what it needs, such as a database, may be missing; then run again",
 	}
 	s.unresponsive = notTried + "the server exits by itself after " + found.After

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -61,7 +62,7 @@ func silence(_ http.ResponseWriter, r *http.Request) bool {
 // on a busy machine.
 func hasty(url, revision string) Options {
 	return Options{
-		URL: url + "/mcp", Revisions: Revise{Listed: []string{revision}}, Tool: reports.Tool{Name: "test", Version: "1"},
+		URL: url + "/mcp", Revisions: contact.Revise{Listed: []string{revision}}, Tool: reports.Tool{Name: "test", Version: "1"},
 		Timeout: 700 * time.Millisecond,
 	}
 }

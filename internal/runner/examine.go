@@ -10,13 +10,13 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
-	"github.com/mcpconform/mcpconform/internal/wait"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -70,28 +70,27 @@ func CheckName(group []string, text string) string {
 // answers.
 func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	defer context.AfterFunc(ctx, interrupt)()
-	visit := &visit{asked: e.Revision}
+	met := &contact.Opening{}
 	if e.Role != protocol.ServerRole { // of which there is no survey
 		e.Known = &survey.Survey{Revision: e.Revision}
 	}
 	if e.Contact || e.Known == nil {
 		e.turn("")
-		e.meet(ctx, visit)
-		if e.Transport == protocol.Stdio && visit.connection != nil {
-			e.Target.Start = startOf(e.Target, visit.started)
+		if met = contact.At(ctx, e.Target, e.Revision); met.Start > 0 {
+			e.Target.Start = met.Start
 		}
 	}
 	offered := e.Known
-	if visit.survey != nil {
-		offered = asSent(visit.survey)
+	if met.Survey != nil {
+		offered = asSent(met.Survey)
 	}
 	if offered == nil {
-		closeAll(ctx, visit)
-		return nil, &TargetError{Reason: "cannot list what the server offers: " + visit.reason()}
+		met.Close(ctx)
+		return nil, &contact.TargetError{Reason: "cannot list what the server offers: " + met.Unspoken}
 	}
-	x := e.begin(ctx, offered, visit.unresponsive)
-	if visit.connection != nil {
-		x.environment.JudgeConnection(ctx, visit.connection)
+	x := e.begin(ctx, offered, met.Unresponsive)
+	if met.Connection != nil {
+		x.environment.JudgeConnection(ctx, met.Connection)
 	}
 	filter := ""
 	if e.Filter != nil {
@@ -100,32 +99,6 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	perform([]*conform.Environment{x.environment}, x, filter, all)
 	x.addRules(x.legs[0])
 	return &Examined{Results: x.legs[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
-}
-
-// meet makes first contact at the revision, and with a server of the stateless era at
-// the last before it.
-func (e Examination) meet(ctx context.Context, visited *visit) {
-	patient, stop := wait.WithTimeout(ctx, discoverPatience)
-	defer stop()
-	visited.open(ctx, nil, e.Target, patient.Done())
-	visits := []*visit{visited}
-	if protocol.Has(e.Revision, protocol.Discovery) {
-		other := &visit{asked: protocol.Last(protocol.Handshake)}
-		other.open(ctx, nil, e.Target, nil)
-		defer closeAll(ctx, other)
-		visits = append(visits, other)
-	}
-	if !visited.spoken() {
-		visited.broken = visited.unlike(visits)
-	}
-	if visited.spoken() || visited.broken != "" {
-		visited.look(ctx, e.Target)
-		visited.survey.Handshakes = handshakes(visits)
-		visited.guarded(ctx, nil, e.Target)
-	}
-	if visited.connection != nil {
-		visited.connection.Forget()
-	}
 }
 
 // asSent returns a survey as it is when it was sent from one process to another:
@@ -147,14 +120,6 @@ func differing(known, offered *survey.Survey) func(survey.Question) bool {
 		return func(survey.Question) bool { return false }
 	}
 	return func(question survey.Question) bool { return known == nil || known.Differs(offered, question) }
-}
-
-// reason says why a handshake led to no survey.
-func (v *visit) reason() string {
-	if v.err != nil {
-		return v.err.Error()
-	}
-	return unspoken(v)
 }
 
 func (e Examination) turn(check string, done ...*conform.Environment) {

@@ -162,7 +162,7 @@ func (c *collector) readFilter() error {
 	}
 	c.chosen, c.report.Profile, c.report.Filter = chosen, c.options.Profile, c.options.Filter
 	policy := &c.options.Revisions
-	if !policy.named() {
+	if !policy.Named() {
 		policy.Among = revisions
 		return nil
 	}

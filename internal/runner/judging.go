@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -50,7 +51,7 @@ const (
 // the filter.
 func NewJudging(options Options, revision string) (*Judging, error) {
 	options.Role, options.Transports = protocol.ClientRole, []string{protocol.HTTP}
-	options.Revisions = Revise{Listed: []string{revision}}
+	options.Revisions = contact.Revise{Listed: []string{revision}}
 	if options.MaxMessage == 0 {
 		options.MaxMessage = longestInScene
 	}
@@ -63,7 +64,7 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 		leg:     conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.HTTP},
 	}
 	confine(memory - memoryAlone) // which is the worker's
-	r := j.run(map[string]*scenario.Recording{}, &meeting{spoken: true})
+	r := j.run(map[string]*scenario.Recording{}, &contact.Opening{Spoken: true, Survey: &survey.Survey{}})
 	if err := r.readFilter(); err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func (j *Judging) judge(
 		}
 	}
 	if len(records) == 0 {
-		return j.run(nil, &meeting{}).report, &TargetError{Reason: "no client connected to any scenario"}
+		return j.run(nil, &contact.Opening{}).report, &contact.TargetError{Reason: "no client connected to any scenario"}
 	}
 	r := j.run(records, j.meet(records))
 	r.options.Transcripts, r.plan.Events = transcripts, transcripts != ""
@@ -158,35 +159,29 @@ func (j *Judging) judge(
 
 // meet looks who came. A client that has shown in one scenario that it speaks the
 // revision need not show it in another.
-func (j *Judging) meet(records map[string]*scenario.Recording) *meeting {
-	met := &meeting{revision: j.leg.Revision}
-	for _, name := range slices.Sorted(maps.Keys(records)) {
-		var conversations []*rules.Conversation
-		for _, connection := range records[name].Connections {
-			conversations = append(conversations, rules.NewConversation(j.leg, connection.Events, connection.Complete))
+func (j *Judging) meet(records map[string]*scenario.Recording) *contact.Opening {
+	met := contact.Read(j.leg.Revision, j.spoken, func(yield func([]*rules.Conversation) bool) {
+		for _, name := range slices.Sorted(maps.Keys(records)) {
+			var conversations []*rules.Conversation
+			for _, connection := range records[name].Connections {
+				conversations = append(conversations, rules.NewConversation(j.leg, connection.Events, connection.Complete))
+			}
+			if !yield(conversations) {
+				return
+			}
 		}
-		if met.read(conversations); met.spoken {
-			break
-		}
-	}
-	j.spoken = j.spoken || met.spoken
-	met.spoken = j.spoken
-	switch {
-	case met.spoken:
-		met.broken = ""
-	case met.broken == "":
-		met.broken = met.odd
-	}
+	})
+	j.spoken = met.Spoken
 	return met
 }
 
 // run makes a run of which everything is recorded.
-func (j *Judging) run(records map[string]*scenario.Recording, met *meeting) *run {
+func (j *Judging) run(records map[string]*scenario.Recording, met *contact.Opening) *run {
 	r := newRun(j.options, j.started)
 	r.plan = plan{Workers: 1, Policy: provoke.Policy{Calls: j.options.Calls}}
-	r.addClientLeg(met, nil, leg{
+	r.addLeg(met, leg{
 		Leg: j.leg, Reply: j.options.Timeout, MaxMessage: j.options.MaxMessage,
 		Survey: &survey.Survey{Revision: j.leg.Revision}, Recordings: records,
-	})
+	}, "")
 	return r
 }

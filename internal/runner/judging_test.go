@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -181,7 +182,7 @@ func TestNobodyCame(t *testing.T) {
 	to := judging(t, Options{})
 	if _, err := to.Conclude(t.Context(), play(t, to, scenario.Meeting)); err == nil {
 		t.Error("nobody came, and that is no error")
-	} else if _, expected := errors.AsType[*TargetError](err); !expected {
+	} else if _, expected := errors.AsType[*contact.TargetError](err); !expected {
 		t.Errorf("%T %v", err, err)
 	}
 }

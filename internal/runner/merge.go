@@ -376,7 +376,7 @@ func stderrOf(events []transcript.Event) string {
 			lines = append(lines, strings.TrimRight(string(event.Raw), "\n"))
 		}
 	}
-	return lastLines(strings.Join(lines, "\n"))
+	return excerpt.LastLines(strings.Join(lines, "\n"))
 }
 
 func identity(info map[string]any) reports.Identity {

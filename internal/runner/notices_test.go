@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -57,7 +58,7 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 		t.Skip("whole runs are for tests that are not short")
 	}
 	options := onReference(protocol.Stdio)
-	options.Revisions = Revise{Listed: []string{"2025-11-25"}}
+	options.Revisions = contact.Revise{Listed: []string{"2025-11-25"}}
 	options.Never = provoke.Never{Names: []string{"elicitation", "sampling", "roots", "progress"}, By: "mcpconform.yaml"}
 	found := mustRun(t, options)
 	leg := found.Legs[0]

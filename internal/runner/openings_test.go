@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
@@ -87,7 +88,8 @@ func TestBrokenOpeningsAreLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{process: conform.NewProcess(""), load: func() (*catalogue.Catalogue, error) { return requirements, nil }}
+	r := &run{process: conform.NewProcess(""), budget: transcript.NewMemoryBudget(1 << 30), load: func() (*catalogue.Catalogue, error) { return requirements, nil }}
+	r.options.Revisions = contact.Revise{Auto: true}
 	var handshakes atomic.Int64
 	ofServers(faults, func(one *fault.Fault) {
 		standing := failingAt(requirements, one)
@@ -118,7 +120,8 @@ func TestLegalOpeningsAreNoLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{process: conform.NewProcess(""), load: suites.Catalogue}
+	r := &run{process: conform.NewProcess(""), budget: transcript.NewMemoryBudget(1 << 30), load: suites.Catalogue}
+	r.options.Revisions = contact.Revise{Auto: true}
 	var met atomic.Int64
 	ofServers(layers, func(one *fault.Fault) {
 		if len(one.Breaks) > 0 || one.Passes != nil || one.Revision != "" {
@@ -177,11 +180,15 @@ func firstContact(t *testing.T, r *run, one *fault.Fault, reply time.Duration) (
 	url, matched, end := laidOver(t, one)
 	defer end()
 	to := scripted.Target{Transport: protocol.HTTP, URL: url, Reply: reply, Limits: transport.Limits{Message: 1 << 20}}
-	visits, err := probe(t.Context(), transcript.NewMemoryBudget(1<<30), to, Revise{Auto: true}, r.flaw(to), nil)
-	defer closeAll(context.Background(), visits...)
+	found, err := contact.Server(t.Context(), to, r.contact())
 	if met = matched.Load(); err != nil {
 		t.Logf("%s: %s", one.ID, err)
 		return nil, met
 	}
-	return Revise{Auto: true}.choose(spoken(visits), broken(visits)), met
+	defer found.Close(context.Background())
+	for _, opened := range found.Openings {
+		defer opened.Close(context.Background())
+		chosen = append(chosen, opened.Revision)
+	}
+	return chosen, met
 }

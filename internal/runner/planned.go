@@ -28,7 +28,7 @@ func Planned(options Options) ([]PlannedLeg, error) {
 	}
 	r.budget, r.plan.Workers = transcript.NewMemoryBudget(budgetAlone), 1
 	for _, transport := range options.Transports {
-		for _, revision := range r.options.Revisions.choose(protocol.Checked(), nil) {
+		for _, revision := range r.options.Revisions.Choose(protocol.Checked(), nil) {
 			at := conform.Leg{Role: options.Role, Revision: revision, Transport: transport}
 			r.legs = append(r.legs, &legState{
 				planned: len(r.plan.Legs),

@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 
@@ -76,4 +79,62 @@ func (r *run) stopReference(ctx context.Context) {
 	}
 	_, _ = r.reference.process.Shutdown(ctx, target.DefaultGrace) // our own: how it ended is nobody's news
 	_ = r.reference.process.Close()
+}
+
+// ReferenceDocuments is the URL under which the embedded reference finds the client id
+// metadata documents of the harness: no request leaves this machine for it.
+const ReferenceDocuments = "https://client.mcpconform.example"
+
+// DocumentsFlag tells a reference authorization server where it finds them in fact.
+const DocumentsFlag = "documents-from"
+
+// startIssuer starts the embedded reference, which finds documents where the harness will
+// serve them.
+func (r *run) startIssuer(ctx context.Context) (string, error) {
+	address, err := FreeAddress(ctx)
+	if err != nil {
+		return "", err
+	}
+	r.options.Registration.Documents, r.options.Registration.DocumentsListen = ReferenceDocuments, address
+	return r.startReference(ctx, "authorization-server", "--listen", "127.0.0.1:0", "--"+DocumentsFlag, address)
+}
+
+// Ports of FreeAddress: above those of services, below those that systems hand out to
+// whoever connects or listens without naming one, which could take it meanwhile.
+const (
+	firstPort = 20000
+	lastPort  = 32767
+	portTries = 100
+)
+
+// FreeAddress is one on this machine at which nothing listens yet.
+func FreeAddress(ctx context.Context) (string, error) {
+	var problem error
+	for range portTries {
+		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // nobody has to guess it
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return listener.Addr().String(), listener.Close()
+		}
+		problem = err
+	}
+	return "", problem
+}
+
+// startServer starts the embedded reference server over HTTP.
+func (r *run) startServer(ctx context.Context) (string, error) {
+	arguments := []string{"server", "--listen", "127.0.0.1:0"}
+	if r.options.Trusted != "" {
+		arguments = append(arguments, "--auth", r.options.Trusted)
+	}
+	return r.startReference(ctx, arguments...)
+}
+
+// referenceClient is the command that starts the embedded reference client.
+func (r *run) referenceClient(transportName string) target.Command {
+	command := r.itself("reference", "client")
+	if transportName == protocol.Stdio {
+		command.Args = append(command.Args, "--")
+	}
+	return command
 }

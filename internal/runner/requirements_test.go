@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -53,7 +54,7 @@ func TestRunWithSet(t *testing.T) {
 		{ID: "ping.answered", Roles: roles}, {ID: "base.errors.members", Roles: roles},
 	}}
 	options := onReference(protocol.Stdio)
-	options.Revisions, options.Requirements = Revise{Listed: []string{set.Revision}}, set
+	options.Revisions, options.Requirements = contact.Revise{Listed: []string{set.Revision}}, set
 	found := mustRun(t, options)
 	if found.Requirements != "2025-11-25@7" || len(found.Legs) != 1 {
 		t.Fatalf("is of %q, with %d legs", found.Requirements, len(found.Legs))

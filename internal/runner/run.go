@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,14 +14,13 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scenario"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
-	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -47,7 +44,7 @@ type Options struct {
 	// and the origin of the target.
 	Network   bool
 	Trusted   string // the issuer of those, which the embedded reference trusts; "" for none
-	Revisions Revise
+	Revisions contact.Revise
 	// Served is the process of the server at URL, where it was started for the run; else nil.
 	Served *target.Process
 
@@ -166,7 +163,7 @@ func Interrupted() error { return errInterrupted }
 // within two seconds, whatever the target or a worker does, and returns what was done.
 //
 // The report is nil when the options are wrong. Beside one without results the error
-// is a *TargetError when the target could not be started or reached, and a
+// is a *contact.TargetError when the target could not be started or reached, and a
 // *FilterError; anything else is a failure of the harness.
 func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	if err := options.defaults(); err != nil {
@@ -193,7 +190,7 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	if !ended && !r.abandon() {
 		r = newRun(options, started) // the other one is still making first contact
 		if !errors.Is(context.Cause(ctx), errInterrupted) {
-			err = &TargetError{Reason: "first contact was not finished; " + context.Cause(ctx).Error()}
+			err = &contact.TargetError{Reason: "first contact was not finished; " + context.Cause(ctx).Error()}
 		}
 	}
 	r.merge()
@@ -301,6 +298,7 @@ type run struct {
 
 	process   *conform.Process
 	load      func() (*catalogue.Catalogue, error) // once
+	opened    []opened                             // connections of the first contact that belong to legs
 	closing   sync.WaitGroup                       // connections of the first contact that are ending
 	budget    *transcript.MemoryBudget
 	prepared  bool // there are legs; guarded by mu
@@ -319,8 +317,7 @@ func (r *run) prepare(ctx context.Context) error {
 		Workers: 1, Policy: r.options.Policy, Events: r.options.Transcripts != "", Exchanges: r.options.Exchanges,
 		Network: r.options.Network,
 	}
-	var pending []contact
-	err := r.meetTarget(ctx, &pending)
+	err := r.meet(ctx)
 	if err == nil {
 		err = r.declare()
 	}
@@ -328,172 +325,16 @@ func (r *run) prepare(ctx context.Context) error {
 		r.phase("calling tools to see what they provoke")
 		r.tryTools(ctx)
 	}
-	for _, one := range pending {
+	for _, one := range r.opened {
 		r.closing.Go(func() {
 			if err != nil {
 				one.connection.Close(ctx)
 			} else {
-				r.judgeContact(ctx, one)
+				r.state(one.leg).environment.JudgeConnection(ctx, one.connection)
 			}
 		})
 	}
 	return err
-}
-
-// meeting says what first contact does.
-func (r *run) meeting() string {
-	what := "the " + r.options.Role
-	switch {
-	case r.options.URL != "":
-		return "connecting to " + what
-	case len(r.options.Command.Args) == 0:
-		what = "the reference"
-	}
-	return "starting " + what
-}
-
-// meetTarget makes first contact with a target of any role.
-func (r *run) meetTarget(ctx context.Context, pending *[]contact) error {
-	switch r.options.Role {
-	case protocol.ClientRole:
-		return r.meetClient(ctx)
-	case protocol.AuthorizationServerRole:
-		return r.meetIssuer(ctx)
-	}
-	return r.meet(ctx, pending)
-}
-
-// meet makes first contact over each transport.
-func (r *run) meet(ctx context.Context, pending *[]contact) error {
-	for _, transport := range r.options.Transports {
-		to, err := r.reach(ctx, transport)
-		if err != nil {
-			return err
-		}
-		access, err := r.gainAccess(ctx, &to)
-		if err != nil {
-			return err
-		}
-		visits, err := r.probe(ctx, to)
-		if refused, is := errors.AsType[*TargetError](err); is && refused.unauthorized && r.options.Mint != nil {
-			to.Header = nil // all that shows is what it says to those without a token
-			visits, err = r.probe(ctx, to)
-		}
-		if crash, is := errors.AsType[*crashError](err); is {
-			r.addCrash(transport, crash)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		planned := len(r.plan.Legs)
-		*pending = append(*pending, r.addLegs(ctx, to, visits)...)
-		for i := range r.plan.Legs[planned:] {
-			r.plan.Legs[planned+i].Access = access
-		}
-		if len(r.legs) == 0 && r.chosen != nil {
-			return r.unchosen(spoken(visits))
-		}
-	}
-	return nil
-}
-
-// probe makes first contact over a transport.
-func (r *run) probe(ctx context.Context, to scripted.Target) ([]*visit, error) {
-	return probe(ctx, r.budget, to, r.options.Revisions, r.flaw(to), r.options.Served)
-}
-
-// contact is a connection of the first contact that belongs to a leg.
-type contact struct {
-	leg        int // in the plan
-	connection *scripted.Connection
-}
-
-// reach says how the target is reached over a transport.
-func (r *run) reach(ctx context.Context, transportName string) (scripted.Target, error) {
-	to := scripted.Target{
-		Transport: transportName, Command: r.options.Command, URL: r.options.URL,
-		Header: r.options.Header, Reply: r.options.Timeout, Start: repliesToStart * r.options.Timeout,
-		Limits: r.limits(), Pace: &transport.Pace{},
-	}
-	if to.URL != "" || len(to.Command.Args) > 0 {
-		return to, nil
-	}
-	if transportName == protocol.Stdio {
-		to.Command = r.itself("reference", "server", "--stdio")
-		return to, nil
-	}
-	arguments := []string{"server", "--listen", "127.0.0.1:0"}
-	if r.options.Trusted != "" {
-		arguments = append(arguments, "--auth", r.options.Trusted)
-	}
-	var err error
-	to.URL, err = r.startReference(ctx, arguments...)
-	return to, err
-}
-
-func (r *run) limits() transport.Limits { return transport.Limits{Message: r.options.MaxMessage} }
-
-// addLegs adds the legs of one transport: one for each revision to check. It
-// returns the connections that belong to them; others are closed.
-func (r *run) addLegs(ctx context.Context, to scripted.Target, visits []*visit) []contact {
-	var contacts []contact
-	speaks, pace := spoken(visits), paceOf(visits)
-	for _, revision := range r.options.Revisions.choose(speaks, broken(visits)) {
-		at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == revision })
-		visit := visits[at]
-		state := &legState{planned: -1, findings: map[string]*found{}}
-		state.report = reports.Leg{
-			Role: protocol.ServerRole, Revision: revision, Transport: to.Transport,
-			AlsoSpeaks: slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision }),
-		}
-		r.legs = append(r.legs, state)
-		if visit.survey == nil {
-			state.report.Note = unspoken(visit)
-			if r.options.Revisions.named() {
-				state.denied = visit.denied(strings.TrimPrefix(unspoken(visit), notSpoken), pace)
-			}
-			continue
-		}
-		state.report.Spoken = true
-		if note := r.older(revision, speaks); note != "" {
-			state.report.Notices = append(state.report.Notices, note)
-		}
-		if visit.broken != "" {
-			state.report.Notices = append(state.report.Notices, notice(revision, visit.broken))
-			if !visit.spoken() {
-				state.denied = visit.denied(visit.broken, pace)
-			}
-		}
-		if visit.quit == nil {
-			state.report.Notices = append(state.report.Notices, visit.survey.Notices()...)
-		}
-		state.report.Target = identity(visit.survey.ServerInfo)
-		state.report.Capabilities = rawJSON(visit.survey.Capabilities)
-		state.planned, state.unresponsive = len(r.plan.Legs), visit.unresponsive
-		if visit.quit != nil {
-			state.quit(visit.quit, r.redact)
-		}
-		r.plan.Legs = append(r.plan.Legs, legFor(to, visit))
-		if visit.connection != nil {
-			contacts = append(contacts, contact{leg: state.planned, connection: visit.connection})
-			visit.connection = nil
-		}
-	}
-	r.closing.Go(func() { closeAll(ctx, visits...) })
-	return contacts
-}
-
-// unspoken says in one line how it showed that a target does not speak a
-// revision.
-func unspoken(visit *visit) string {
-	switch {
-	case visit.err != nil:
-		return notSpoken + visit.err.Error()
-	case protocol.Has(visit.asked, protocol.Discovery):
-		return notSpoken + "the server supports " + strings.Join(visit.handshake.Supported, " and ")
-	}
-	return fmt.Sprintf(notSpoken+"asked for %s, the server answered with %s", visit.asked, visit.handshake.Revision)
 }
 
 // declare finds out which checks there are for the legs, and that their declarations hold.
@@ -533,10 +374,4 @@ func (r *run) declare() error {
 		r.anyAlone = r.anyAlone || check.Check.Alone
 	}
 	return nil
-}
-
-// judgeContact closes a connection of the first contact, whose transcript is
-// judged like all others.
-func (r *run) judgeContact(ctx context.Context, one contact) {
-	r.state(one.leg).environment.JudgeConnection(ctx, one.connection)
 }

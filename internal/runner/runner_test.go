@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -120,7 +121,7 @@ func runSlowClient(directory string, arguments []string) error {
 
 // onReference are the options of a run on the embedded reference.
 func onReference(transports ...string) Options {
-	return Options{Transports: transports, Revisions: Revise{Auto: true}, Tool: reports.Tool{Name: "test", Version: "1"}}
+	return Options{Transports: transports, Revisions: contact.Revise{Auto: true}, Tool: reports.Tool{Name: "test", Version: "1"}}
 }
 
 func mustRun(t testing.TB, options Options) *reports.Run {
@@ -144,7 +145,7 @@ func TestReferenceConforms(t *testing.T) {
 	if !*everyTarget {
 		revisions = revisions[:1] // the README's command checks the newest, and CI all of them
 	}
-	options.Revisions = Revise{Listed: revisions}
+	options.Revisions = contact.Revise{Listed: revisions}
 	found := mustRun(t, options)
 	if len(found.Legs) != len(revisions)*2 {
 		t.Errorf("%d legs", len(found.Legs))
@@ -236,7 +237,7 @@ func TestFilterOfAnOlderRevision(t *testing.T) {
 
 func TestFilterOfAnotherRevision(t *testing.T) {
 	options := onReference(protocol.HTTP)
-	options.Filter, options.Revisions = "ping.answered", Revise{Listed: []string{"2026-07-28"}}
+	options.Filter, options.Revisions = "ping.answered", contact.Revise{Listed: []string{"2026-07-28"}}
 	_, err := Run(context.Background(), options)
 	wrong, ok := errors.AsType[*FilterError](err)
 	if !ok || wrong.Reason != `--filter "ping.answered" matches nothing at 2026-07-28; it does at 2025-06-18 and 2025-11-25, which --revision names` {
@@ -257,7 +258,7 @@ func TestFilterOfAnotherTransport(t *testing.T) {
 // The words of a filter are those of the reports.
 func TestFiltersByWhatReportsPrint(t *testing.T) {
 	options := onReference(protocol.Stdio)
-	options.Revisions = Revise{Listed: []string{"2025-11-25"}}
+	options.Revisions = contact.Revise{Listed: []string{"2025-11-25"}}
 	options.Filter = "basic/utilities/ping || logging.set-level && MUST"
 	for _, result := range mustRun(t, options).Legs[0].Results {
 		if result.Page != "basic/utilities/ping" && !strings.HasPrefix(result.ID, "logging.set-level") {
@@ -397,7 +398,7 @@ func TestRevisionThatIsNotSpoken(t *testing.T) {
 	}
 	found := mustRun(t, Options{
 		Executable: []string{self}, Command: target.Command{Args: []string{self, "reference", "--stdio"}},
-		Revisions: Revise{Listed: []string{"2025-06-18"}}, Filter: "ping",
+		Revisions: contact.Revise{Listed: []string{"2025-06-18"}}, Filter: "ping",
 	})
 	if leg := found.Legs[0]; !leg.Spoken || !slices.Equal(leg.AlsoSpeaks, []string{"2025-11-25", "2026-07-28"}) {
 		t.Errorf("%+v", leg)

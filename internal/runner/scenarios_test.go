@@ -16,11 +16,13 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -100,7 +102,7 @@ func scenariosOf(t *testing.T, revision, over string) *conform.Environment {
 	t.Helper()
 	to := &Judging{options: Options{Role: protocol.ClientRole, Timeout: greedyReply, MaxMessage: 1 << 20}}
 	to.leg = conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: over}
-	r := to.run(map[string]*scenario.Recording{}, &meeting{spoken: true})
+	r := to.run(map[string]*scenario.Recording{}, &contact.Opening{Spoken: true, Survey: &survey.Survey{}})
 	if err := r.declare(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -36,7 +37,7 @@ func (r *run) tryTools(ctx context.Context) {
 		if r.options.Role == protocol.ServerRole && r.lacks(index) {
 			trying.Go(func() { r.tryLeg(ctx, index) })
 		}
-		if heavy(r.budget) {
+		if contact.Heavy(r.budget) {
 			trying.Wait()
 		}
 	}
@@ -178,12 +179,11 @@ func (r *run) look(ctx context.Context, may func(tools []string) bool) (*Look, e
 	options := r.options
 	r.budget = transcript.NewMemoryBudget(budgetAlone)
 	r.plan = plan{Workers: 1, Policy: options.Policy}
-	var pending []contact
-	err := r.meet(ctx, &pending)
+	err := r.meet(ctx)
 	if err == nil {
 		err = r.declare()
 	}
-	for _, one := range pending {
+	for _, one := range r.opened {
 		r.closing.Go(func() { one.connection.Close(ctx) })
 	}
 	defer r.closing.Wait()
@@ -194,7 +194,7 @@ func (r *run) look(ctx context.Context, may func(tools []string) bool) (*Look, e
 	environment := r.planned[index]
 	if r.mute(index) {
 		offered := environment.Survey
-		return nil, &TargetError{Reason: cmp.Or(offered.Locked, offered.Closed, r.state(index).unresponsive)}
+		return nil, &contact.TargetError{Reason: cmp.Or(offered.Locked, offered.Closed, r.state(index).unresponsive)}
 	}
 	found := &Look{Leg: environment.Leg, AlsoSpeaks: r.state(index).report.AlsoSpeaks, Survey: environment.Survey}
 	if uncalled := uncallable(environment); len(uncalled) > 0 && options.Calls != provoke.CallNone && may(uncalled) {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/target"
 
@@ -389,7 +390,7 @@ func (d *coordinator) lost(key string, ended target.Exit, lastWords []byte) {
 		on = "on the check " + strconv.Quote(strings.ReplaceAll(key, "\n", " · "))
 	}
 	text := fmt.Sprintf("a worker %s %s", ended.Past(), on)
-	if words := lastLines(string(lastWords)); words != "" {
+	if words := excerpt.LastLines(string(lastWords)); words != "" {
 		text += "; its last output: " + words
 	}
 	d.run.report.Errors = append(d.run.report.Errors, text)

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -194,7 +195,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	for _, met := range said.Met {
 		said.Matched = append(said.Matched, met...)
 	}
-	if unspoken, failed := errors.AsType[*runner.TargetError](err); failed && w.Peer.given() {
+	if unspoken, failed := errors.AsType[*contact.TargetError](err); failed && w.Peer.given() {
 		said.Note = unspoken.Reason
 		return said
 	}

@@ -52,7 +52,7 @@ const (
 // Serve plays the scenarios until the context ends or somebody asks for the end on the
 // page, and returns what was found in all of them; when the context ends, what is
 // judged a few seconds later. The error is a
-// *runner.TargetError when no client came.
+// *contact.TargetError when no client came.
 func Serve(asked context.Context, options Options) (*reports.Run, error) {
 	ctx, finish := context.WithCancel(asked)
 	defer finish()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/reports"
@@ -338,7 +339,7 @@ func TestOpenStreamsDoNotHoldTheEnd(t *testing.T) {
 func TestNobodyCame(t *testing.T) {
 	t.Parallel()
 	_, err := begin(t, meeting).end()
-	if _, expected := errors.AsType[*runner.TargetError](err); !expected {
+	if _, expected := errors.AsType[*contact.TargetError](err); !expected {
 		t.Errorf("%T %v", err, err)
 	}
 }

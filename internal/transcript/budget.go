@@ -9,17 +9,20 @@ import (
 // them. It is safe for concurrent use; a nil MemoryBudget has no end.
 type MemoryBudget struct {
 	within *MemoryBudget // of which it is a part; nil for none
+	size   int           // in all
 
 	mu   sync.Mutex
 	left int
 }
 
 // NewMemoryBudget returns one of so many bytes.
-func NewMemoryBudget(bytes int) *MemoryBudget { return &MemoryBudget{left: bytes} }
+func NewMemoryBudget(bytes int) *MemoryBudget { return &MemoryBudget{size: bytes, left: bytes} }
 
 // Part returns a budget of so many bytes that are taken from the whole as they are
 // needed: others may have taken them before.
-func (b *MemoryBudget) Part(bytes int) *MemoryBudget { return &MemoryBudget{within: b, left: bytes} }
+func (b *MemoryBudget) Part(bytes int) *MemoryBudget {
+	return &MemoryBudget{within: b, size: bytes, left: bytes}
+}
 
 // Left returns how many bytes are left.
 func (b *MemoryBudget) Left() int {
@@ -52,4 +55,14 @@ func (b *MemoryBudget) give(bytes int) {
 	defer b.mu.Unlock()
 	b.left += bytes
 	b.within.give(bytes)
+}
+
+// Taken returns how many bytes are in use.
+func (b *MemoryBudget) Taken() int {
+	if b == nil {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.size - b.left
 }

@@ -1,4 +1,4 @@
-package runner
+package contact
 
 import (
 	"cmp"
@@ -11,33 +11,40 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/internal/wait"
-	"github.com/mcpconform/mcpconform/reports"
 )
 
-// crashError says that a server ran until it was spoken to, and ended at the first request:
+// Crash says that a server ran until it was spoken to, and ended at the first request:
 // that is a finding, and no target that cannot be reached.
-type crashError struct {
-	asked  string // the revision of the request
-	method string
-	exit   string // how the process ended; "" where nobody knows
-	stderr string // the end of its standard error
-	events []transcript.Event
+type Crash struct {
+	Revision string // of the request
+	Method   string
+	Exit     string // how the process ended; "" where nobody knows
+	Stderr   string // the end of its standard error
+	events   []transcript.Event
 }
 
-func (e *crashError) Error() string {
-	how := "it now refuses connections"
-	if e.exit != "" {
-		how = "its process " + e.exit
+// Denial is what that breaks.
+func (e *Crash) Denial() *Denial {
+	return &Denial{
+		ID:   supporting[protocol.ServerRole][protocol.Has(e.Revision, protocol.Handshake)],
+		Text: "answers its first request", Wanted: "a response to " + e.Method, Found: e.Error(),
+		Events: e.events, Output: e.Stderr,
 	}
-	return "the server exited at its first request (" + e.method + "): " + how
+}
+
+func (e *Crash) Error() string {
+	how := "it now refuses connections"
+	if e.Exit != "" {
+		how = "its process " + e.Exit
+	}
+	return "the server exited at its first request (" + e.Method + "): " + how
 }
 
 const (
@@ -53,7 +60,7 @@ const (
 
 // crashed tells whether a target that speaks to nobody crashed at the first request; nil when
 // it did not. served is the process of a server over HTTP, where the harness has started it.
-func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *target.Process) *crashError {
+func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *target.Process) *Crash {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the run ends, and the target may be told so
 	}
@@ -72,18 +79,18 @@ func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *t
 	if served != nil {
 		select {
 		case <-served.Done():
-			found.exit = served.Exit().Past()
+			found.Exit = served.Exit().Past()
 		case <-wait.After(ctx, redialTime): // it lets nobody in any more, and goes on
 		}
 		stderr, _ := served.Stderr()
-		found.stderr = complaint(string(stderr))
+		found.Stderr = excerpt.Stderr(string(stderr))
 	}
 	return found
 }
 
 // crash is what a visit shows of one.
-func (v *visit) crash() *crashError {
-	return &crashError{asked: v.asked, method: opening(v.asked), events: cut(v.connection.Log().Events())}
+func (v *visit) crash() *Crash {
+	return &Crash{Revision: v.asked, Method: ask(v.asked), events: v.connection.Log().Events()}
 }
 
 // silent tells whether a server has said nothing to a visit.
@@ -102,7 +109,7 @@ func (v *visit) cutOff() bool {
 
 // died is the crash of a process that has said nothing to a visit; nil where it did, or ended
 // in good order.
-func (v *visit) died() *crashError {
+func (v *visit) died() *Crash {
 	if !v.silent() {
 		return nil
 	}
@@ -117,7 +124,7 @@ func (v *visit) died() *crashError {
 		return nil
 	}
 	stderr, _ := process.Stderr()
-	found.exit, found.stderr = exit.Past(), complaint(string(stderr))
+	found.Exit, found.Stderr = exit.Past(), excerpt.Stderr(string(stderr))
 	return found
 }
 
@@ -163,30 +170,4 @@ func refuses(ctx context.Context, address string) bool {
 		case <-wait.After(ctx, redialPause):
 		}
 	}
-}
-
-// addCrash adds the leg of a server that crashed at the first request.
-func (r *run) addCrash(transport string, crash *crashError) {
-	state := &legState{planned: -1, findings: map[string]*found{}}
-	state.report = reports.Leg{
-		Role: protocol.ServerRole, Revision: crash.asked, Transport: transport, Note: notSpoken + crash.Error(),
-		Ended: &reports.Ended{
-			Reason: crash.Error(), After: crash.method, Exit: crash.exit, Output: r.redact(crash.stderr),
-			Hint: "find out how the server handles " + crash.method + ", which may be the first request of any client",
-		},
-	}
-	state.denied = &denial{
-		id:   supporting[protocol.ServerRole][protocol.Has(crash.asked, protocol.Handshake)],
-		text: "answers its first request", wanted: "a response to " + crash.method, found: crash.Error(),
-		events: crash.events, output: crash.stderr,
-	}
-	if requirements, err := r.load(); err == nil && applies(requirements, conform.AnsweredRequirement, state.report) {
-		state.denied.id = conform.AnsweredRequirement
-	}
-	r.legs = append(r.legs, state)
-}
-
-func applies(requirements *catalogue.Catalogue, id string, leg reports.Leg) bool {
-	requirement, known := requirements.Get(id)
-	return known && requirement.Applies(leg.Revision, leg.Transport, leg.Role)
 }

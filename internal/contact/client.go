@@ -1,10 +1,11 @@
-package runner
+package contact
 
 import (
 	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"regexp"
@@ -23,8 +24,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
-	"github.com/mcpconform/mcpconform/internal/transport"
-	"github.com/mcpconform/mcpconform/reports"
 )
 
 // meeting is what came of the first contact with a client at one revision.
@@ -45,33 +44,82 @@ type meeting struct {
 	capabilities any
 }
 
-// meetClient makes first contact with a target client: over each transport it
-// plays one scenario at each revision.
-func (r *run) meetClient(ctx context.Context) error {
-	if err := r.makeSockets(); err != nil {
-		return err
-	}
-	for _, transportName := range r.options.Transports {
-		to := r.reachClient(transportName)
-		if err := r.addClientLegs(ctx, to, r.meetings(ctx, to)); err != nil {
-			return err
+// Client makes first contact with a client: it plays one scenario at each revision. The error
+// is a *TargetError.
+func Client(ctx context.Context, to scripted.Target, o Options) (*Found, error) {
+	meetings := meetings(ctx, to, o)
+	for _, met := range meetings {
+		if met.err != nil {
+			return nil, &TargetError{Reason: met.err.Error()}
 		}
 	}
-	return nil
+	came := slices.ContainsFunc(meetings, func(met *meeting) bool { return met.came })
+	diagnoseMeetings(meetings, o.Revisions)
+	found := &Found{Speaks: among(meetings, func(met *meeting) bool { return met.spoken })}
+	chosen := o.Revisions.Choose(found.Speaks, among(meetings, func(met *meeting) bool { return met.broken != "" }))
+	switch {
+	case (!came || len(found.Speaks) == 0) && ctx.Err() != nil:
+		return nil, &TargetError{
+			Reason: "first contact with the client was not finished; " + context.Cause(ctx).Error(),
+		}
+	case !came:
+		return nil, absent(meetings[0].exit)
+	case !slices.ContainsFunc(meetings, (*meeting).checkable) && !o.Revisions.Named():
+		return nil, foreign(meetings)
+	}
+	for _, revision := range chosen {
+		at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == revision })
+		one := meetings[at].found()
+		one.AlsoSpeaks = found.alsoSpeaks(revision)
+		one.Start, one.ShortWait = startOf(to, meetings[at].started), meetings[at].exit.Ended
+		late := !meetings[at].came && meetings[at].exit.Ended // it may have come later
+		if !one.Checkable() && o.Revisions.Named() && !late {
+			one.Denial = meetings[at].denied(one.Unspoken)
+		}
+		found.Openings = append(found.Openings, one)
+	}
+	return found, nil
 }
 
-// makeSockets makes the directory of the sockets that servers over stdio come to.
-func (r *run) makeSockets() (err error) {
-	if slices.Contains(r.options.Transports, protocol.Stdio) {
-		r.plan.Sockets, err = transport.SocketDirectory()
+// Read is what conversations show that were recorded of a client, by the scenarios that they
+// belong to. A client that has shown in one of them that it speaks the revision, or has
+// before, need not show it in another.
+func Read(revision string, spoken bool, scenarios iter.Seq[[]*rules.Conversation]) *Opening {
+	met := &meeting{revision: revision}
+	for conversations := range scenarios {
+		if met.read(conversations, Options{}); met.spoken {
+			break
+		}
 	}
-	return err
+	met.spoken = met.spoken || spoken
+	switch {
+	case met.spoken:
+		met.broken = ""
+	case met.broken == "":
+		met.broken = met.odd
+	}
+	return met.found()
+}
+
+// found is what a meeting showed.
+func (m *meeting) found() *Opening {
+	found := &Opening{
+		Revision: m.revision, Spoken: m.spoken, Broken: m.broken, Info: m.info, Capabilities: m.capabilities,
+		Survey: &survey.Survey{Revision: m.revision},
+	}
+	switch {
+	case !found.Checkable():
+		found.Unspoken = m.note
+	case !m.spoken:
+		found.Denial = m.denied(m.broken)
+	}
+	return found
 }
 
 // meetings are those at all revisions, of which there is but one with a client that
 // does not come.
-func (r *run) meetings(ctx context.Context, to scripted.Target) []*meeting {
-	first := r.meetAt(ctx, to, r.options.Revisions.first(), false)
+func meetings(ctx context.Context, to scripted.Target, o Options) []*meeting {
+	first := o.meetAt(ctx, to, o.Revisions.first(), false)
 	all := []*meeting{first}
 	if !first.came {
 		return all
@@ -83,15 +131,15 @@ func (r *run) meetings(ctx context.Context, to scripted.Target) []*meeting {
 			continue
 		}
 		meetings.Go(func() {
-			one := r.meetAt(ctx, to, revision, first.exit.Ended)
+			one := o.meetAt(ctx, to, revision, first.exit.Ended)
 			if first.exit.Ended && one.exit.Ended && !one.spoken {
-				one = r.meetAt(ctx, to, revision, false) // it may have been about to
+				one = o.meetAt(ctx, to, revision, false) // it may have been about to
 			}
 			adding.Lock()
 			defer adding.Unlock()
 			all = append(all, one)
 		})
-		if heavy(r.budget) {
+		if Heavy(o.Budget) {
 			meetings.Wait() // there is no room for several at once
 		}
 	}
@@ -100,32 +148,14 @@ func (r *run) meetings(ctx context.Context, to scripted.Target) []*meeting {
 	return all
 }
 
-// reachClient says how the client is started over a transport.
-func (r *run) reachClient(transportName string) scripted.Target {
-	to := scripted.Target{
-		Transport: transportName,
-		Command:   r.options.Command,
-		Reply:     r.options.Timeout,
-		Start:     repliesToStart * r.options.Timeout,
-		Limits:    r.limits(),
-	}
-	if len(to.Command.Args) == 0 {
-		to.Command = r.itself("reference", "client")
-		if transportName == protocol.Stdio {
-			to.Command.Args = append(to.Command.Args, "--")
-		}
-	}
-	return to
-}
-
-func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, shortWait bool) *meeting {
+func (o Options) meetAt(ctx context.Context, to scripted.Target, revision string, shortWait bool) *meeting {
 	environment := &conform.Environment{
 		Leg:       conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
-		Process:   r.process,
+		Process:   o.Process,
 		Target:    to,
-		Budget:    r.budget,
-		Launch:    scenario.ByCommand(to.Command, r.process.Patience()),
-		Sockets:   r.plan.Sockets,
+		Budget:    o.Budget,
+		Launch:    scenario.ByCommand(to.Command, o.Process.Patience()),
+		Sockets:   o.Sockets,
 		ShortWait: shortWait,
 	}
 	met := &meeting{revision: revision}
@@ -135,10 +165,10 @@ func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, s
 		if events := client.Events(); len(events) > 0 {
 			met.started = events[0].At.Sub(begun)
 		}
-		if said := met.read(client.Conversations); met.spoken && r.options.Revisions.Auto {
-			met.flaw = cmp.Or(met.flaw, r.flawIn(said, endOfOpening(said)))
+		if said := met.read(client.Conversations, o); met.spoken && o.Revisions.Auto {
+			met.flaw = cmp.Or(met.flaw, o.flaw(said, endOfOpening(said)))
 		}
-		if r.options.Revisions.Auto {
+		if o.Revisions.Auto {
 			met.disown(client.Exit)
 		}
 	})
@@ -147,9 +177,9 @@ func (r *run) meetAt(ctx context.Context, to scripted.Target, revision string, s
 
 // read finds out whether the client speaks the revision, or means to, and returns the
 // conversation that shows most.
-func (m *meeting) read(conversations []*rules.Conversation) (most *rules.Conversation) {
+func (m *meeting) read(conversations []*rules.Conversation, o Options) (most *rules.Conversation) {
 	m.came = len(conversations) > 0
-	m.note = notSpoken + "the client never connected"
+	m.note = "the client never connected"
 	for _, conversation := range conversations {
 		one := &meeting{revision: m.revision}
 		if protocol.Has(m.revision, protocol.PerRequestMeta) {
@@ -159,7 +189,7 @@ func (m *meeting) read(conversations []*rules.Conversation) (most *rules.Convers
 		}
 		if m.opening == nil || one.tells() > m.tells() {
 			most = conversation
-			m.opening = cut(asFarAsAnswered(conversation.Events))
+			m.opening = o.shown(asFarAsAnswered(conversation.Events))
 			m.spoken, m.note, m.broken, m.odd = one.spoken, one.note, one.broken, one.odd
 			m.info, m.capabilities, m.flaw = one.info, one.capabilities, one.flaw
 			m.granted, m.another = one.granted, one.another
@@ -177,7 +207,7 @@ func (m *meeting) disown(exit scenario.Exit) {
 	unread := slices.ContainsFunc(named, func(one string) bool { return !slices.Contains(protocol.Released(), one) })
 	if m.granted && !m.spoken && slices.Contains(named, m.revision) && !unread {
 		m.broken = ""
-		m.note = notSpoken + "the client requested it as instructed, and disconnected when the server agreed" + said
+		m.note = "the client requested it as instructed, and disconnected when the server agreed" + said
 	}
 }
 
@@ -201,7 +231,7 @@ func (m *meeting) tells() int {
 func (m *meeting) readHandshake(conversation *rules.Conversation) {
 	hello := conversation.Requests("initialize")
 	if len(hello) == 0 {
-		m.note = notSpoken + "the client did not send initialize, but " + methodsOf(conversation)
+		m.note = "the client did not send initialize, but " + methodsOf(conversation)
 		m.readStray(conversation, meansHandshake, meansStateless)
 		return
 	}
@@ -226,7 +256,7 @@ func (m *meeting) readHandshake(conversation *rules.Conversation) {
 		shown(asked),
 		m.revision,
 	)
-	m.note = notSpoken + said
+	m.note = said
 	m.granted = asked == m.revision && len(first.Answers) > 0
 	m.another = known && asked != m.revision && len(first.Answers) > 0
 	if !known || asked == m.revision {
@@ -253,7 +283,7 @@ func (m *meeting) readRequests(conversation *rules.Conversation) {
 			return
 		}
 	}
-	m.note = notSpoken + "the client sent no request that names " + m.revision + ", but " + methodsOf(conversation)
+	m.note = "the client sent no request that names " + m.revision + ", but " + methodsOf(conversation)
 	m.readStray(conversation, meansStateless, meansHandshake)
 	if m.broken == "" && m.headed(conversation) {
 		m.broken = "the client names " + m.revision + " in the header " + scripted.VersionHeader + ", and in the _meta of no request"
@@ -336,59 +366,17 @@ func methodsOf(conversation *rules.Conversation) string {
 	return strings.Join(methods, ", ")
 }
 
-// addClientLegs adds the legs of one transport. The error is a *TargetError when
-// there is nothing to check.
-func (r *run) addClientLegs(ctx context.Context, to scripted.Target, meetings []*meeting) error {
-	for _, met := range meetings {
-		if met.err != nil {
-			return &TargetError{Reason: met.err.Error()}
-		}
-	}
-	came := slices.ContainsFunc(meetings, func(met *meeting) bool { return met.came })
-	r.diagnoseMeetings(meetings)
-	speaks := among(meetings, func(met *meeting) bool { return met.spoken })
-	chosen := r.options.Revisions.choose(speaks, among(meetings, func(met *meeting) bool { return met.broken != "" }))
-	switch {
-	case (!came || len(speaks) == 0) && ctx.Err() != nil:
-		return &TargetError{
-			Reason: "first contact with the client was not finished; " + context.Cause(ctx).Error(),
-		}
-	case !came:
-		return absent(meetings[0].exit)
-	case !slices.ContainsFunc(meetings, (*meeting).checkable) && !r.options.Revisions.named():
-		return foreign(meetings)
-	}
-	for _, revision := range chosen {
-		at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == revision })
-		met := meetings[at]
-		others := slices.DeleteFunc(slices.Clone(speaks), func(other string) bool { return other == revision })
-		r.addClientLeg(met, others, leg{
-			Leg:     conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
-			Command: to.Command, Reply: to.Reply, Start: startOf(to, met.started), MaxMessage: to.Limits.Message,
-			Survey: &survey.Survey{Revision: revision}, ShortWait: met.exit.Ended,
-		})
-		if note := r.older(revision, speaks); note != "" {
-			added := &r.legs[len(r.legs)-1].report
-			added.Notices = append(added.Notices, note)
-		}
-	}
-	if len(r.legs) == 0 && r.chosen != nil {
-		return r.unchosen(speaks)
-	}
-	return nil
-}
-
 // diagnoseMeetings finds the revisions that the client means to speak and whose opening
 // it gets wrong. One that shows nothing of any revision is judged by the first that it
 // was offered.
-func (r *run) diagnoseMeetings(meetings []*meeting) {
+func diagnoseMeetings(meetings []*meeting, policy Revise) {
 	other := newestOf(ofOtherEra(among(meetings, func(met *meeting) bool { return met.spoken })))
 	for _, met := range meetings {
 		if met.revision == other {
 			met.broken = met.flaw
 		}
 	}
-	at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == r.options.Revisions.first() })
+	at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == policy.first() })
 	if !slices.ContainsFunc(meetings, (*meeting).checkable) {
 		meetings[at].broken = meetings[at].odd
 	}
@@ -425,40 +413,11 @@ func among(meetings []*meeting, kind func(*meeting) bool) []string {
 	return revisions
 }
 
-// addClientLeg adds a leg, which is checked when the client speaks its revision, or
-// means to.
-func (r *run) addClientLeg(met *meeting, alsoSpeaks []string, planned leg) {
-	state := &legState{planned: -1, findings: map[string]*found{}}
-	state.report = reports.Leg{
-		Role: planned.Role, Revision: planned.Revision, Transport: planned.Transport, AlsoSpeaks: alsoSpeaks,
-	}
-	r.legs = append(r.legs, state)
-	if !met.checkable() {
-		state.report.Note = met.note
-		late := !met.came && met.exit.Ended // it may have come later
-		if r.options.Revisions.named() && planned.Recordings == nil && !late {
-			state.denied = met.denied(strings.TrimPrefix(met.note, notSpoken))
-		}
-		return
-	}
-	state.report.Spoken = true
-	if met.broken != "" {
-		state.report.Notices = []string{notice(met.revision, met.broken)}
-		if !met.spoken {
-			state.denied = met.denied(met.broken)
-		}
-	}
-	state.report.Target = identity(met.info)
-	state.report.Capabilities = rawJSON(met.capabilities)
-	state.planned = len(r.plan.Legs)
-	r.plan.Legs = append(r.plan.Legs, planned)
-}
-
 // foreign says that a client speaks no revision that can be checked.
 func foreign(meetings []*meeting) error {
 	var notes []string
 	for _, met := range meetings {
-		notes = append(notes, met.revision+" is "+met.note)
+		notes = append(notes, met.revision+" is not spoken: "+met.note)
 	}
 	return &TargetError{Reason: "the client speaks no revision that is checked: " + strings.Join(notes, "; ")}
 }
@@ -485,7 +444,7 @@ func absent(exit scenario.Exit) error {
 	reason += firstFailure(exit)
 	reason += "; make sure that its command takes the URL as its last argument, or at " + scenario.URLPlace +
 		", or the command of the server at " + scenario.ServerPlace
-	if stderr := complaint(string(exit.Stderr)); stderr != "" {
+	if stderr := excerpt.Stderr(string(exit.Stderr)); stderr != "" {
 		reason += "\nits standard error ended with:\n" + indent(stderr)
 	}
 	return &TargetError{Reason: reason}

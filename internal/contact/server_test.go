@@ -1,4 +1,4 @@
-package runner
+package contact
 
 import (
 	"context"
@@ -107,7 +107,7 @@ func probedWith(t *testing.T, discover, initialize answerTo, others map[string]a
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(gone) })
 	to := scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: time.Minute, Limits: transport.Limits{Message: 1 << 20}}
-	visits, err := probe(t.Context(), transcript.NewMemoryBudget(1<<30), to, policy, func(*visit) string { return "" }, nil)
+	visits, err := probe(t.Context(), to, Options{Revisions: policy, Budget: transcript.NewMemoryBudget(1 << 30)})
 	t.Cleanup(func() { closeAll(context.Background(), visits...) })
 	return visits, err
 }
@@ -151,7 +151,7 @@ func TestEras(t *testing.T) {
 			if err != nil || strings.Join(speaks, " ") != one.speaks || len(broken(visits)) > 0 {
 				t.Fatalf("speaks %q, %v; wanted %s; broken is %q", speaks, err, one.speaks, broken(visits))
 			}
-			chosen := Revise{Auto: true}.choose(speaks, nil)
+			chosen := Revise{Auto: true}.Choose(speaks, nil)
 			for _, visit := range visits {
 				if len(chosen) == 1 && visit.asked == chosen[0] && visit.survey == nil {
 					t.Errorf("no survey of %s", visit.asked)
@@ -168,7 +168,7 @@ func TestSurveysOfAllRevisions(t *testing.T) {
 		"listed": {Listed: protocol.Checked()},
 	} {
 		visits, err := probed(t, discovers("2025-06-18", "2025-11-25", "2026-07-28"), shakes("2025-06-18", "2025-11-25"), policy)
-		if speaks := spoken(visits); err != nil || !slices.Equal(policy.choose(speaks, nil), protocol.Checked()) {
+		if speaks := spoken(visits); err != nil || !slices.Equal(policy.Choose(speaks, nil), protocol.Checked()) {
 			t.Fatalf("%s: %q, %v", name, speaks, err)
 		}
 		for _, visit := range visits {
@@ -216,7 +216,7 @@ func TestLocked(t *testing.T) {
 		}
 		for _, visit := range visits {
 			if slices.Contains(one.want, visit.asked) &&
-				(visit.survey == nil || visit.survey.Guarded != opening(visit.asked) || visit.survey.Locked == "") {
+				(visit.survey == nil || visit.survey.Guarded != ask(visit.asked) || visit.survey.Locked == "") {
 				t.Errorf("%s: at %s the survey is %+v", name, visit.asked, visit.survey)
 			}
 		}
@@ -384,25 +384,5 @@ func TestLateDiscoveryLeavesTimeForLists(t *testing.T) {
 	at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == "2026-07-28" })
 	if found := visits[at].survey; found == nil || len(found.Tools) != 1 || len(found.Failed) > 0 {
 		t.Errorf("survey %+v", found)
-	}
-}
-
-// What went wrong stands above a long stack trace, and has to be seen.
-func TestComplaint(t *testing.T) {
-	t.Parallel()
-	trace := "boot.js:1\n  import x\n  ^\n\nError: Cannot find package 'x'\n" + strings.Repeat("    at frame (boot.js:1:1)\n", 20) + "\nNode.js v20\n"
-	lines := make([]string, 20)
-	for i := range lines {
-		lines[i] = fmt.Sprint("line ", i)
-	}
-	for given, want := range map[string]string{
-		trace:                            "boot.js:1\n\nError: Cannot find package 'x'\n\nNode.js v20",
-		"usage:\n  serve\n":              "usage:\n  serve",
-		strings.Join(lines, "\n") + "\n": strings.Join(lines[20-stderrLines:], "\n"),
-		"":                               "",
-	} {
-		if got := complaint(given); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
 	}
 }

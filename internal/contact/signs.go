@@ -1,4 +1,4 @@
-package runner
+package contact
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
@@ -14,7 +13,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/suites"
 )
 
 // diagnose finds the revisions that the target means to speak and whose opening it
@@ -46,7 +44,7 @@ func (v *visit) unlike(visits []*visit) string {
 		return v.misanswered(visits, listed)
 	}
 	if found := v.resembling(); found != "" {
-		return fmt.Sprintf("what came is no answer to %s: %s", opening(v.asked), found)
+		return fmt.Sprintf("what came is no answer to %s: %s", ask(v.asked), found)
 	}
 	if refusal, refused := v.refused(); refused && refusal.Modern() && protocol.Has(v.asked, protocol.Discovery) {
 		supported := refusal.Supported()
@@ -116,7 +114,7 @@ func listedBy(visits []*visit, revision string) string {
 			supported = refusal.Supported()
 		}
 		if slices.Contains(supported, revision) {
-			return opening(one.asked)
+			return ask(one.asked)
 		}
 	}
 	return ""
@@ -202,46 +200,12 @@ func (v *visit) resembling() string {
 	return ""
 }
 
-// flaw says what the opening of a visit breaks of the rules that fail a run; "" for
+// flawOf says what the opening of a visit breaks of the rules that fail a run; "" for
 // nothing. The connection may still be open.
-func (r *run) flaw(to scripted.Target) func(*visit) string {
+func (o Options) flawOf(to scripted.Target) func(*visit) string {
 	return func(visit *visit) string {
 		log := visit.connection.Log()
 		leg := conform.Leg{Role: protocol.ServerRole, Revision: visit.asked, Transport: to.Transport}
-		return r.flawIn(rules.NewConversation(leg, log.Events(), log.Dropped() == 0), math.MaxInt)
+		return o.flaw(rules.NewConversation(leg, log.Events(), log.Dropped() == 0), math.MaxInt)
 	}
-}
-
-// flawIn says what a conversation breaks, as far as an event, of the rules that fail a
-// run.
-func (r *run) flawIn(conversation *rules.Conversation, last int) string {
-	requirements, err := r.load()
-	if err != nil {
-		return "" // which the plan is told
-	}
-	there := &conform.Environment{Leg: conversation.Leg, Catalogue: requirements, Rules: suites.Rules()}
-	standing, _ := there.StandingRules()
-	required := map[string][]string{}
-	for _, rule := range standing {
-		required[rule.ID()] = there.Standing(rule.Verifies.IDs)
-	}
-	for _, finding := range rules.Apply(standing, conversation) {
-		failing := slices.ContainsFunc(required[finding.Rule], func(id string) bool {
-			requirement, known := requirements.Get(id)
-			return known && requirement.Level(conversation.Revision).Failing()
-		})
-		for _, breach := range finding.Breaks {
-			if failing && breach.Judged <= last {
-				return fmt.Sprintf("wanted %s, found %s", breach.Mismatch.Wanted, breach.Mismatch.Found)
-			}
-		}
-	}
-	return ""
-}
-
-// notice tells at the top of a report that an opening is broken.
-func notice(revision, broken string) string {
-	return "the opening at " + revision + " fails; the rest is checked as far as possible: " + strings.TrimSpace(
-		broken,
-	)
 }

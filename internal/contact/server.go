@@ -1,10 +1,9 @@
-package runner
+package contact
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,31 +16,16 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
-	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
-	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/internal/wait"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 const (
-	// repliesToStart is how many times longer than others an answer may take as long as
-	// nothing has come from the target (by default a minute): a package runner may be
-	// downloading it, a virtual machine warming up.
-	repliesToStart = 12
 	// slowerStarts is how many times longer a start may take than the first did, which
 	// had the machine more or less for itself.
 	slowerStarts = 16
 )
-
-// TargetError says that the target could not be started, reached or spoken to
-// at all; the run has no results.
-type TargetError struct {
-	Reason       string
-	unauthorized bool // it refuses the access token that it was given
-}
-
-func (e *TargetError) Error() string { return excerpt.Text(e.Reason) }
 
 // visit is one opening of the target, a handshake or a server/discover, and what it
 // showed.
@@ -67,14 +51,14 @@ func (v *visit) refused() (*scripted.RefusedError, bool) {
 	); isStatus &&
 		status.Status == http.StatusBadRequest {
 		if refusal, there := jsonrpc.Parse(status.Body).Error(); there {
-			return &scripted.RefusedError{Method: opening(v.asked), Refusal: refusal}, true
+			return &scripted.RefusedError{Method: ask(v.asked), Refusal: refusal}, true
 		}
 	}
 	return errors.AsType[*scripted.RefusedError](v.err)
 }
 
-// opening is the request that first contact at a revision makes.
-func opening(revision string) string {
+// ask is the request that first contact at a revision makes.
+func ask(revision string) string {
 	if protocol.Has(revision, protocol.Discovery) {
 		return "server/discover"
 	}
@@ -90,25 +74,104 @@ func (v *visit) reached() bool {
 		v.resembling() != ""
 }
 
+// Server makes first contact with a server. The error is a *TargetError.
+func Server(ctx context.Context, to scripted.Target, o Options) (*Found, error) {
+	visits, err := probe(ctx, to, o)
+	if crash, is := errors.AsType[*Crash](err); is {
+		crash.events = o.shown(crash.events)
+		return &Found{Crash: crash}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := &Found{Speaks: spoken(visits), rest: visits}
+	pace := paceOf(visits)
+	for _, revision := range o.Revisions.Choose(found.Speaks, broken(visits)) {
+		at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == revision })
+		one := visits[at].opening(to)
+		one.AlsoSpeaks = found.alsoSpeaks(revision)
+		switch {
+		case !one.Checkable() && o.Revisions.Named():
+			one.Denial = visits[at].denied(one.Unspoken, pace, o)
+		case one.Broken != "" && !one.Spoken:
+			one.Denial = visits[at].denied(one.Broken, pace, o)
+		}
+		found.Openings = append(found.Openings, one)
+		if one.Connection = nil; one.Checkable() {
+			one.Connection, visits[at].connection = visits[at].connection, nil
+		}
+	}
+	return found, nil
+}
+
+// At makes first contact with a server at one revision, and with one of the stateless era at
+// the last before it, too.
+func At(ctx context.Context, to scripted.Target, revision string) *Opening {
+	patient, stop := wait.WithTimeout(ctx, discoverPatience)
+	defer stop()
+	one := &visit{asked: revision}
+	one.open(ctx, nil, to, patient.Done())
+	visits := []*visit{one}
+	if protocol.Has(revision, protocol.Discovery) {
+		other := &visit{asked: protocol.Last(protocol.Handshake)}
+		other.open(ctx, nil, to, nil)
+		defer closeAll(ctx, other)
+		visits = append(visits, other)
+	}
+	if !one.spoken() {
+		one.broken = one.unlike(visits)
+	}
+	if one.spoken() || one.broken != "" {
+		one.look(ctx, to)
+		one.survey.Handshakes = handshakes(visits)
+		one.guarded(ctx, nil, to)
+	}
+	if one.connection != nil {
+		one.connection.Forget()
+	}
+	return one.opening(to)
+}
+
+// opening is what a visit found.
+func (v *visit) opening(to scripted.Target) *Opening {
+	found := &Opening{
+		Revision: v.asked, Spoken: v.survey != nil && v.spoken(), Broken: v.broken,
+		Survey: v.survey, Unresponsive: v.unresponsive, Quit: v.quit, Connection: v.connection,
+	}
+	if to.Transport == protocol.Stdio && v.connection != nil { // where each connection starts a process
+		found.Start = startOf(to, v.started)
+	}
+	if v.survey == nil {
+		found.Broken, found.Unspoken = "", v.unspoken()
+	} else {
+		found.Info, found.Capabilities = v.survey.ServerInfo, v.survey.Capabilities
+	}
+	return found
+}
+
+// unspoken says in a line how it showed that a server does not speak the revision.
+func (v *visit) unspoken() string {
+	switch {
+	case v.err != nil:
+		return v.err.Error()
+	case protocol.Has(v.asked, protocol.Discovery):
+		return "the server supports " + strings.Join(v.handshake.Supported, " and ")
+	}
+	return fmt.Sprintf("asked for %s, the server answered with %s", v.asked, v.handshake.Revision)
+}
+
 // probe makes first contact: it asks for all revisions, and learns what the target
 // declares and offers at those that are to be checked. The connections stay open
-// until they are judged. What an opening breaks of the rules, flaw tells; "" for
-// nothing.
-func probe(
-	ctx context.Context,
-	budget *transcript.MemoryBudget,
-	to scripted.Target,
-	policy Revise,
-	flaw func(*visit) string,
-	served *target.Process,
-) ([]*visit, error) {
+// until they are judged.
+func probe(ctx context.Context, to scripted.Target, o Options) ([]*visit, error) {
+	budget, policy := o.Budget, o.Revisions
 	visits := meet(ctx, budget, to, policy)
 	if locked := lock(visits, to, policy); locked != nil {
 		return locked, nil
 	}
 	if !slices.ContainsFunc(visits, (*visit).reached) {
 		reason := targetError(ctx, to, visits[len(visits)-1]) // first: the end may cut a line in two
-		crash := crashed(ctx, to, visits, served)
+		crash := crashed(ctx, to, visits, o.Served)
 		closeAll(ctx, visits...)
 		if crash != nil {
 			return nil, crash
@@ -125,8 +188,8 @@ func probe(
 			one.open(ctx, budget, to, nil)
 		}
 	})
-	diagnose(visits, policy, flaw)
-	chosen := policy.choose(spoken(visits), broken(visits))
+	diagnose(visits, policy, o.flawOf(to))
+	chosen := policy.Choose(spoken(visits), broken(visits))
 	if len(chosen) == 0 {
 		reason := unspeakable(ctx, to, visits)
 		closeAll(ctx, visits...)
@@ -154,7 +217,7 @@ func sideBySide(budget *transcript.MemoryBudget, visits []*visit, do func(*visit
 	var working sync.WaitGroup
 	for _, one := range visits {
 		working.Go(func() { do(one) })
-		if heavy(budget) {
+		if Heavy(budget) {
 			working.Wait()
 		}
 	}
@@ -192,7 +255,7 @@ func meet(ctx context.Context, budget *transcript.MemoryBudget, to scripted.Targ
 	shaken.open(ctx, budget, to, nil)
 	if shaken.reached() {
 		patience := max(discoverPatience, shaken.started)
-		if policy.named() {
+		if policy.Named() {
 			patience = to.Reply
 		}
 		patient, stop := wait.WithTimeout(asking, patience)
@@ -480,174 +543,8 @@ func pinged(ctx context.Context, connection *scripted.Connection) (noResult stri
 	return "", false
 }
 
-// Revise says which revisions to check.
-type Revise struct {
-	Auto   bool     // the newest that the target speaks
-	All    bool     // each that the harness knows
-	Listed []string // these
-	// Among are the only ones that Auto and All choose from; nil for all that the
-	// harness knows.
-	Among []string
-}
-
-func (r Revise) first() string {
-	if len(r.Listed) > 0 {
-		return slices.Max(r.Listed)
-	}
-	return slices.Max(r.among())
-}
-
-func (r Revise) among() []string {
-	if r.Among != nil {
-		return r.Among
-	}
-	return protocol.Checked()
-}
-
-func (r Revise) wants(revision string) bool {
-	if len(r.Listed) > 0 {
-		return slices.Contains(r.Listed, revision)
-	}
-	return slices.Contains(r.among(), revision)
-}
-
-// named tells whether the user asked for certain revisions.
-func (r Revise) named() bool { return len(r.Listed) > 0 }
-
-// choose picks the revisions to report on, oldest first: those that the user wants, or
-// the newest that the target speaks, and the newest of each era that it means to speak
-// and whose opening is broken.
-func (r Revise) choose(speaks, broken []string) []string {
-	switch {
-	case len(r.Listed) > 0:
-		return slices.Sorted(slices.Values(r.Listed))
-	case r.All:
-		return r.among()
-	}
-	chosen := map[string]bool{newestOf(slices.DeleteFunc(slices.Clone(speaks), func(revision string) bool {
-		return !r.wants(revision)
-	})): true}
-	for _, handshake := range []bool{true, false} {
-		chosen[newestOf(slices.DeleteFunc(slices.Clone(broken), func(revision string) bool {
-			return protocol.Has(revision, protocol.Handshake) != handshake || !r.wants(revision)
-		}))] = true
-	}
-	delete(chosen, "")
-	return slices.Sorted(maps.Keys(chosen))
-}
-
 // startOf is how long the target of a leg may take to start, when it has taken so long
 // at first contact.
 func startOf(to scripted.Target, first time.Duration) time.Duration {
 	return min(to.Start, to.Reply+(slowerStarts*first).Round(time.Second))
-}
-
-// legFor makes the leg of a run from a visit.
-func legFor(to scripted.Target, visit *visit) leg {
-	planned := leg{
-		Leg:     conform.Leg{Role: protocol.ServerRole, Revision: visit.asked, Transport: to.Transport},
-		Command: to.Command, URL: to.URL, Header: to.Header, Reply: to.Reply,
-		MaxMessage: to.Limits.Message, Survey: visit.survey,
-	}
-	if to.Transport == protocol.Stdio { // where each connection starts a process
-		planned.Start = startOf(to, visit.started)
-	}
-	return planned
-}
-
-// targetError says in one line why the target could not be spoken to, with
-// what it said on the way and what to do.
-func targetError(ctx context.Context, to scripted.Target, visit *visit) error {
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errInterrupted) {
-		visit.err = fmt.Errorf("initialize was not answered; %w", context.Cause(ctx))
-	}
-	if visit.connection == nil {
-		return &TargetError{Reason: visit.err.Error()}
-	}
-	if to.Transport == protocol.HTTP {
-		return &TargetError{Reason: httpReason(to.URL, visit), unauthorized: isUnauthorized(visit.err)}
-	}
-	reason := fmt.Sprintf("%s does not speak MCP over stdio: %s", commandLine(to.Command), visit.err)
-	received := visit.connection.Received(0)
-	if noise := firstNoise(received); noise != "" {
-		reason += "; on standard output it wrote " + noise + ", where only JSON-RPC messages are allowed"
-	} else if len(received) > 0 && errors.Is(visit.err, scripted.ErrTimeout) {
-		reason += fmt.Sprintf("; it sent %s, which does not answer it", excerpt.Short(received[0].Raw))
-	}
-	if errors.Is(visit.err, scripted.ErrTimeout) {
-		reason += "; if it is slow to start, raise --timeout"
-	}
-	if stderr, _ := visit.connection.Stdio.Pipe.Process().Stderr(); len(stderr) > 0 {
-		reason += "\nits standard error ended with:\n" + indent(complaint(string(stderr)))
-	}
-	return &TargetError{Reason: reason}
-}
-
-func commandLine(command target.Command) string { return strings.Join(command.Args, " ") }
-
-// firstNoise returns the first line that is no JSON-RPC message.
-func firstNoise(received []scripted.Received) string {
-	for _, one := range received {
-		if flaw, broken := one.Broken(); broken {
-			return fmt.Sprintf("%q (%s)", excerpt.Short(one.Raw), flaw)
-		}
-	}
-	return ""
-}
-
-// stderrLines is how much of a failed target's standard error is shown.
-const stderrLines = 12
-
-// complaint is the end of a failed target's standard error, which says what went wrong:
-// without the frames of a stack trace, where they are what there is no room for.
-func complaint(stderr string) string {
-	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	if len(lines) > stderrLines {
-		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimLeft(line, " \t") != line })
-	}
-	return lastLines(strings.Join(lines, "\n"))
-}
-
-// lastLines are the last lines of a text, each as long as a person reads.
-func lastLines(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	lines = lines[max(0, len(lines)-stderrLines):]
-	for i, line := range lines {
-		lines[i] = excerpt.Short([]byte(line))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
-
-func httpReason(url string, visit *visit) string {
-	if failed, is := errors.AsType[*transport.Error](visit.err); is && failed.Unconnected() {
-		return fmt.Sprintf("cannot connect to %s: %s", url, failed.Reason())
-	}
-	var status *scripted.StatusError
-	if !errors.As(visit.err, &status) || errors.Is(visit.err, scripted.ErrNoAnswer) {
-		reason := fmt.Sprintf("%s does not speak MCP: %s", url, visit.err)
-		if errors.Is(visit.err, scripted.ErrNoAnswer) {
-			reason += "; give the URL of the MCP endpoint itself, which often ends in /mcp"
-		}
-		return reason
-	}
-	header := http.Header(status.Header)
-	switch {
-	case status.Status == http.StatusUnauthorized: // in spite of a token
-		return url + " refuses the access token (HTTP 401): " + refusedToken(header)
-	case status.Status >= 300 && status.Status <= 399 && header.Get("Location") == "":
-		return fmt.Sprintf("%s answers initialize with HTTP %d and names no other place in Location; "+
-			"give the URL of the MCP endpoint itself, which often ends in /mcp", url, status.Status)
-	case status.Status >= 300 && status.Status <= 399:
-		return fmt.Sprintf(
-			"%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint",
-			url,
-			status.Status,
-			excerpt.Short([]byte(header.Get("Location"))),
-		)
-	case status.Status == http.StatusNotFound:
-		return url + " answers HTTP 404; give the URL of the MCP endpoint itself, which often ends in /mcp"
-	}
-	return fmt.Sprintf("%s refuses initialize: %s", url, status)
 }

@@ -1,16 +1,14 @@
-package runner
+package contact
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
@@ -22,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
+// authorizationHeader carries the access token.
 const authorizationHeader = "Authorization"
 
 // lock turns the visits to a server that asked for authorization into such of which a
@@ -35,8 +34,8 @@ func lock(visits []*visit, to scripted.Target, policy Revise) []*visit {
 		return nil
 	}
 	wanted := []string{policy.first()}
-	if policy.All || policy.named() {
-		wanted = policy.choose(nil, nil)
+	if policy.All || policy.Named() {
+		wanted = policy.Choose(nil, nil)
 	}
 	var locked []*visit
 	for _, revision := range wanted {
@@ -46,7 +45,7 @@ func lock(visits []*visit, to scripted.Target, policy Revise) []*visit {
 			one.connection, visits[at].connection = visits[at].connection, nil
 		}
 		one.handshake.Revision = revision // as far as anybody knows
-		one.survey = survey.Guarding(revision, opening(revision))
+		one.survey = survey.Guarding(revision, ask(revision))
 		locked = append(locked, one)
 	}
 	for _, one := range visits {
@@ -89,7 +88,7 @@ func (v *visit) guarded(ctx context.Context, budget *transcript.MemoryBudget, to
 		bare.handshake, bare.err = connection.Initialize(ctx, scripted.Hello(v.asked, scripted.Everything(v.asked)))
 	}
 	if isRefused(bare.err) {
-		v.survey.Guarded = opening(v.asked)
+		v.survey.Guarded = ask(v.asked)
 		return
 	}
 	if bare.handshake.Agreed && v.survey.Declares("tools") {
@@ -99,50 +98,12 @@ func (v *visit) guarded(ctx context.Context, budget *transcript.MemoryBudget, to
 	}
 }
 
-// gainAccess finds the tokens for a target, and sends the good one with every request. Of a
-// server that refuses the good one that was minted for it, nothing is known but that.
-func (r *run) gainAccess(ctx context.Context, to *scripted.Target) (*conform.Access, error) {
-	if to.Transport != protocol.HTTP {
-		return nil, nil //nolint:nilnil // there is none, which is no error
-	}
-	access := &conform.Access{Tokens: map[oauth.Kind]string{}}
-	if r.options.Mint != nil {
-		minted, err := r.options.Mint(r.resourceOf(ctx, *to))
-		if err != nil {
-			return nil, err
-		}
-		access.Scoped = minted.Scoped
-		maps.Copy(access.Tokens, minted.Tokens)
-		names := map[string]string{}
-		for kind, token := range minted.Tokens {
-			names[token] = kind.Says()
-		}
-		r.options.Redactor = r.options.Redactor.Naming(names)
-	}
-	if given := r.options.Access; given != nil {
-		maps.Copy(access.Tokens, given.Tokens)
-		access.Scoped = append(slices.Clone(given.Scoped), access.Scoped...)
-	}
-	scheme, token, _ := strings.Cut(to.Header.Get(authorizationHeader), " ")
-	switch {
-	case strings.EqualFold(scheme, "Bearer"):
-		access.Tokens[oauth.Good] = strings.TrimSpace(token)
-	case access.Tokens[oauth.Good] != "":
-		to.Header = to.Header.Clone()
-		if to.Header == nil {
-			to.Header = http.Header{}
-		}
-		to.Header.Set(authorizationHeader, conform.Bearing(access.Tokens[oauth.Good]))
-	}
-	return access, nil
-}
-
-// resourceOf is the URL that tokens for a server are to name: that of its metadata, else
+// ResourceOf is the URL that tokens for a server are to name: that of its metadata, else
 // the one that was given.
-func (r *run) resourceOf(ctx context.Context, to scripted.Target) string {
+func ResourceOf(ctx context.Context, to scripted.Target, budget *transcript.MemoryBudget) string {
 	to.Header = to.Header.Clone()
 	to.Header.Del(authorizationHeader)
-	connection, err := scripted.Dial(to, transcript.NewLogIn(r.budget, "resource"))
+	connection, err := scripted.Dial(to, transcript.NewLogIn(budget, "resource"))
 	if err != nil {
 		return to.URL
 	}

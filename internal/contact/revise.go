@@ -1,0 +1,64 @@
+package contact
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
+)
+
+// Revise says which revisions to check.
+type Revise struct {
+	Auto   bool     // the newest that the target speaks
+	All    bool     // each that the harness knows
+	Listed []string // these
+	// Among are the only ones that Auto and All choose from; nil for all that the
+	// harness knows.
+	Among []string
+}
+
+func (r Revise) first() string {
+	if len(r.Listed) > 0 {
+		return slices.Max(r.Listed)
+	}
+	return slices.Max(r.among())
+}
+
+func (r Revise) among() []string {
+	if r.Among != nil {
+		return r.Among
+	}
+	return protocol.Checked()
+}
+
+func (r Revise) wants(revision string) bool {
+	if len(r.Listed) > 0 {
+		return slices.Contains(r.Listed, revision)
+	}
+	return slices.Contains(r.among(), revision)
+}
+
+// Named tells whether the user asked for certain revisions.
+func (r Revise) Named() bool { return len(r.Listed) > 0 }
+
+// Choose picks the revisions to report on, oldest first: those that the user wants, or
+// the newest that the target speaks, and the newest of each era that it means to speak
+// and whose opening is broken.
+func (r Revise) Choose(speaks, broken []string) []string {
+	switch {
+	case len(r.Listed) > 0:
+		return slices.Sorted(slices.Values(r.Listed))
+	case r.All:
+		return r.among()
+	}
+	chosen := map[string]bool{newestOf(slices.DeleteFunc(slices.Clone(speaks), func(revision string) bool {
+		return !r.wants(revision)
+	})): true}
+	for _, handshake := range []bool{true, false} {
+		chosen[newestOf(slices.DeleteFunc(slices.Clone(broken), func(revision string) bool {
+			return protocol.Has(revision, protocol.Handshake) != handshake || !r.wants(revision)
+		}))] = true
+	}
+	delete(chosen, "")
+	return slices.Sorted(maps.Keys(chosen))
+}
