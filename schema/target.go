@@ -143,8 +143,9 @@ func Forbids(document any, arguments map[string]any) bool {
 	return err == nil && len(violations) > 0
 }
 
-// targetURL is the name of a target's schema inside the compiler; nothing is ever fetched from there.
-const targetURL = "urn:mcp:target"
+// targetURL is the name of a target's schema inside the compiler; nothing is ever fetched from there. It has a path, so
+// that a relative reference leads elsewhere: to a URN it would be one to the schema itself.
+const targetURL = "https://target.invalid/"
 
 func (c *Compiled) build(
 	dialect *jsonschema.Draft,
@@ -184,7 +185,7 @@ func (c *Compiled) build(
 	)
 	switch {
 	case errors.As(err, &load):
-		return nil, fmt.Errorf("%w: %s", ErrExternalReference, quote(load.URL))
+		return nil, fmt.Errorf("%w: %s", ErrExternalReference, quote(strings.TrimPrefix(load.URL, targetURL)))
 	case errors.As(err, &invalid) && errors.As(invalid.Err, &failed):
 		// What failed may be one place that a $ref leads to: its pointers begin there.
 		base := strings.TrimPrefix(invalid.URL, targetURL+"#")
