@@ -283,7 +283,8 @@ func ServerNames(of []ServerForm) string {
 }
 
 // Usual returns the forms of a default run: those of which real servers make use most,
-// that go together and are legal over each transport; in event streams or in JSON.
+// that go together and are legal over each transport; in JSON, or in event streams, of which
+// only those that the page obliges clients to take, as a client fails that takes them not.
 func Usual(streams bool) []ServerForm {
 	var usual []ServerForm
 	taken := map[Class]bool{}
@@ -294,6 +295,9 @@ func Usual(streams bool) []ServerForm {
 			form.Class,
 		)
 		if taken[form.Class] || streams && !ofStreams || !streams && !ofJSON {
+			continue
+		}
+		if streams && form.Requirement != bothAnswers {
 			continue
 		}
 		taken[form.Class] = true

@@ -226,3 +226,18 @@ func TestResultsAreValid(t *testing.T) {
 		}
 	}
 }
+
+// What fails a client in the forms of event streams is what its page obliges it to take: a byte
+// order mark, which another standard allows, is for a requirement of its own.
+func TestUsualStreamsAreThoseOfTheirPage(t *testing.T) {
+	t.Parallel()
+	usual := forms.Usual(true)
+	for _, form := range usual {
+		if form.Requirement != "transports.http.request.both-answers" {
+			t.Errorf("%s: %s", form.Name, form.Requirement)
+		}
+	}
+	if len(usual) < 3 {
+		t.Errorf("there are %d: %s", len(usual), forms.ServerNames(usual))
+	}
+}
