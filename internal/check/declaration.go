@@ -19,9 +19,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
-// SpecContext is the context of a check, which ends when its time is over.
-type SpecContext = ginkgo.SpecContext
-
 // A Declaration is one check as it is written in suites.
 type Declaration struct {
 	Place Place
@@ -48,7 +45,7 @@ type Declaration struct {
 	Together     string       // the group over stdio that one worker runs; "" for none
 	First        bool         // it begins before others
 
-	Body func(SpecContext)
+	Body func(*T)
 
 	mistakes []string // in the arguments of It
 }
@@ -117,7 +114,7 @@ func Describe(heading string, arguments ...any) {
 }
 
 // It declares a check: the text says what a good target does, Verifies which requirements
-// that is, other options what it needs, and a function of a SpecContext how to find out.
+// that is, other options what it needs, and a function of a *T how to find out.
 // An option that is nil says nothing.
 func It(text string, arguments ...any) {
 	declared := &Declaration{Place: caller(), Group: collecting.group, Text: text}
@@ -130,12 +127,10 @@ func It(text string, arguments ...any) {
 			if argument != nil {
 				argument(declared)
 			}
-		case func(SpecContext):
+		case func(*T):
 			declared.setBody(argument)
-		case func():
-			declared.setBody(func(SpecContext) { argument() })
 		default:
-			declared.mistake(argument, "func(SpecContext)")
+			declared.mistake(argument, "func(*T)")
 		}
 	}
 	collecting.declared = append(collecting.declared, declared)
@@ -151,7 +146,7 @@ func (d *Declaration) mistake(argument any, wanted string) {
 		"an argument is a %T, which is neither an option of package check nor a %s%s", argument, wanted, advice))
 }
 
-func (d *Declaration) setBody(body func(SpecContext)) {
+func (d *Declaration) setBody(body func(*T)) {
 	if d.Body != nil {
 		d.mistakes = append(d.mistakes, "it has two bodies")
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-func body(SpecContext) {}
+func body(*T) {}
 
 var broken = map[string]bool{"ping.answered": true, "ping.quick": true, "ping.periodic": true, "ping.asked": true}
 
@@ -27,7 +27,7 @@ func TestCollect(t *testing.T) {
 			Describe("First", func() {
 				It("turns", Verifies("a", "b"), NeedsCapability("tools"), NeedsProvocation("slow"), WaitsLong(), body)
 			})
-			It("ends", Verifies("c"), In(browsed), Option(nil), func() {})
+			It("ends", Verifies("c"), In(browsed), Option(nil), body)
 		})
 		It("begins", AtRevisionsWith(protocol.Sessions), AtRevisionsWithout(protocol.Discovery), body)
 	})
@@ -84,16 +84,16 @@ func TestProblems(t *testing.T) {
 		`check "pings" verifies ping.periodic, which is a MAY at 2026-07-28: nothing can break it`:             func() { It("pings", Verifies("ping.periodic"), body) },
 		`check "pings" verifies ping.asked, which oblige no server at any of its revisions`:                    func() { It("pings", Verifies("ping.asked"), body) },
 		`check "pings" verifies ping.unbroken, which no fault breaks: add one to fixtures/faults`:              func() { It("pings", Verifies("ping.unbroken"), body) },
-		`check "pings" has no body`:                                                                                                     func() { It("pings", known) },
-		`check "pings" is declared wrong: it has two bodies`:                                                                            func() { It("pings", known, body, body) },
-		`check "pings" needs the provocation "slowe", which is unknown, did you mean "slow"?`:                                           func() { It("pings", known, NeedsProvocation("slowe"), body) },
-		`check "pings" needs the transport "htp", which is unknown, did you mean "http"?`:                                               func() { It("pings", known, NeedsTransport("htp"), body) },
-		`check "pings" looks in the scenario "plain", which is for clients`:                                                             func() { It("pings", known, In(one), body) },
-		`check "again" looks in a second scenario that is named "plain"`:                                                                func() { It("pings", known, In(one), body); It("again", known, In(other), body) },
-		`check "pings" has the name of the one at internal/check/declaration_test.go:`:                                                  func() { It("pings", known, body); It("pings", known, body) },
-		`Focus was left behind; --filter runs single checks`:                                                                            func() { It("pings", known, ginkgo.Focus, body) },
-		`check "pings" is declared wrong: an argument is a string, which is neither an option of package check nor a func(SpecContext)`: func() { It("pings", known, "ping.answered", body) },
-		`check "Ping" is declared wrong: it declares nothing: a func() is missing`:                                                      func() { Describe("Ping") },
+		`check "pings" has no body`:                                                                                            func() { It("pings", known) },
+		`check "pings" is declared wrong: it has two bodies`:                                                                   func() { It("pings", known, body, body) },
+		`check "pings" needs the provocation "slowe", which is unknown, did you mean "slow"?`:                                  func() { It("pings", known, NeedsProvocation("slowe"), body) },
+		`check "pings" needs the transport "htp", which is unknown, did you mean "http"?`:                                      func() { It("pings", known, NeedsTransport("htp"), body) },
+		`check "pings" looks in the scenario "plain", which is for clients`:                                                    func() { It("pings", known, In(one), body) },
+		`check "again" looks in a second scenario that is named "plain"`:                                                       func() { It("pings", known, In(one), body); It("again", known, In(other), body) },
+		`check "pings" has the name of the one at internal/check/declaration_test.go:`:                                         func() { It("pings", known, body); It("pings", known, body) },
+		`Focus was left behind; --filter runs single checks`:                                                                   func() { It("pings", known, ginkgo.Focus, body) },
+		`check "pings" is declared wrong: an argument is a string, which is neither an option of package check nor a func(*T)`: func() { It("pings", known, "ping.answered", body) },
+		`check "Ping" is declared wrong: it declares nothing: a func() is missing`:                                             func() { Describe("Ping") },
 	} {
 		role := protocol.ServerRole
 		if strings.Contains(want, "second scenario") {

@@ -3,13 +3,13 @@ package conform
 import (
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 // What a client has not done is told of that step, not of another of the same verb.
-func TestAdviceOfTheStepThatIsMissing(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+func TestAdviceOfTheStepThatIsMissing(t *testing.T) {
 	for name, test := range map[string]struct {
 		needs        func(*Client)
 		reason, hint string
@@ -35,7 +35,7 @@ func TestAdviceOfTheStepThatIsMissing(t *testing.T) { //nolint:paralleltest // a
 			}}
 
 			outcomes := perform(environment, func() {
-				check.It("needs", check.Verifies("ping.answered"), check.In(scenario), func(ctx check.SpecContext) { test.needs(RunScenario(ctx)) })
+				It("needs", Verifies("ping.answered"), In(scenario), func(t *T) { test.needs(RunScenario(t)) })
 			})
 
 			if outcome := outcomes["needs"]; outcome.Reason != test.reason || outcome.Hint != test.hint {
@@ -46,7 +46,7 @@ func TestAdviceOfTheStepThatIsMissing(t *testing.T) { //nolint:paralleltest // a
 }
 
 // A client that hangs is not told to have been killed by somebody.
-func TestInsteadOfWhatAClientThatHangsWasToDo(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+func TestInsteadOfWhatAClientThatHangsWasToDo(t *testing.T) {
 	environment := environment(t, protocol.Stdio)
 	environment.Role = protocol.ClientRole
 	environment.Recordings = map[string]*scenario.Recording{
@@ -56,7 +56,7 @@ func TestInsteadOfWhatAClientThatHangsWasToDo(t *testing.T) { //nolint:parallelt
 	var instead string
 
 	perform(environment, func() {
-		check.It("hangs", check.Verifies("ping.answered"), check.In(scenario), func(ctx check.SpecContext) { instead = RunScenario(ctx).Instead() })
+		It("hangs", Verifies("ping.answered"), In(scenario), func(t *T) { instead = RunScenario(t).Instead() })
 	})
 
 	if instead != "nothing more after tools/list, and it had to be terminated" {

@@ -19,7 +19,7 @@ import (
 // stream of Streamable HTTP, in the stateless era a subscription to all lists.
 // Where the server has no such thing, announcements come beside answers, or not.
 func (s *Server) Hear(ctx context.Context) {
-	if !RevisionHas(protocol.Subscriptions) {
+	if !s.t.Has(protocol.Subscriptions) {
 		_, _ = s.Listen(ctx)
 		return
 	}
@@ -31,7 +31,7 @@ func (s *Server) Hear(ctx context.Context) {
 // call. One without such a stream says so, and asks beside its answers.
 func (s *Server) KeepListening(ctx context.Context) {
 	listens := func(event transcript.Event) bool { return event.HTTP != nil && event.HTTP.Method == http.MethodGet }
-	if RevisionHas(protocol.ServerRequests) && !slices.ContainsFunc(s.Log().Events(), listens) {
+	if s.t.Has(protocol.ServerRequests) && !slices.ContainsFunc(s.Log().Events(), listens) {
 		_, _ = s.Listen(ctx)
 	}
 }
@@ -39,7 +39,7 @@ func (s *Server) KeepListening(ctx context.Context) {
 // Watch subscribes to a resource. A server that refuses makes the check
 // inconclusive.
 func (s *Server) Watch(ctx context.Context, uri string) {
-	if RevisionHas(protocol.Subscriptions) {
+	if s.t.Has(protocol.Subscriptions) {
 		s.Subscribe(ctx, Object{"resourceSubscriptions": []any{uri}})
 		return
 	}
@@ -60,9 +60,9 @@ type Subscription struct {
 func (s *Server) Subscribe(ctx context.Context, filter Object) *Subscription {
 	subscription, err := s.subscribe(ctx, filter)
 	if err != nil {
-		current.outcome.Doubtful = isLost(err)
+		s.t.Outcome.Doubtful = isLost(err)
 		s.tooLate("", jsonrpc.NoID, err)
-		Inconclusive("no subscription: "+err.Error(), "fix the failures of subscriptions/listen first")
+		s.t.Inconclusive("no subscription: "+err.Error(), "fix the failures of subscriptions/listen first")
 	}
 	return subscription
 }
@@ -120,7 +120,7 @@ func (s *Subscription) Cancel(ctx context.Context) { s.server.Abandon(ctx, s.Pen
 // notifications/cancelled, or, in the stateless era over HTTP, by closing the
 // stream of its answer.
 func (s *Server) Abandon(ctx context.Context, request *scripted.Pending) {
-	if RevisionHas(protocol.ClosingCancels) && s.HTTP != nil {
+	if s.t.Has(protocol.ClosingCancels) && s.HTTP != nil {
 		request.Delivery.Cut()
 		return
 	}

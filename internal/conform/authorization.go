@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -53,7 +53,7 @@ func ConfiguredTokens() map[string]oauth.Kind { return configured }
 
 // admits says why a check cannot run for want of authorization; its ending is "" when
 // it can.
-func (e *Environment) admits(declared *check.Declaration) Outcome {
+func (e *Environment) admits(declared *Declaration) Outcome {
 	if e.Role != protocol.ServerRole || e.Survey == nil {
 		return Outcome{}
 	}
@@ -82,14 +82,14 @@ func (e *Environment) token(kind oauth.Kind) string {
 }
 
 // Token returns the access token of a kind; "" where there is none.
-func Token(kind oauth.Kind) string { return current.environment.token(kind) }
+func Token(t *T, kind oauth.Kind) string { return environmentOf(t).token(kind) }
 
 // ScopedTools are tools of the target that need more scopes than others.
-func ScopedTools() []ScopedTool {
-	if current.environment.Access == nil {
+func ScopedTools(t *T) []ScopedTool {
+	if environmentOf(t).Access == nil {
 		return nil
 	}
-	return current.environment.Access.Scoped
+	return environmentOf(t).Access.Scoped
 }
 
 // Bearing is the Authorization header of a token.
@@ -104,15 +104,15 @@ type Attempt struct {
 
 // Knock makes a request that the server guards, on a fresh connection, and returns the
 // connection and the response.
-func Knock(ctx context.Context, attempt Attempt) (*Server, *Response) {
-	server := Connect(ctx)
+func Knock(t *T, attempt Attempt) (*Server, *Response) {
+	server := Connect(t)
 	method := lookUp[string](server.env, survey.WhatIsGuarded)
-	if method != "initialize" && RevisionHas(protocol.Handshake) {
-		if _, err := server.Handshake(ctx, Hello(Revision())); err != nil {
-			Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
+	if method != "initialize" && t.Has(protocol.Handshake) {
+		if _, err := server.Handshake(t, Hello(t, t.Revision())); err != nil {
+			t.Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 		}
 	}
-	return server, server.Knock(ctx, method, attempt)
+	return server, server.Knock(t, method, attempt)
 }
 
 // Knock makes a request of a method in a way of its own, and returns the response.
@@ -123,18 +123,18 @@ func (s *Server) Knock(ctx context.Context, method string, attempt Attempt) *Res
 	request.Header["Authorization"] = attempt.Authorization
 	if attempt.Query != "" {
 		separator := "?"
-		if strings.Contains(URL(), "?") {
+		if strings.Contains(URL(s.t), "?") {
 			separator = "&"
 		}
-		request.URL = URL() + separator + attempt.Query
+		request.URL = URL(s.t) + separator + attempt.Query
 	}
 	return s.Exchange(ctx, request)
 }
 
 // SessionAs returns a connection that is ready for requests with a token of a kind, which
 // no other check uses.
-func SessionAs(ctx context.Context, kind oauth.Kind) *Server {
-	environment := current.environment
+func SessionAs(t *T, kind oauth.Kind) *Server {
+	environment := environmentOf(t)
 	to := environment.Target
 	to.Header = http.Header{}
 	maps.Copy(to.Header, environment.Target.Header)
@@ -142,13 +142,13 @@ func SessionAs(ctx context.Context, kind oauth.Kind) *Server {
 	name := environment.Process.name(environment.Revision + "-" + environment.Transport)
 	connection, err := environment.open(to, transcript.NewLogIn(environment.Budget, name))
 	if err != nil {
-		Inconclusive("no connection to the server: "+err.Error(), "make sure that the server can be reached, then run again")
+		t.Inconclusive("no connection to the server: "+err.Error(), "make sure that the server can be reached, then run again")
 	}
 	server := &Server{Connection: connection, env: environment}
-	current.use(server)
-	if RevisionHas(protocol.Handshake) {
-		if _, err := server.Handshake(ctx, Hello(Revision())); err != nil {
-			Inconclusive("no session with "+kind.Says()+": "+err.Error(), "make sure that the server accepts such a token")
+	use(t, server)
+	if t.Has(protocol.Handshake) {
+		if _, err := server.Handshake(t, Hello(t, t.Revision())); err != nil {
+			t.Inconclusive("no session with "+kind.Says()+": "+err.Error(), "make sure that the server accepts such a token")
 		}
 	}
 	return server
@@ -157,7 +157,7 @@ func SessionAs(ctx context.Context, kind oauth.Kind) *Server {
 // Opening writes a request that needs no params but those of a handshake.
 func (s *Server) Opening(method string) []byte {
 	if method == "initialize" {
-		return jsonrpc.NewRequest(s.NextID(), method, Hello(Revision()))
+		return jsonrpc.NewRequest(s.NextID(), method, Hello(s.t, s.t.Revision()))
 	}
 	return s.Body(method, nil)
 }
@@ -179,10 +179,10 @@ func (s *Server) Anonymous(
 }
 
 // Fetch gets a document by GET without a token.
-func Fetch(ctx context.Context, address string) *Response {
-	server := Connect(ctx)
+func Fetch(t *T, address string) *Response {
+	server := Connect(t)
 	server.aside = true
-	return server.Exchange(ctx, transport.Request{
+	return server.Exchange(t, transport.Request{
 		Method: http.MethodGet, URL: address, Header: http.Header{"Accept": {"application/json"}, "Authorization": nil},
 	})
 }

@@ -1,13 +1,11 @@
 package conform
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/onsi/ginkgo/v2"
-
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -21,12 +19,12 @@ type Visit = scripted.Visited
 // RunProtected is RunScenario for a scenario whose server asks for authorization. Where the
 // client does not authorize at all, which shows in a plain scenario of that kind, the check
 // does not apply.
-func RunProtected(ctx context.Context, plain *scenario.Scenario) *Client {
-	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario()] == nil {
-		NotApplicable("authorization scenarios need a client that a command starts")
+func RunProtected(t *T, plain *scenario.Scenario) *Client {
+	if environment := environmentOf(t); environment.recorded() && environment.Recordings[scenarioOf(t)] == nil {
+		t.NotApplicable("authorization scenarios need a client that a command starts")
 	}
-	if current.scenario() != plain.Name {
-		switch first := Beside(ctx, plain); {
+	if scenarioOf(t) != plain.Name {
+		switch first := Beside(t, plain); {
 		case first == nil:
 		case !first.Authorizes():
 			first.notAuthorizing()
@@ -34,8 +32,8 @@ func RunProtected(ctx context.Context, plain *scenario.Scenario) *Client {
 			first.waiting()
 		}
 	}
-	client := RunScenario(ctx)
-	if current.scenario() == plain.Name && !client.Authorizes() {
+	client := RunScenario(t)
+	if scenarioOf(t) == plain.Name && !client.Authorizes() {
 		client.notAuthorizing()
 	}
 	return client
@@ -45,24 +43,24 @@ func RunProtected(ctx context.Context, plain *scenario.Scenario) *Client {
 // does not apply to a client that does not declare the extension, which shows in a plain
 // scenario, unless its driver has it do what only the extension knows.
 func RunExtended(
-	ctx context.Context, plain *scenario.Scenario, extension string, does func(*Client) bool,
+	t *T, plain *scenario.Scenario, extension string, does func(*Client) bool,
 ) *Client {
 	undeclared := "the client does not declare the extension " + officialExtensions + extension
-	if environment := current.environment; environment.recorded() && environment.Recordings[current.scenario()] == nil {
-		NotApplicable("authorization scenarios need a client that a command starts")
+	if environment := environmentOf(t); environment.recorded() && environment.Recordings[scenarioOf(t)] == nil {
+		t.NotApplicable("authorization scenarios need a client that a command starts")
 	}
-	first := Beside(ctx, plain)
+	first := Beside(t, plain)
 	declared := first != nil && first.DeclaresExtension(extension)
 	if !declared && (first == nil || !first.Driven()) {
-		NotApplicable(undeclared)
+		t.NotApplicable(undeclared)
 	}
 	if !declared {
-		tried := Beside(ctx, current.declared.Scenario)
+		tried := Beside(t, t.Declared.Scenario)
 		if tried == nil || !does(tried) {
-			NotApplicable(undeclared)
+			t.NotApplicable(undeclared)
 		}
 	}
-	return RunScenario(ctx)
+	return RunScenario(t)
 }
 
 // DeclaresExtension tells whether a request of the client, let in or refused, declares an
@@ -110,22 +108,22 @@ func (c *Client) Driven() bool {
 // repeated alone.
 func (c *Client) notAuthorizing() {
 	const reason = "the client does not authorize"
-	current.outcome = Outcome{Ending: Skipped, Reason: reason}
+	c.t.Outcome = Outcome{Ending: Skipped, Reason: reason}
 	if c.Exit.Ended && !c.byHand {
-		current.outcome.Doubtful, current.outcome.Awaited = true, "authorization"
+		c.t.Outcome.Doubtful, c.t.Outcome.Awaited = true, "authorization"
 	}
-	ginkgo.Skip(reason, 1)
+	c.t.End()
 }
 
 // waiting ends a check of a client that begins to authorize and comes to no end, even where
 // all is good: it would wait in each scenario. One of these checks is repeated alone.
 func (c *Client) waiting() {
 	const reason = "the client waits for a user to log in"
-	current.outcome = Outcome{
+	c.t.Outcome = Outcome{
 		Ending: Inconclusion, Reason: reason, Doubtful: !c.byHand, Awaited: "authorization",
 		Hint: "let the client run $BROWSER or xdg-open from PATH, or follow the redirect of the authorization URL",
 	}
-	ginkgo.Skip(reason, 1)
+	c.t.End()
 }
 
 // Authorizes tells whether the client looked for metadata, or for anything else of an
@@ -198,7 +196,7 @@ func (c *Client) BlameVisit(v *Visit, wanted, found string) {
 
 // Says fails the check unless a condition holds of a visit, which it observes.
 func (c *Client) Says(v *Visit, holds bool, wanted, found string) {
-	Observe()
+	c.t.Observe()
 	if !holds {
 		c.BlameVisit(v, wanted, found)
 	}
@@ -207,7 +205,7 @@ func (c *Client) Says(v *Visit, holds bool, wanted, found string) {
 // NeverVisited fails the check for the first of some visits that may not be; that there are
 // none is an observation, for the client came to where it could have made them.
 func (c *Client) NeverVisited(visits []*Visit, wanted string) {
-	Observe()
+	c.t.Observe()
 	if len(visits) > 0 {
 		c.BlameVisit(visits[0], wanted, ShowVisit(visits[0]))
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
@@ -19,7 +21,7 @@ func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 		c.inconclusive("the client disconnected before "+despite+" came", c.hint(""))
 		return
 	}
-	if Observed(c.GoneOn(after)) {
+	if c.t.Observed(c.GoneOn(after)) {
 		return
 	}
 	wanted := "that the client continues on the same connection after " + despite
@@ -30,7 +32,7 @@ func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 	if elsewhere := c.laterElsewhere(after); broken == "" && elsewhere != nil {
 		broken = "a new connection for the next request, " + elsewhere.Method
 	}
-	if broken == "" || !meets(ctx) {
+	if broken == "" || !meets(c.t) {
 		c.inconclusive("the client sent no further request after "+despite, c.hint(""))
 	}
 	c.Missing(after, Mismatch{Wanted: wanted, Found: broken})
@@ -40,7 +42,7 @@ func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 // with what it may have been about to ask when that came: it asks for more than that,
 // answers what the server asks later, or ends in good order.
 func (c *Client) StaysUsable(ctx context.Context, after *Message, despite string) {
-	if after != nil && Observed(c.answersAfter(after)) {
+	if after != nil && c.t.Observed(c.answersAfter(after)) {
 		return
 	}
 	if next := c.AskedAfter(after); len(next) > 0 {
@@ -49,7 +51,7 @@ func (c *Client) StaysUsable(ctx context.Context, after *Message, despite string
 			after = answer
 		}
 		if c.Breakdown(ctx) == "" {
-			if !Observed(c.Exit.Well() || len(c.AskedAfter(after)) > 0) {
+			if !c.t.Observed(c.Exit.Well() || len(c.AskedAfter(after)) > 0) {
 				c.inconclusive("the client sent no further request after "+despite, c.hint(""))
 			}
 			return
@@ -151,7 +153,7 @@ func (c *Client) Breakdown(ctx context.Context) string {
 			continue // what it waits for may never come
 		}
 		if told, there := c.told[position]; there && told.Failed() && c.ableTo(ctx, position) {
-			return fmt.Sprintf("nothing more; the step %s failed: %s", jsonrpc.Text(step), oneLine(told.Error))
+			return fmt.Sprintf("nothing more; the step %s failed: %s", jsonrpc.Text(step), excerpt.OneLine(told.Error))
 		}
 	}
 	switch {
@@ -190,8 +192,8 @@ func (c *Client) fell(ctx context.Context) bool {
 
 // meets tells whether the client can do what Meeting asks for, on one connection and
 // to a good end.
-func meets(ctx context.Context) bool {
-	client := Beside(ctx, scenario.Meeting)
+func meets(t *T) bool {
+	client := Beside(t, scenario.Meeting)
 	if client == nil || client.Exit.Failed || client.Exit.Ended {
 		return false
 	}

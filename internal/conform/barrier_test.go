@@ -5,10 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/ginkgo/v2/types"
-
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -31,7 +28,7 @@ func recordOf(name string, exit scenario.Exit, messages ...string) *scenario.Rec
 
 // What did not happen after a message is a failure only with a sign that something
 // went wrong, and only of a client that does well otherwise.
-func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+func TestGoingOn(t *testing.T) {
 	told := func(format string, step int) scenario.Exit {
 		return scenario.Exit{Output: fmt.Appendf(nil, format, step)}
 	}
@@ -73,9 +70,9 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 			planned := &scenario.Scenario{Name: "scenario", Refused: test.errors, Steps: scenario.Steps{scenario.ToConnect(), scenario.ToList("tools"), scenario.ToCall("t", nil).As("x"), test.then}}
 
 			outcomes := perform(environment, func() {
-				check.It("goes on", check.Verifies("ping.answered"), check.In(planned), func(ctx check.SpecContext) {
-					client := RunScenario(ctx)
-					client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
+				It("goes on", Verifies("ping.answered"), In(planned), func(t *T) {
+					client := RunScenario(t)
+					client.GoesOn(t, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 				})
 			})
 
@@ -89,7 +86,7 @@ func TestGoingOn(t *testing.T) { //nolint:paralleltest // a process runs one che
 
 // What a client answers after a notification shows as well as what it asks that it goes on;
 // after a response, which somebody waits for, and before the notification it does not.
-func TestGoingOnByAnswers(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+func TestGoingOnByAnswers(t *testing.T) {
 	const (
 		asked    = `<{"jsonrpc":"2.0","id":"p","method":"ping"}`
 		answered = `>{"jsonrpc":"2.0","id":"p","result":{}}`
@@ -120,13 +117,13 @@ func TestGoingOnByAnswers(t *testing.T) { //nolint:paralleltest // a process run
 			}
 
 			outcomes := perform(environment, func() {
-				check.It("goes on", check.Verifies("ping.answered"), check.In(planned), func(ctx check.SpecContext) {
-					client := RunScenario(ctx)
+				It("goes on", Verifies("ping.answered"), In(planned), func(t *T) {
+					client := RunScenario(t)
 					if test.usable {
-						client.StaysUsable(ctx, client.FromServer("notifications/tools/list_changed")[0], "a notification")
+						client.StaysUsable(t, client.FromServer("notifications/tools/list_changed")[0], "a notification")
 						return
 					}
-					client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
+					client.GoesOn(t, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 				})
 			})
 
@@ -138,7 +135,7 @@ func TestGoingOnByAnswers(t *testing.T) { //nolint:paralleltest // a process run
 }
 
 // A client that goes on with another connection does not go on.
-func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+func TestGoingOnElsewhere(t *testing.T) {
 	environment := environment(t, protocol.Stdio)
 	environment.Role = protocol.ClientRole
 	first, second := recordOf("scenario", scenario.Exit{}, listed, list), recordOf("other", scenario.Exit{}, called)
@@ -154,21 +151,20 @@ func TestGoingOnElsewhere(t *testing.T) { //nolint:paralleltest // a process run
 	}
 
 	outcomes := perform(environment, func() {
-		check.It("goes on", check.Verifies("ping.answered"), check.In(&scenario.Scenario{Name: "scenario"}), func(ctx check.SpecContext) {
-			client := RunScenario(ctx)
-			client.GoesOn(ctx, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
+		It("goes on", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario"}), func(t *T) {
+			client := RunScenario(t)
+			client.GoesOn(t, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 		})
-		check.It("is met beside", check.Verifies("ping.answered"), check.In(&scenario.Scenario{Name: "scenario "}), func(ctx check.SpecContext) {
-			if Beside(ctx, scenario.Meeting) == nil || Beside(ctx, &scenario.Scenario{Name: "never played"}) != nil {
-				ginkgo.Fail("what was recorded is there, and nothing else")
-			}
+		It("is met beside", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario "}), func(t *T) {
+			known := Beside(t, scenario.Meeting) != nil && Beside(t, &scenario.Scenario{Name: "never played"}) == nil
+			t.Demand(known, "what was recorded, and nothing else", "another record")
 		})
 	})
 
 	if outcome := outcomes["goes on"]; outcome.Ending != Failed || !strings.HasSuffix(outcome.Mismatches[0].Found, "tools/call") {
 		t.Errorf("ended as %q: %v", outcome.Ending, outcome.Mismatches)
 	}
-	if outcome := outcomes["is met beside"]; outcome.Reason == types.SpecStateFailed.String() {
+	if outcome := outcomes["is met beside"]; outcome.Ending == Failed {
 		t.Error(outcome)
 	}
 }

@@ -6,9 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onsi/ginkgo/v2"
-
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -17,7 +15,7 @@ import (
 // A check for whose connections there was no room is put off in company, and
 // what came is not judged; alone it has the outcome that it has. Either way the
 // room is given back.
-func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+func TestChecksWithoutRoomArePutOff(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(minimal))
 	defer server.Close()
 	for name, test := range map[string]struct {
@@ -36,8 +34,9 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 			environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 			environment.Budget, environment.Company = transcript.NewMemoryBudget(all), test.company
 			environment.Record = func(Connection) { judged++ }
-			current = &running{environment: environment, declared: &check.Declaration{}, outcome: Outcome{Ending: Failed}}
-			connected := Connect(t.Context())
+			running := environment.Begin(t.Context(), &Declaration{})
+			running.Outcome.Ending = Failed
+			connected := Connect(running)
 			if _, err := connected.Connection.Call(t.Context(), "ping", nil); err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +44,7 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) { //nolint:paralleltest // a p
 				t.Fatal("there is more room than there is")
 			}
 
-			outcome, exchanges := End(ginkgo.SpecReport{})
+			outcome, exchanges := End(running, false)
 			Finish(environment)
 
 			if outcome.Ending != test.ending || len(exchanges) != 1 || judged != test.judged {

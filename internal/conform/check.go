@@ -4,75 +4,81 @@ import (
 	"context"
 	"slices"
 
-	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/ginkgo/v2/types"
-
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// current is the check that is running; a process runs one at a time.
-var current = &running{declared: &check.Declaration{}}
-
+// running is what this package keeps of a check that runs.
 type running struct {
 	environment *Environment
-	declared    *check.Declaration
 	servers     []*Server
 	client      *Client // when it has looked
-	outcome     Outcome
 
 	readsStreams func() bool // whether the client does; nil where that makes no difference
 }
 
-// Begin prepares for a check and evaluates its gates; it is called at the beginning of its
-// Ginkgo node, and does not return where one is closed.
-func Begin(environment *Environment, declared *check.Declaration) {
-	current = &running{environment: environment, declared: declared}
-	outcome := environment.gate(declared)
-	switch outcome.Ending {
+type runningKey struct{}
+
+func runningOf(t *T) *running {
+	of, _ := t.Value(runningKey{}).(*running)
+	return of
+}
+
+func environmentOf(t *T) *Environment { return runningOf(t).environment }
+
+// Begin makes a check that runs in the environment.
+func (e *Environment) Begin(ctx context.Context, declared *Declaration) *T {
+	t := New(ctx, e.Leg, declared)
+	t.Keep(runningKey{}, &running{environment: e})
+	return t
+}
+
+// PassGates ends a check whose gates are closed.
+func PassGates(t *T) {
+	switch outcome := environmentOf(t).gate(t.Declared); outcome.Ending {
 	case Skipped:
-		NotApplicable(outcome.Reason)
+		t.NotApplicable(outcome.Reason)
 	case Inconclusion:
 		if outcome.Provocation != "" {
-			Unprovoked(outcome.Provocation)
+			Unprovoked(t, outcome.Provocation)
 		}
-		Inconclusive(outcome.Reason, outcome.Hint)
+		t.Inconclusive(outcome.Reason, outcome.Hint)
 	}
 }
 
 // End puts away what a check used and returns how it went: its outcome and
 // what went over the wire meanwhile, connection by connection. It is called
-// after the check, outside of any Ginkgo node.
-func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
-	done := current
-	current = &running{declared: &check.Declaration{}}
-	done.outcome.Disturbed = !state.State.Is(types.SpecStatePassed) &&
+// after the check; broken tells that it did not come to an end of its own.
+func End(t *T, broken bool) (Outcome, [][]transcript.Event) {
+	done := runningOf(t)
+	failed := broken || t.Outcome.Ending == Failed
+	t.Outcome.Disturbed = (broken || t.Outcome.Ending != Passed) &&
 		slices.ContainsFunc(done.servers, (*Server).isWorn)
 	var ended []transcript.Event
-	if done.outcome.Doubtful {
+	if t.Outcome.Doubtful {
 		ended = done.ended() // before the connections are closed
 	}
 	var exchanges [][]transcript.Event
 	for _, server := range done.servers {
 		if done.environment.Company && server.Log().OverBudget() {
-			done.outcome = Outcome{Ending: Deferred}
+			t.Outcome = Outcome{Ending: Deferred}
 		}
 		events := server.events()
 		if len(events) > 0 {
 			exchanges = append(exchanges, events)
 		}
-		if state.Failed() || !done.environment.keep(server, events, done.outcome) {
+		if failed || !done.environment.keep(server, events, t.Outcome) {
 			done.environment.Process.close(server)
 		}
 	}
-	if done.outcome.unproven() && limited(exchanges) {
-		done.outcome = turnedAway("a request", "HTTP 429 (Too Many Requests)")
+	if t.Outcome.Unproven() && limited(exchanges) {
+		t.Outcome = turnedAway("a request", "HTTP 429 (Too Many Requests)")
 	}
 	if done.client != nil {
 		if done.environment.Company && done.client.OverBudget {
-			done.outcome = Outcome{Ending: Deferred} // whatever the check concluded
+			t.Outcome = Outcome{Ending: Deferred} // whatever the check concluded
 		}
-		done.outcome.Idle = done.client.idle()
+		t.Outcome.Idle = done.client.idle()
 		for _, connection := range done.client.Connections {
 			exchanges = append(exchanges, connection.Events)
 		}
@@ -80,17 +86,17 @@ func End(state ginkgo.SpecReport) (Outcome, [][]transcript.Event) {
 			exchanges = append(exchanges, authorization.Events)
 		}
 	}
-	if done.outcome.Ending != Failed {
-		done.outcome.Judged = transcript.Place{}
+	if t.Outcome.Ending != Failed {
+		t.Outcome.Judged = transcript.Place{}
 	}
 	if done.environment.Fresh {
 		done.environment.leave()
-	} else if done.outcome.Doubtful && len(done.servers) > 0 {
-		if done.outcome.Quit = done.environment.quits(ended); done.outcome.Quit == nil {
-			done.outcome.Gone, done.outcome.GoneLate = done.environment.Unreachable()
+	} else if t.Outcome.Doubtful && len(done.servers) > 0 {
+		if t.Outcome.Quit = done.environment.quits(ended); t.Outcome.Quit == nil {
+			t.Outcome.Gone, t.Outcome.GoneLate = done.environment.Unreachable()
 		}
 	}
-	return done.outcome, exchanges
+	return t.Outcome, exchanges
 }
 
 // ended is what went over the wire on a connection of the check that the server has ended by
@@ -134,17 +140,19 @@ func Finish(environments ...*Environment) {
 // have opened what it looks at.
 func (s *Server) isWorn() bool { return s.left == worn || s.again }
 
-func (c *running) use(server *Server) {
+func use(t *T, server *Server) {
+	c := runningOf(t)
+	server.t = t
 	server.from, server.mark = server.Log().Len(), server.Mark()
 	if !slices.Contains(c.servers, server) {
 		c.servers = append(c.servers, server)
 	}
 }
 
-// scenario is the name of that in which the check looks; "" for none.
-func (c *running) scenario() string {
-	if c.declared.Scenario == nil {
+// scenarioOf is the name of that in which the check looks; "" for none.
+func scenarioOf(t *T) string {
+	if t.Declared.Scenario == nil {
 		return ""
 	}
-	return c.declared.Scenario.Name
+	return t.Declared.Scenario.Name
 }

@@ -1,12 +1,12 @@
 package conform
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -25,6 +25,7 @@ type Client struct {
 	// Visits are what it did about authorization, in order.
 	Visits []*Visit
 
+	t        *T // the check that looks at it; nil where none does
 	scenario *scenario.Scenario
 	byHand   bool // no command starts it
 	told     map[int]scenario.StepOutcome
@@ -35,20 +36,21 @@ type Client struct {
 // RunScenario runs the client through the scenario in which the check looks, unless it was
 // run already, and returns what was recorded. A client that did not come makes
 // the check inconclusive.
-func RunScenario(ctx context.Context) *Client {
-	environment := current.environment
-	client, err := environment.run(ctx, current.declared.Scenario)
+func RunScenario(t *T) *Client {
+	environment := environmentOf(t)
+	client, err := environment.run(t, t.Declared.Scenario)
+	client = client.seenBy(t)
 	if err != nil {
-		Inconclusive(
+		t.Inconclusive(
 			"the client could not be started: "+err.Error(),
 			"make sure that the command starts the client, then run again",
 		)
 	}
-	current.client = client
-	current.seesStreams(ctx)
+	runningOf(t).client = client
+	seesStreams(t)
 	switch {
 	case !client.Came() && environment.recorded():
-		Inconclusive(
+		t.Inconclusive(
 			"its scenario was not run",
 			"connect the client to the URL of the scenario, and do what the scenario says",
 		)
@@ -63,16 +65,26 @@ func RunScenario(ctx context.Context) *Client {
 
 // Beside has the client play another scenario, to compare; nil when it cannot be played
 // now, or the client did not come.
-func Beside(ctx context.Context, scenario *scenario.Scenario) *Client {
-	environment := current.environment
+func Beside(t *T, scenario *scenario.Scenario) *Client {
+	environment := environmentOf(t)
 	if environment.Launch == nil && environment.Recordings[scenario.Name] == nil {
 		return nil // it is played by hand, and was not
 	}
-	client, err := environment.run(ctx, scenario)
-	if err != nil || !client.Came() {
+	client, err := environment.run(t, scenario)
+	if client = client.seenBy(t); err != nil || !client.Came() {
 		return nil
 	}
 	return client
+}
+
+// seenBy is the client for one check: what came of a scenario is for several.
+func (c *Client) seenBy(t *T) *Client {
+	if c == nil {
+		return nil
+	}
+	seen := *c
+	seen.t = t
+	return &seen
 }
 
 func newClient(
@@ -279,7 +291,7 @@ func (c *Client) inconclusive(reason, hint string) {
 			reason += fmt.Sprintf(", and its standard error ends with %q", last)
 		}
 	}
-	Inconclusive(reason, hint)
+	c.t.Inconclusive(reason, hint)
 }
 
 func lastLine(text []byte) string {
@@ -290,7 +302,7 @@ func lastLine(text []byte) string {
 // untold ends a check as inconclusive: where a person lets the client do a step,
 // nobody tells how it went.
 func (c *Client) untold(position int) {
-	Inconclusive("the client does not report the outcome of the step "+c.scenario.Steps[position].Describe(),
+	c.t.Inconclusive("the client does not report the outcome of the step "+c.scenario.Steps[position].Describe(),
 		"a client that a command starts can report it: see mcpconform client --help")
 }
 
@@ -342,15 +354,15 @@ func (c *Client) Declares(path string) bool {
 // Blame fails the check for a message, which the report marks.
 func (c *Client) Blame(said *Message, mismatch Mismatch) {
 	if said != nil { // nil where the client left before it came
-		current.outcome.Judged = said.Event.Place()
+		c.t.Outcome.Judged = said.Event.Place()
 	}
-	Judge(mismatch)
+	c.t.Judge(mismatch)
 }
 
 // BlameEvent does so for an event that is no message.
 func (c *Client) BlameEvent(event transcript.Event, mismatch Mismatch) {
-	current.outcome.Judged = event.Place()
-	Judge(mismatch)
+	c.t.Outcome.Judged = event.Place()
+	c.t.Judge(mismatch)
 }
 
 // Missing fails the check for what the client did not send after a message. The harness
@@ -372,9 +384,9 @@ func (c *Client) MissingAfter(event transcript.Event, mismatch Mismatch) {
 // tooLate puts in doubt what rests on what the client did not do until the harness ended it,
 // or until it left.
 func (c *Client) tooLate() {
-	current.outcome.Doubtful = !c.byHand
+	c.t.Outcome.Doubtful = !c.byHand
 	if c.Exit.Ended && !c.byHand {
-		current.outcome.Late = &Late{For: goingOn, Waited: current.environment.Target.Reply}
+		c.t.Outcome.Late = &Late{For: goingOn, Waited: environmentOf(c.t).Target.Reply}
 	}
 }
 

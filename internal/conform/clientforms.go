@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/forms"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -66,7 +68,7 @@ func (c *Client) Deeds() []string {
 func (c *Client) Instead() string {
 	for position, step := range c.scenario.Steps {
 		if told, there := c.told[position]; there && told.Failed() {
-			return "it failed in the step " + jsonrpc.Text(step) + ": " + oneLine(told.Error)
+			return "it failed in the step " + jsonrpc.Text(step) + ": " + excerpt.OneLine(told.Error)
 		}
 	}
 	last := "nothing"
@@ -86,21 +88,21 @@ func (c *Client) Instead() string {
 // what it does with one that writes plainly. Where it does not, each form is tried alone,
 // so that all are judged and those that fail are named.
 func (c *Client) GoesOnInEachForm(ctx context.Context, all []forms.ServerForm) {
-	if Observed(c.ranErrands()) {
+	if c.t.Observed(c.ranErrands()) {
 		return
 	}
-	plain := Beside(ctx, Errands("errands", nil))
+	plain := Beside(c.t, Errands("errands", nil))
 	if plain == nil || len(plain.Requests("tools/call")) == 0 {
 		c.inconclusive("the client did not do all steps with a server of the usual form either", c.hint("tools/call"))
 	}
 	wanted := plain.Deeds()
-	if Observed(undone(wanted, c.Deeds()) == "") {
+	if c.t.Observed(undone(wanted, c.Deeds()) == "") {
 		return
 	}
 	c.needStreams()
 	var mismatches []Mismatch
 	for _, form := range all {
-		alone := Beside(ctx, Errands("steps with a server "+form.Name, []forms.ServerForm{form}))
+		alone := Beside(c.t, Errands("steps with a server "+form.Name, []forms.ServerForm{form}))
 		if alone == nil {
 			continue
 		}
@@ -117,8 +119,8 @@ func (c *Client) GoesOnInEachForm(ctx context.Context, all []forms.ServerForm) {
 		}}
 	}
 	c.tooLate()
-	Observe()
-	Judge(mismatches...)
+	c.t.Observe()
+	c.t.Judge(mismatches...)
 }
 
 // ranErrands tells that a client did its errands to a good end.

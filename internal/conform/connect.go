@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -15,65 +16,65 @@ import (
 
 // Connect opens a fresh connection: nothing has been said on it. In the stateless
 // era that is all there is to a session.
-func Connect(_ context.Context) *Server {
-	server := connect()
+func Connect(t *T) *Server {
+	server := connect(t)
 	server.own = true
 	return server
 }
 
-func connect() *Server {
-	server, err := dial(current.environment)
+func connect(t *T) *Server {
+	server, err := dial(environmentOf(t))
 	if err != nil {
-		Inconclusive(
+		t.Inconclusive(
 			"no connection to the server: "+err.Error(),
 			"make sure that the server can be started or reached, then run again",
 		)
 	}
-	current.use(server)
+	use(t, server)
 	return server
 }
 
 // Session returns a connection that is ready for requests of a client that offers
 // everything: in the handshake era the handshake is done. An earlier check may
 // have used it; none left anything open on it.
-func Session(ctx context.Context) *Server {
-	return pooled(ctx, scripted.Everything(Revision()), nothingOpen, nothingLeft)
+func Session(t *T) *Server {
+	return pooled(t, scripted.Everything(t.Revision()), nothingOpen, nothingLeft)
 }
 
 // FreshSession returns such a connection for a check that leaves something behind, such as
 // a log level, and that would be disturbed by what others left. Over stdio, where each
 // connection is a process, such checks share one all the same: what does not pass there is
 // repeated on a connection of its own.
-func FreshSession(ctx context.Context) *Server {
-	return SessionOf(ctx, scripted.Everything(Revision()))
+func FreshSession(t *T) *Server {
+	return SessionOf(t, scripted.Everything(t.Revision()))
 }
 
 // SessionWithTasks returns such a connection for a check that leaves tasks behind, and
 // that is not disturbed by those of others.
-func SessionWithTasks(ctx context.Context) *Server {
-	if Transport() != protocol.Stdio {
-		return UnusedSession(ctx)
+func SessionWithTasks(t *T) *Server {
+	if t.Transport() != protocol.Stdio {
+		return UnusedSession(t)
 	}
-	return pooled(ctx, scripted.Everything(Revision()), tasksLeft, nothingLeft)
+	return pooled(t, scripted.Everything(t.Revision()), tasksLeft, nothingLeft)
 }
 
 // UnusedSession returns such a connection that no other check has used or will use.
-func UnusedSession(ctx context.Context) *Server {
-	return unused(ctx, scripted.Everything(Revision()))
+func UnusedSession(t *T) *Server {
+	return unused(t, scripted.Everything(t.Revision()))
 }
 
 // pooled returns a session of a client with the capabilities from the first pool that has
 // one, or else a new one. The check may leave behind what the first of the pools stands for.
-func pooled(ctx context.Context, capabilities scripted.Capabilities, from ...residue) *Server {
-	environment := current.environment
+func pooled(t *T, capabilities scripted.Capabilities, from ...residue) *Server {
+	environment := environmentOf(t)
 	declared := environment.declared(capabilities)
 	server := environment.take(declared, from...)
 	if server != nil {
-		current.use(server)
-		server.finish(ctx)
+		use(t, server)
+		server.finish(t)
 	} else {
-		server = unused(ctx, capabilities)
-		server.greet(ctx)
+		server = unused(t, capabilities)
+		server.greet(t)
 		server.left, server.declared = nothingLeft, declared
 	}
 	server.allowed = from[0]
@@ -112,29 +113,29 @@ func (s *Server) greet(ctx context.Context) {
 // SessionOf returns such a connection of a client that declares the capabilities:
 // in the handshake, or with each request. A server that answers with no revision of the
 // protocol is taken to speak the one under test; another check judges the answer.
-func SessionOf(ctx context.Context, capabilities scripted.Capabilities) *Server {
-	if Transport() != protocol.Stdio {
-		return unused(ctx, capabilities)
+func SessionOf(t *T, capabilities scripted.Capabilities) *Server {
+	if t.Transport() != protocol.Stdio {
+		return unused(t, capabilities)
 	}
-	server := pooled(ctx, capabilities, worn, nothingLeft)
-	if RevisionHas(protocol.Statelessness) {
-		server.Speak(Revision(), capabilities)
+	server := pooled(t, capabilities, worn, nothingLeft)
+	if t.Has(protocol.Statelessness) {
+		server.Speak(t.Revision(), capabilities)
 	}
 	return server
 }
 
-func unused(ctx context.Context, capabilities scripted.Capabilities) *Server {
-	server := connect()
-	if !RevisionHas(protocol.Handshake) {
-		server.Speak(Revision(), capabilities)
+func unused(t *T, capabilities scripted.Capabilities) *Server {
+	server := connect(t)
+	if !t.Has(protocol.Handshake) {
+		server.Speak(t.Revision(), capabilities)
 		return server
 	}
-	handshake, err := server.Handshake(ctx, scripted.Hello(Revision(), capabilities))
+	handshake, err := server.Handshake(t, scripted.Hello(t.Revision(), capabilities))
 	if err != nil {
-		Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
+		t.Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}
-	if handshake.Revision != Revision() && slices.Contains(protocol.Released(), handshake.Revision) {
-		Inconclusive(
+	if handshake.Revision != t.Revision() && slices.Contains(protocol.Released(), handshake.Revision) {
+		t.Inconclusive(
 			"no session at this revision: the server answered with "+handshake.Revision,
 			"see the version negotiation checks",
 		)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
@@ -74,7 +75,7 @@ func (d *Document) Fetched() int {
 // metadata documents.
 func (i *Issuer) NeedDocuments() {
 	if i.Metadata["client_id_metadata_document_supported"] != true {
-		NotApplicable("the authorization server does not support client id metadata documents")
+		i.t.NotApplicable("the authorization server does not support client id metadata documents")
 	}
 }
 
@@ -82,23 +83,23 @@ func (i *Issuer) NeedDocuments() {
 // return a text in its place.
 func (i *Issuer) Document(edit func(document Object) []byte) *Document {
 	i.NeedDocuments()
-	environment := current.environment
+	environment := environmentOf(i.t)
 	at := strings.TrimSuffix(environment.Registration.Documents, "/")
 	if at == "" {
-		Inconclusive("the authorization server needs a client id metadata document that it can reach",
+		i.t.Inconclusive("the authorization server needs a client id metadata document that it can reach",
 			"give an https URL that leads to this machine: --documents URL, with --documents-listen ADDR")
 	}
 	state := environment.issuer()
 	if state.documents == nil {
 		host, err := hostDocuments(environment.Registration.DocumentsListen)
 		if err != nil {
-			Inconclusive("cannot serve documents: "+err.Error(), "give another --documents-listen")
+			i.t.Inconclusive("cannot serve documents: "+err.Error(), "give another --documents-listen")
 		}
 		state.documents = host
 	}
 	document := &Document{host: state.documents, path: "/" + rand.Text() + "/client.json"}
 	id := at + document.path
-	document.Client = &IssuerClient{ID: id, Method: authNone, RedirectURI: redirectURI()}
+	document.Client = &IssuerClient{ID: id, Method: authNone, RedirectURI: redirectURI(i.t)}
 	members := Object{
 		"client_id": id, "client_name": "mcpconform", "redirect_uris": []string{document.Client.RedirectURI},
 		"grant_types": []string{grantCode}, "response_types": []string{"code"}, "token_endpoint_auth_method": authNone,
@@ -109,7 +110,7 @@ func (i *Issuer) Document(edit func(document Object) []byte) *Document {
 	}
 	base, err := url.Parse(at)
 	if err != nil {
-		Inconclusive("--documents "+err.Error(), "give an https URL")
+		i.t.Inconclusive("--documents "+err.Error(), "give an https URL")
 	}
 	document.path = base.Path + document.path
 	state.documents.mu.Lock()
@@ -122,14 +123,14 @@ func (i *Issuer) Document(edit func(document Object) []byte) *Document {
 // returns a client_id there. contacted tells whether somebody did until then, and ends it.
 func (i *Issuer) DocumentDecoy(ctx context.Context) (client *IssuerClient, contacted func() bool) {
 	i.NeedDocuments()
-	target, err := url.Parse(URL())
+	target, err := url.Parse(URL(i.t))
 	if err != nil || !oauth.Loopback(target.Hostname()) {
-		Inconclusive("the harness sees local connections only of an authorization server on this machine",
+		i.t.Inconclusive("the harness sees local connections only of an authorization server on this machine",
 			"run it on this machine")
 	}
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		Inconclusive("cannot listen on this machine: "+err.Error(), "run it again")
+		i.t.Inconclusive("cannot listen on this machine: "+err.Error(), "run it again")
 	}
 	context.AfterFunc(ctx, func() { _ = listener.Close() }) // of a check that ended before
 	came := make(chan string, mostCallers)
@@ -145,9 +146,9 @@ func (i *Issuer) DocumentDecoy(ctx context.Context) (client *IssuerClient, conta
 		}
 	}()
 	client = &IssuerClient{
-		ID: "https://" + listener.Addr().String() + "/client.json", Method: authNone, RedirectURI: redirectURI(),
+		ID: "https://" + listener.Addr().String() + "/client.json", Method: authNone, RedirectURI: redirectURI(i.t),
 	}
-	return client, func() bool { return othersCame(ctx, listener, came) }
+	return client, func() bool { return othersCame(i.t, listener, came) }
 }
 
 // mostCallers at a decoy are remembered.
@@ -155,15 +156,15 @@ const mostCallers = 16
 
 // othersCame ends a listener, and tells whether anybody came to it before a connection of
 // the harness, which is the barrier.
-func othersCame(ctx context.Context, listener net.Listener, came <-chan string) bool {
+func othersCame(t *T, listener net.Listener, came <-chan string) bool {
 	defer func() {
 		_ = listener.Close()
 		for range came { // to its end
 		}
 	}()
-	barrier, err := (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
+	barrier, err := (&net.Dialer{}).DialContext(t, "tcp", listener.Addr().String())
 	if err != nil {
-		Inconclusive("the harness cannot reach its own decoy: "+err.Error(), "run it again")
+		t.Inconclusive("the harness cannot reach its own decoy: "+err.Error(), "run it again")
 	}
 	defer func() { _ = barrier.Close() }() // it was there
 	return <-came != barrier.LocalAddr().String()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -26,41 +27,41 @@ func (h Harmless) With(meta any) any {
 }
 
 // HarmlessRequests are those without side effects that the target has to answer.
-func HarmlessRequests() []Harmless { return current.environment.Harmless() }
+func HarmlessRequests(t *T) []Harmless { return environmentOf(t).Harmless() }
 
 // InEachMethod judges what ask brings for one request of each method of which the server
 // has something to ask for, that may be asked: what a server refuses by one handler, it may
 // let through by another. What it does not answer with a result in its plain form either
 // shows nothing.
-func InEachMethod(ctx context.Context, wanted types.GomegaMatcher, ask func(Harmless) any) {
-	judged, plain := false, plainly(ctx)
-	for _, request := range current.environment.ofEachMethod() {
+func InEachMethod(t *T, wanted types.GomegaMatcher, ask func(Harmless) any) {
+	judged, plain := false, plainly(t)
+	for _, request := range environmentOf(t).ofEachMethod(t) {
 		found := ask(request)
-		of := current.outcome.Judged
+		of := t.Outcome.Judged
 		if matches, err := wanted.Match(found); err == nil && !matches && !plain(request) {
 			continue
 		}
-		judged, current.outcome.Judged = true, of // and not what came in the plain form
-		Expect(found).To(wanted)
+		judged, t.Outcome.Judged = true, of // and not what came in the plain form
+		t.Expect(found).To(wanted)
 	}
 	if !judged {
-		Inconclusive("the server answers no request with a result", "fix the failures of its lists first")
+		t.Inconclusive("the server answers no request with a result", "fix the failures of its lists first")
 	}
 }
 
 // AcceptInEachMethod demands a result of what ask sends for one request of each method that
 // has params, wherever the request in its plain form brings one.
-func AcceptInEachMethod(ctx context.Context, ask func(Harmless) any) {
-	judged, plain := false, plainly(ctx)
-	for _, request := range current.environment.ofEachMethod() {
+func AcceptInEachMethod(t *T, ask func(Harmless) any) {
+	judged, plain := false, plainly(t)
+	for _, request := range environmentOf(t).ofEachMethod(t) {
 		if request.Method == "ping" || !plain(request) {
 			continue
 		}
 		judged = true
-		Expect(ask(request)).To(BeResult())
+		t.Expect(ask(request)).To(BeResult())
 	}
 	if !judged {
-		NotApplicable("the server answers no request that has params")
+		t.NotApplicable("the server answers no request that has params")
 	}
 }
 
@@ -75,10 +76,10 @@ func (s *Server) AttemptWith(ctx context.Context, request Harmless, meta any, re
 }
 
 // plainly tells of requests whether a result comes in their plain form, all on one session.
-func plainly(ctx context.Context) func(Harmless) bool {
-	session := sync.OnceValue(func() *Server { return Session(ctx) })
+func plainly(t *T) func(Harmless) bool {
+	session := sync.OnceValue(func() *Server { return Session(t) })
 	return func(request Harmless) bool {
-		reply, _ := session().Try(ctx, request.Method, request.With(nil))
+		reply, _ := session().Try(t, request.Method, request.With(nil))
 		_, refused := reply.Error()
 		return !refused && reply.Object() != nil
 	}
@@ -87,9 +88,9 @@ func plainly(ctx context.Context) func(Harmless) bool {
 // ofEachMethod are the first of the harmless requests with each method, the templates where
 // there are some, and the call of a tool that may be called where none is known to be
 // read-only.
-func (e *Environment) ofEachMethod() []Harmless {
+func (e *Environment) ofEachMethod(t *T) []Harmless {
 	all := e.Harmless()
-	if len(ListedTemplates()) > 0 {
+	if len(ListedTemplates(t)) > 0 {
 		all = append(all, Harmless{Method: "resources/templates/list"})
 	}
 	if calls, _ := e.Callable(); len(calls) > 0 {

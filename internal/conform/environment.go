@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -24,9 +25,6 @@ type Conversation = rules.Conversation
 
 // Message is one message of a conversation.
 type Message = rules.Message
-
-// Mismatch is one difference between what a requirement wants and what the target did.
-type Mismatch = rules.Mismatch
 
 // Subject is the request, or notification, that something belongs to.
 type Subject = rules.Subject
@@ -85,8 +83,8 @@ type Environment struct {
 	ran       scenario.Cache[ran]
 	judged    rules.Once
 
-	leftInPeace bool  // whether FindQuit was asked
-	quit        *Quit // what it told
+	leftInPeace bool        // whether FindQuit was asked
+	quit        *check.Quit // what it told
 }
 
 // Connection is the record of a closed connection and what the rules found

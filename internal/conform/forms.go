@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/forms"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -138,34 +140,34 @@ func Essence(method string, reply Reply) string {
 // demands what the plain form brings under the id of the request. Where a form brings
 // something else, each one is tried alone on a session of its own, so that all are judged
 // and those that fail are named.
-func InEachForm(ctx context.Context, asked Harmless, all []forms.Form) {
-	server := Session(ctx)
-	fresh := func() *Server { return unused(ctx, scripted.Everything(Revision())) }
-	judgeForms(ctx, asked, forms.Fan(all), func() *Server { return server }, fresh)
+func InEachForm(t *T, asked Harmless, all []forms.Form) {
+	server := Session(t)
+	fresh := func() *Server { return unused(t, scripted.Everything(t.Revision())) }
+	judgeForms(t, asked, forms.Fan(all), func() *Server { return server }, fresh)
 }
 
 // InEachHello does so with initialize, on fresh connections: the forms are those of what
 // a client says of itself, the first of each class at once. Over stdio each connection is
 // a process.
-func InEachHello(ctx context.Context, all []forms.Form) {
-	hello := Harmless{Method: "initialize", Params: Hello(Revision())}
-	hello.Params["capabilities"] = Object(scripted.Everything(Revision()))
-	fresh := func() *Server { return Connect(ctx) }
-	judgeForms(ctx, hello, forms.Fan(all)[:1], fresh, fresh)
+func InEachHello(t *T, all []forms.Form) {
+	hello := Harmless{Method: "initialize", Params: Hello(t, t.Revision())}
+	hello.Params["capabilities"] = Object(scripted.Everything(t.Revision()))
+	fresh := func() *Server { return Connect(t) }
+	judgeForms(t, hello, forms.Fan(all)[:1], fresh, fresh)
 }
 
-func judgeForms(ctx context.Context, asked Harmless, fan [][]forms.Form, shared, fresh func() *Server) {
+func judgeForms(t *T, asked Harmless, fan [][]forms.Form, shared, fresh func() *Server) {
 	if len(fan) == 0 {
-		NotApplicable("no other form of this request is legal here")
+		t.NotApplicable("no other form of this request is legal here")
 	}
-	plain := shared().plainly(ctx, asked)
-	broken := inForms(ctx, asked, plain, shared, fan)
+	plain := shared().plainly(t, asked)
+	broken := inForms(t, asked, plain, shared, fan)
 	if len(broken) == 0 {
-		Observe()
+		t.Observe()
 		return
 	}
-	if fresh().plainly(ctx, asked) != plain {
-		Inconclusive(asked.Method+" is answered differently each time", "make the answer repeatable")
+	if fresh().plainly(t, asked) != plain {
+		t.Inconclusive(asked.Method+" is answered differently each time", "make the answer repeatable")
 	}
 	var alone [][]forms.Form
 	for _, one := range broken {
@@ -173,14 +175,14 @@ func judgeForms(ctx context.Context, asked Harmless, fan [][]forms.Form, shared,
 			alone = append(alone, []forms.Form{form})
 		}
 	}
-	if found := inForms(ctx, asked, plain, fresh, alone); len(found) > 0 {
+	if found := inForms(t, asked, plain, fresh, alone); len(found) > 0 {
 		broken = found
 	} else if first := broken[0]; !slices.ContainsFunc(broken, func(one brokenForm) bool { return !one.late }) {
 		first.server.noReply(asked.Method, first.id, first.err) // whatever form it had
 	}
 	mismatches := make([]Mismatch, len(broken))
 	for i, one := range broken {
-		current.outcome.Doubtful = current.outcome.Doubtful || one.late
+		t.Outcome.Doubtful = t.Outcome.Doubtful || one.late
 		mismatches[i] = Mismatch{
 			Of:     one.at,
 			Wanted: fmt.Sprintf("%s in answer to %s %s", plain, asked.Method, forms.Names(one.forms)),
@@ -188,28 +190,28 @@ func judgeForms(ctx context.Context, asked Harmless, fan [][]forms.Form, shared,
 			Form:   forms.Names(one.forms),
 		}
 	}
-	Observe()
-	JudgingNothing() // but what is of a mismatch
-	Judge(mismatches...)
+	t.Observe()
+	t.JudgingNothing() // but what is of a mismatch
+	t.Judge(mismatches...)
 }
 
 // plainly asks in the plain form and returns what comes of it, which is a result.
 func (s *Server) plainly(ctx context.Context, asked Harmless) string {
 	reply := s.NeedReply(ctx, asked.Method, anyOf(asked.Params))
 	if _, isObject := asObject(reply); !isObject {
-		Inconclusive(
+		s.t.Inconclusive(
 			fmt.Sprintf("%s did not succeed: %s", asked.Describe(), reply.Describe()),
 			"fix the failures of "+asked.Method+" first",
 		)
 	}
 	if !utf8.Valid(reply.Raw) {
-		Inconclusive(
+		s.t.Inconclusive(
 			asked.Method+" is answered with bytes that are not UTF-8",
 			"fix the failures of "+asked.Method+" first",
 		)
 	}
 	if len(reply.Raw) > largestInForms {
-		Inconclusive(
+		s.t.Inconclusive(
 			fmt.Sprintf(
 				"the answer to %s is longer than %d KiB, and was not requested in other forms",
 				asked.Method,
@@ -246,18 +248,20 @@ type brokenForm struct {
 
 // FormsOf returns the forms of some classes that are legal at the revision and over the
 // transport under test.
-func FormsOf(classes ...forms.Class) []forms.Form {
-	return forms.Of(Revision(), Transport(), classes...)
+func FormsOf(t *T, classes ...forms.Class) []forms.Form {
+	return forms.Of(t.Revision(), t.Transport(), classes...)
 }
 
 // inForms asks in several forms at once, and returns those that bring something else.
 func inForms(
-	ctx context.Context,
+	t *T,
 	asked Harmless,
 	wanted string,
 	on func() *Server,
 	fan [][]forms.Form,
 ) (broken []brokenForm) {
+	var ctx context.Context = t
+
 	var open []*scripted.Pending
 	var servers []*Server
 	expected := map[jsonrpc.ID]bool{}
@@ -267,7 +271,7 @@ func inForms(
 		expected[message.ID] = true
 		open, servers = append(open, message.Start(ctx, server.Client)), append(servers, server)
 	}
-	ctx, cancel := wait.WithTimeout(ctx, current.environment.Target.Reply)
+	ctx, cancel := wait.WithTimeout(ctx, environmentOf(t).Target.Reply)
 	defer cancel()
 	stray := func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && !expected[received.ID]
@@ -278,13 +282,13 @@ func inForms(
 			received, err = refusal, nil
 		}
 		if scripted.TooMuch(err) {
-			Inconclusive(err.Error(), "find out why the target sends so much")
+			t.Inconclusive(err.Error(), "find out why the target sends so much")
 		}
 		one := brokenForm{forms: fan[i], late: isLost(err), err: err, server: servers[i], id: request.ID}
 		switch {
 		case err != nil && errors.Is(err, context.DeadlineExceeded):
 			one.found, one.late = "no answer", true
-			patience := current.environment.Target.Reply
+			patience := environmentOf(t).Target.Reply
 			one.err = scripted.Late(
 				ctx,
 				patience,
@@ -300,7 +304,7 @@ func inForms(
 			}
 		}
 		if one.found != "" {
-			one.found = oneLine(cmp.Or(one.found, "no answer"))
+			one.found = excerpt.OneLine(cmp.Or(one.found, "no answer"))
 			broken = append(broken, one)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -14,7 +14,7 @@ import (
 
 // Labels are the words by which a filter names a check: the requirements that it verifies,
 // the words of package filter, and what it needs.
-func (e *Environment) Labels(declared *check.Declaration) []string {
+func (e *Environment) Labels(declared *Declaration) []string {
 	labels := e.verifying(declared.Requirements)
 	for _, needed := range []struct {
 		prefix string
@@ -96,7 +96,7 @@ func pageLabel(page string) string {
 
 // Stands tells whether a check is part of a run of the leg: its revision has what the check
 // needs, and one of its requirements obliges the target there.
-func (e *Environment) Stands(declared *check.Declaration) bool {
+func (e *Environment) Stands(declared *Declaration) bool {
 	return declared.Has(e.Revision) && e.stands(declared.Requirements)
 }
 
@@ -110,7 +110,7 @@ const officialExtensions = "io.modelcontextprotocol/"
 
 // gate returns why a check does not apply or cannot be shown; its ending is "" when it can
 // run.
-func (e *Environment) gate(declared *check.Declaration) (outcome Outcome) {
+func (e *Environment) gate(declared *Declaration) (outcome Outcome) {
 	if reason := e.elsewhere(e.Standing(declared.Requirements)); reason != "" {
 		return Outcome{Ending: Skipped, Reason: reason}
 	}

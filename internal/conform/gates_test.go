@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -20,22 +20,22 @@ func TestGates(t *testing.T) {
 	t.Parallel()
 	const stands = "ping.answered"
 	for name, test := range map[string]struct {
-		needs check.Declaration
+		needs Declaration
 		over  string
 		want  Outcome
 	}{
-		"none":                    {check.Declaration{}, protocol.Stdio, Outcome{}},
-		"one of two stands":       {check.Declaration{Requirements: []string{"ping.gone", stands}}, protocol.Stdio, Outcome{}},
-		"a requirement of HTTP":   {check.Declaration{Requirements: []string{"ping.status"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http and sse transport only"}},
-		"over HTTP":               {check.Declaration{Requirements: []string{"ping.status"}}, protocol.HTTP, Outcome{}},
-		"another transport":       {check.Declaration{Transport: protocol.HTTP}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http transport only"}},
-		"the transport":           {check.Declaration{Transport: protocol.Stdio}, protocol.Stdio, Outcome{}},
-		"declared":                {check.Declaration{Capabilities: []string{"tools", "tools.listChanged"}}, protocol.Stdio, Outcome{}},
-		"not declared":            {check.Declaration{Capabilities: []string{"tools", "resources.subscribe"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
-		"not extended":            {check.Declaration{Extensions: []string{"tasks"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
-		"provoked":                {check.Declaration{Provocations: []string{"text"}}, protocol.Stdio, Outcome{}},
-		"not provoked":            {check.Declaration{Provocations: []string{"error"}}, protocol.Stdio, Outcome{Ending: Inconclusion, Reason: "no known tool ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}", Provocation: "error"}},
-		"skipped before unproven": {check.Declaration{Provocations: []string{"error"}, Capabilities: []string{"logging"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
+		"none":                    {Declaration{}, protocol.Stdio, Outcome{}},
+		"one of two stands":       {Declaration{Requirements: []string{"ping.gone", stands}}, protocol.Stdio, Outcome{}},
+		"a requirement of HTTP":   {Declaration{Requirements: []string{"ping.status"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http and sse transport only"}},
+		"over HTTP":               {Declaration{Requirements: []string{"ping.status"}}, protocol.HTTP, Outcome{}},
+		"another transport":       {Declaration{Transport: protocol.HTTP}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http transport only"}},
+		"the transport":           {Declaration{Transport: protocol.Stdio}, protocol.Stdio, Outcome{}},
+		"declared":                {Declaration{Capabilities: []string{"tools", "tools.listChanged"}}, protocol.Stdio, Outcome{}},
+		"not declared":            {Declaration{Capabilities: []string{"tools", "resources.subscribe"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
+		"not extended":            {Declaration{Extensions: []string{"tasks"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
+		"provoked":                {Declaration{Provocations: []string{"text"}}, protocol.Stdio, Outcome{}},
+		"not provoked":            {Declaration{Provocations: []string{"error"}}, protocol.Stdio, Outcome{Ending: Inconclusion, Reason: "no known tool ends with isError", Hint: "name one in mcpconform.yaml: provocations: {error: {tool: NAME, arguments: {…}}}", Provocation: "error"}},
+		"skipped before unproven": {Declaration{Provocations: []string{"error"}, Capabilities: []string{"logging"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "logging"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,11 +58,11 @@ func TestLabels(t *testing.T) {
 		got, want []string
 	}{
 		"what it verifies": {
-			environment.Labels(&check.Declaration{Requirements: []string{"ping.later", "ping.answered"}}),
+			environment.Labels(&Declaration{Requirements: []string{"ping.later", "ping.answered"}}),
 			[]string{"ping.later", "ping.answered", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "SHOULD", "2025-06-18", "stdio", "MUST"},
 		},
 		"what it needs": {
-			environment.Labels(&check.Declaration{
+			environment.Labels(&Declaration{
 				Capabilities: []string{"tools"}, Extensions: []string{"tasks"}, Provocations: []string{"slow"}, Tokens: []oauth.Kind{oauth.Good},
 				Transport: protocol.Stdio, Scenario: &scenario.Scenario{Name: "plain"}, Together: "tasks", Alone: true,
 			}),

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -12,7 +12,7 @@ import (
 )
 
 // TogetherWith names the checks over stdio that run in one worker with this one; "" for none.
-func (e *Environment) TogetherWith(declared *check.Declaration) string {
+func (e *Environment) TogetherWith(declared *Declaration) string {
 	if e.sharesProcesses() {
 		return declared.Together
 	}
@@ -21,7 +21,7 @@ func (e *Environment) TogetherWith(declared *check.Declaration) string {
 
 // SharesProcesses tells whether connections are processes, and checks share them wherever
 // what does not pass can be repeated on one of its own.
-func SharesProcesses() bool { return current.environment.sharesProcesses() }
+func SharesProcesses(t *T) bool { return environmentOf(t).sharesProcesses() }
 
 func (e *Environment) sharesProcesses() bool {
 	return e.Transport == protocol.Stdio && !e.Fresh && !e.Apart
@@ -30,16 +30,16 @@ func (e *Environment) sharesProcesses() bool {
 // Opened opens a connection by a hello and returns what ask makes of it. Where connections
 // are processes it looks at how another check has opened one by the same, if one has.
 func Opened(
-	ctx context.Context,
+	t *T,
 	ask func(server *Server, ctx context.Context, method string, params any) Reply,
 	hello Object,
 ) Reply {
-	if server := current.environment.openedBy(jsonrpc.Text(hello)); server != nil {
-		current.use(server)
+	if server := environmentOf(t).openedBy(jsonrpc.Text(hello)); server != nil {
+		use(t, server)
 		server.from, server.mark, server.again, server.allowed = 0, 0, true, server.left
-		return taken(server.opened.answer)
+		return taken(t, server.opened.answer)
 	}
-	return ask(Connect(ctx), ctx, "initialize", hello)
+	return ask(Connect(t), t, "initialize", hello)
 }
 
 // openedBy takes a connection that was opened by the hello; nil for none.

@@ -3,7 +3,7 @@ package conform
 import (
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -45,7 +45,7 @@ func TestReadsHowAConnectionWasOpened(t *testing.T) {
 
 func TestChecksShareProcessesOverStdioAlone(t *testing.T) {
 	t.Parallel()
-	declared := &check.Declaration{Together: "tasks"}
+	declared := &Declaration{Together: "tasks"}
 	for name, test := range map[string]struct {
 		environment *Environment
 		with        string

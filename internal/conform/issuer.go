@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/oauth2"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/login"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -93,35 +94,35 @@ func (s *IssuerState) leave() {
 }
 
 // ConnectIssuer opens a fresh connection to the authorization server.
-func ConnectIssuer(ctx context.Context) *Issuer {
-	server := Connect(ctx)
+func ConnectIssuer(t *T) *Issuer {
+	server := Connect(t)
 	server.aside = true
 	return &Issuer{Server: server}
 }
 
 // NeedIssuer does so, and reads the metadata: without any there is nothing to ask.
-func NeedIssuer(ctx context.Context) *Issuer {
-	issuer := ConnectIssuer(ctx)
-	if known := current.environment.issuer().metadata; known != nil && !current.environment.Fresh {
+func NeedIssuer(t *T) *Issuer {
+	issuer := ConnectIssuer(t)
+	if known := environmentOf(t).issuer().metadata; known != nil && !environmentOf(t).Fresh {
 		issuer.Metadata = known
 		return issuer
 	}
-	for _, document := range issuer.Documents(ctx) {
+	for _, document := range issuer.Documents(t) {
 		if document.Members != nil {
 			issuer.Metadata = document.Members
-			current.environment.issuer().metadata = document.Members
+			environmentOf(t).issuer().metadata = document.Members
 			return issuer
 		}
 	}
-	Inconclusive("the authorization server has no metadata", "see the result of authorization.server.metadata")
+	t.Inconclusive("the authorization server has no metadata", "see the result of authorization.server.metadata")
 	return nil
 }
 
 // Documents asks for metadata at each place where clients look for it.
 func (i *Issuer) Documents(ctx context.Context) []IssuerDocument {
-	places, err := oauth.IssuerPlaces(URL())
+	places, err := oauth.IssuerPlaces(URL(i.t))
 	if err != nil {
-		Inconclusive("the issuer "+err.Error(), "give an absolute URL")
+		i.t.Inconclusive("the issuer "+err.Error(), "give an absolute URL")
 	}
 	found := make([]IssuerDocument, len(places))
 	for at, place := range places {
@@ -138,7 +139,7 @@ func (i *Issuer) Documents(ctx context.Context) []IssuerDocument {
 func (i *Issuer) Endpoint(name string) string {
 	address, _ := i.Metadata[name].(string)
 	if address == "" {
-		Inconclusive("the metadata names no "+name, "see the result of authorization.server.metadata")
+		i.t.Inconclusive("the metadata names no "+name, "see the result of authorization.server.metadata")
 	}
 	return address
 }
@@ -152,7 +153,7 @@ func (i *Issuer) Lists(name, value string) (has, known bool) {
 
 // Contactable tells whether the harness may send something to an address that the target
 // named.
-func Contactable(address string) bool { return current.environment.contactable(address) }
+func Contactable(t *T, address string) bool { return environmentOf(t).contactable(address) }
 
 func (e *Environment) contactable(address string) bool {
 	parsed, err := url.Parse(address)
@@ -161,8 +162,8 @@ func (e *Environment) contactable(address string) bool {
 
 // send carries out a request to an address that the target may have named.
 func (i *Issuer) send(ctx context.Context, request transport.Request) *Response {
-	if !Contactable(request.URL) {
-		Inconclusive(
+	if !Contactable(i.t, request.URL) {
+		i.t.Inconclusive(
 			request.URL+" has another origin than the issuer, and was not contacted",
 			"allow it with --network, or test the authorization server at the origin of its endpoints",
 		)
@@ -219,7 +220,7 @@ const (
 // NeedClient returns a client of a kind: the one that was given, or one that registers
 // itself.
 func (i *Issuer) NeedClient(ctx context.Context, kind ClientKind) *IssuerClient {
-	environment := current.environment
+	environment := environmentOf(i.t)
 	if given := i.given(); given != nil &&
 		(kind == AnyClient || kind == PublicClient && given.Public() || kind == ConfidentialClient && !given.Public()) {
 		return given
@@ -231,17 +232,17 @@ func (i *Issuer) NeedClient(ctx context.Context, kind ClientKind) *IssuerClient 
 		return known
 	}
 	if _, offered := i.Metadata[registrationEndpoint]; !offered {
-		Inconclusive("this needs a "+string(kind)+" client, and none can be registered", hintClient)
+		i.t.Inconclusive("this needs a "+string(kind)+" client, and none can be registered", hintClient)
 	}
 	client, answer := i.Register(ctx, kind, nil, "")
 	if client == nil {
-		Inconclusive("the registration of a "+string(kind)+" client is refused: "+answer.Describe(), hintRegister)
+		i.t.Inconclusive("the registration of a "+string(kind)+" client is refused: "+answer.Describe(), hintRegister)
 	}
 	if kind == ConfidentialClient && client.Public() {
-		Inconclusive("the authorization server registers public clients only", hintClient)
+		i.t.Inconclusive("the authorization server registers public clients only", hintClient)
 	}
 	if kind != ConfidentialClient && !client.Public() {
-		Inconclusive("the authorization server registers confidential clients only", hintClient)
+		i.t.Inconclusive("the authorization server registers confidential clients only", hintClient)
 	}
 	environment.issuer().keep(kind, client)
 	return client
@@ -251,7 +252,7 @@ const registrationEndpoint = "registration_endpoint"
 
 // given is the client that the user gave; nil for none.
 func (i *Issuer) given() *IssuerClient {
-	given := current.environment.Registration
+	given := environmentOf(i.t).Registration
 	if given.ClientID == "" {
 		return nil
 	}
@@ -259,7 +260,7 @@ func (i *Issuer) given() *IssuerClient {
 		ID:          given.ClientID,
 		Secret:      given.ClientSecret,
 		Method:      authNone,
-		RedirectURI: redirectURI(),
+		RedirectURI: redirectURI(i.t),
 	}
 	if client.Secret != "" {
 		client.Method = i.secretMethod()
@@ -290,7 +291,7 @@ func (i *Issuer) Register(
 		grants = grants[:1]
 	}
 	metadata := Object{
-		"client_name": "mcpconform", "redirect_uris": []string{redirectURI()}, "grant_types": grants,
+		"client_name": "mcpconform", "redirect_uris": []string{redirectURI(i.t)}, "grant_types": grants,
 		"response_types": []string{"code"}, "token_endpoint_auth_method": authNone, "application_type": "native",
 	}
 	if kind == ConfidentialClient {
@@ -304,7 +305,7 @@ func (i *Issuer) Register(
 	if answer.Status < http.StatusOK || answer.Status >= http.StatusMultipleChoices || id == "" {
 		return nil, answer
 	}
-	client := &IssuerClient{ID: id, RedirectURI: redirectURI()}
+	client := &IssuerClient{ID: id, RedirectURI: redirectURI(i.t)}
 	client.Secret, _ = said["client_secret"].(string)
 	client.Method, _ = said["token_endpoint_auth_method"].(string)
 	asked, _ := metadata["token_endpoint_auth_method"].(string)
@@ -331,7 +332,7 @@ func (i *Issuer) Request(client *IssuerClient) *AuthorizationRequest {
 		"state": {rand.Text()}, "code_challenge_method": {"S256"},
 	}}
 	asked.Params.Set("code_challenge", oauth2.S256ChallengeFromVerifier(asked.Verifier))
-	scope := current.environment.Registration.Scope
+	scope := environmentOf(i.t).Registration.Scope
 	if offline, _ := i.Lists("scopes_supported", offlineAccess); scope == "" && offline {
 		scope = offlineAccess // without it many issue no refresh token
 		if openid, _ := i.Lists("scopes_supported", openID); openid {
@@ -344,7 +345,7 @@ func (i *Issuer) Request(client *IssuerClient) *AuthorizationRequest {
 	if slices.Contains(oauth.Scopes(scope), offlineAccess) {
 		asked.Params.Set("prompt", "consent") // OpenID Connect Core, section 11
 	}
-	if resource := current.environment.Registration.Resource; resource != "" {
+	if resource := environmentOf(i.t).Registration.Resource; resource != "" {
 		asked.Params.Set("resource", resource)
 	}
 	return asked
@@ -400,7 +401,7 @@ type Grant struct {
 func (i *Issuer) NeedGrant(ctx context.Context, request *AuthorizationRequest) *Grant {
 	landing := i.Login(ctx, request)
 	if landing.Code() == "" {
-		Inconclusive("no authorization code is issued: "+landing.Describe(), hintLogin)
+		i.t.Inconclusive("no authorization code is issued: "+landing.Describe(), hintLogin)
 	}
 	return &Grant{Request: request, Code: landing.Code()}
 }
@@ -468,7 +469,7 @@ func (i *Issuer) Redeem(ctx context.Context, grant *Grant) *TokenAnswer {
 func (i *Issuer) NeedTokens(ctx context.Context, client *IssuerClient) *TokenAnswer {
 	answer := i.Redeem(ctx, i.NeedGrant(ctx, i.Request(client)))
 	if !answer.Issued() {
-		Inconclusive("the token request with the code failed: "+answer.Describe(), "find out what the token endpoint requires")
+		i.t.Inconclusive("the token request with the code failed: "+answer.Describe(), "find out what the token endpoint requires")
 	}
 	return answer
 }
@@ -477,7 +478,7 @@ func (i *Issuer) NeedTokens(ctx context.Context, client *IssuerClient) *TokenAns
 func (i *Issuer) NeedRefreshToken(ctx context.Context, client *IssuerClient) (token string, first *TokenAnswer) {
 	first = i.NeedTokens(ctx, client)
 	if token = first.Text(grantRefresh); token == "" {
-		NotApplicable("the authorization server issues no refresh token")
+		i.t.NotApplicable("the authorization server issues no refresh token")
 	}
 	return token, first
 }
@@ -491,7 +492,7 @@ func (i *Issuer) Refresh(
 	deliberate string,
 ) *TokenAnswer {
 	form := url.Values{"grant_type": {grantRefresh}, grantRefresh: {token}}
-	if resource := current.environment.Registration.Resource; resource != "" {
+	if resource := environmentOf(i.t).Registration.Resource; resource != "" {
 		form.Set("resource", resource)
 	}
 	maps.Copy(form, more)
@@ -499,6 +500,6 @@ func (i *Issuer) Refresh(
 }
 
 // DemandRefused judges that a token request brought no access token.
-func (a *TokenAnswer) DemandRefused(what string) {
-	Demand(!a.Issued(), "an error for "+what, statusName(a.Status)+" with an access token")
+func (a *TokenAnswer) DemandRefused(t *T, what string) {
+	t.Demand(!a.Issued(), "an error for "+what, statusName(a.Status)+" with an access token")
 }

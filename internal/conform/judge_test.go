@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -78,60 +77,60 @@ func TestWhatAFailureIsAbout(t *testing.T) {
 	environment.Process = NewProcess("w1-")
 	missing := &scripted.StatusError{At: transcript.Place{Connection: "c", Sequence: 7}, Status: http.StatusNotFound}
 	wanted := map[string]transcript.Place{}
-	checks := map[string]func(context.Context, *Server){
-		"the answer that it took last": func(ctx context.Context, server *Server) {
-			server.Ask(ctx, "other", nil)
-			wanted["the answer that it took last"] = server.Ask(ctx, "other", nil).At
-			Demand(false, "something else", "this")
+	checks := map[string]func(*T, *Server){
+		"the answer that it took last": func(t *T, server *Server) {
+			server.Ask(t, "other", nil)
+			wanted["the answer that it took last"] = server.Ask(t, "other", nil).At
+			t.Demand(false, "something else", "this")
 		},
-		"the answer that it expects something of": func(ctx context.Context, server *Server) {
-			first := server.Ask(ctx, "other", nil)
-			server.Ask(ctx, "ping", nil)
+		"the answer that it expects something of": func(t *T, server *Server) {
+			first := server.Ask(t, "other", nil)
+			server.Ask(t, "ping", nil)
 			wanted["the answer that it expects something of"] = first.At
-			Expect(first).To(BeResult())
+			t.Expect(first).To(BeResult())
 		},
-		"the one that it demands something of": func(ctx context.Context, server *Server) {
-			first := server.Ask(ctx, "other", nil)
-			server.Ask(ctx, "ping", nil)
+		"the one that it demands something of": func(t *T, server *Server) {
+			first := server.Ask(t, "other", nil)
+			server.Ask(t, "ping", nil)
 			wanted["the one that it demands something of"] = first.At
-			DemandOf(first, false, "something else")
+			t.DemandOf(first, false, "something else")
 		},
-		"the first of several that are wrong": func(ctx context.Context, server *Server) {
-			first := server.Ask(ctx, "other", nil)
+		"the first of several that are wrong": func(t *T, server *Server) {
+			first := server.Ask(t, "other", nil)
 			wanted["the first of several that are wrong"] = first.At
-			Judge(Wrong(first, "something else"), Wrong(server.Ask(ctx, "ping", nil), "something else"))
+			t.Judge(Wrong(first, "something else"), Wrong(server.Ask(t, "ping", nil), "something else"))
 		},
-		"what a request brought, and not its plain form": func(ctx context.Context, server *Server) {
-			InEachMethod(ctx, Be("HTTP 400", func(any) bool { return false }), func(request Harmless) any {
-				reply := server.Ask(ctx, request.Method, request.With(nil))
+		"what a request brought, and not its plain form": func(t *T, server *Server) {
+			InEachMethod(t, Be("HTTP 400", func(any) bool { return false }), func(request Harmless) any {
+				reply := server.Ask(t, request.Method, request.With(nil))
 				wanted["what a request brought, and not its plain form"] = reply.At
 				return http.StatusOK
 			})
 		},
-		"what came unasked": func(ctx context.Context, server *Server) {
-			server.Ask(ctx, "ping", nil)
+		"what came unasked": func(t *T, server *Server) {
+			server.Ask(t, "ping", nil)
 			wanted["what came unasked"] = transcript.Place{Connection: "c", Sequence: 3}
-			DemandNone("nothing", []scripted.Received{{At: transcript.Place{Connection: "c", Sequence: 3}}})
+			t.DemandNone("nothing", []scripted.Received{{At: transcript.Place{Connection: "c", Sequence: 3}}})
 		},
-		"the refusal that came instead": func(ctx context.Context, server *Server) {
-			server.Ask(ctx, "ping", nil)
+		"the refusal that came instead": func(t *T, server *Server) {
+			server.Ask(t, "ping", nil)
 			wanted["the refusal that came instead"] = missing.At
-			Missing("an answer", fmt.Errorf("no: %w", missing))
+			Missing(t, "an answer", fmt.Errorf("no: %w", missing))
 		},
-		"nothing, where nothing came": func(ctx context.Context, server *Server) {
-			server.Ask(ctx, "ping", nil)
-			Missing("an answer", errors.New("nothing came"))
+		"nothing, where nothing came": func(t *T, server *Server) {
+			server.Ask(t, "ping", nil)
+			Missing(t, "an answer", errors.New("nothing came"))
 		},
-		"nothing, where it passes": func(ctx context.Context, server *Server) { server.Ask(ctx, "ping", nil); Observe() },
-		"nothing, where it says so": func(ctx context.Context, server *Server) {
-			server.Ask(ctx, "ping", nil)
-			JudgingNothing()
-			Demand(false, "a process that ends", "one that does not")
+		"nothing, where it passes": func(t *T, server *Server) { server.Ask(t, "ping", nil); t.Observe() },
+		"nothing, where it says so": func(t *T, server *Server) {
+			server.Ask(t, "ping", nil)
+			t.JudgingNothing()
+			t.Demand(false, "a process that ends", "one that does not")
 		},
 	}
 	outcomes := perform(environment, func() {
 		for name, judge := range checks {
-			check.It(name, check.Verifies("ping.answered"), func(ctx check.SpecContext) { judge(ctx, Session(ctx)) })
+			It(name, Verifies("ping.answered"), func(t *T) { judge(t, Session(t)) })
 		}
 	})
 	for name := range checks {

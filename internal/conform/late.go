@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -16,13 +17,6 @@ import (
 // No page of the specification gives anybody a time. That something did not come in time
 // shows that it does not come where the target does the same far faster, and where the
 // machine was not too busy for the harness itself.
-
-// Late is a wait for the target that was over.
-type Late struct {
-	For    string        // kind of what was waited for, as in Pace; "" for what is of none
-	Waited time.Duration // as the wait counts
-	Behind time.Duration // by which it took longer by the clock
-}
 
 // Pace is how long the slowest took of what a target did in time, by kind: the method of
 // a request, or one of those below.
@@ -128,9 +122,9 @@ func kindOf(request jsonrpc.Message) string {
 func (s *Server) DemandInTime(happened bool, wanted, still string) {
 	waited := s.ReplyTime()
 	if !happened {
-		current.outcome.Doubtful, current.outcome.Late = true, &Late{Waited: waited}
+		s.t.Outcome.Doubtful, s.t.Outcome.Late = true, &Late{Waited: waited}
 	}
-	Demand(happened, wanted, fmt.Sprintf("%s %s later", still, waited))
+	s.t.Demand(happened, wanted, fmt.Sprintf("%s %s later", still, waited))
 }
 
 // tooLate notes that the outcome rests on a wait for the answer to a request, or for what
@@ -154,5 +148,5 @@ func (s *Server) tooLate(method string, id jsonrpc.ID, err error) {
 	if s.Stdio != nil && silent {
 		kind = Starting
 	}
-	current.outcome.Late = &Late{For: kind, Waited: late.Waited, Behind: late.Behind}
+	s.t.Outcome.Late = &Late{For: kind, Waited: late.Waited, Behind: late.Behind}
 }

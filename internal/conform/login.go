@@ -8,6 +8,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/login"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -92,7 +93,7 @@ func (i *Issuer) Visit(ctx context.Context, request *AuthorizationRequest) *Land
 		if err != nil {
 			return &Landing{Request: request, Response: answer, at: answer.At}
 		}
-		if !oauth.SameOrigin(next.String(), URL()) && next.Host != at.Host || leadsTo(next, request) {
+		if !oauth.SameOrigin(next.String(), URL(i.t)) && next.Host != at.Host || leadsTo(next, request) {
 			return &Landing{Request: request, Redirect: next, at: answer.At}
 		}
 		address = next.String()
@@ -111,7 +112,7 @@ func leadsTo(address *url.URL, request *AuthorizationRequest) bool {
 // redirect URI, where the harness listens; it may print that URL as a line instead. Without
 // a command it is a Visit.
 func (i *Issuer) Login(ctx context.Context, request *AuthorizationRequest) *Landing {
-	command := current.environment.Registration.Login
+	command := environmentOf(i.t).Registration.Login
 	if len(command) == 0 {
 		return i.Visit(ctx, request)
 	}
@@ -145,8 +146,8 @@ func (i *Issuer) Login(ctx context.Context, request *AuthorizationRequest) *Land
 }
 
 // redirectURI is that of the harness as a client.
-func redirectURI() string {
-	environment := current.environment
+func redirectURI(t *T) string {
+	environment := environmentOf(t)
 	given := environment.Registration
 	switch {
 	case given.RedirectURI != "":
@@ -157,7 +158,7 @@ func redirectURI() string {
 	if environment.issuer().callback == nil {
 		opened, err := login.Listen("127.0.0.1:0", callbackPath)
 		if err != nil {
-			Inconclusive("cannot listen on this machine: "+err.Error(), "give a redirect URI: --redirect-uri")
+			t.Inconclusive("cannot listen on this machine: "+err.Error(), "give a redirect URI: --redirect-uri")
 		}
 		environment.issuer().callback = opened
 	}

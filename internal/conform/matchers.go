@@ -10,91 +10,19 @@ import (
 
 	"github.com/onsi/gomega/types"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
-
-// Expectation is a value of the target that a check is about.
-type Expectation struct{ actual any }
-
-// Expect observes a value; To and NotTo judge it.
-func Expect(actual any) Expectation {
-	Observe()
-	if evidence, is := actual.(Evidence); is {
-		Judging(evidence)
-	}
-	return Expectation{actual}
-}
-
-// To fails the check unless the value matches.
-func (e Expectation) To(wanted types.GomegaMatcher) { e.judge(wanted, true) }
-
-// NotTo fails the check if the value matches.
-func (e Expectation) NotTo(wanted types.GomegaMatcher) { e.judge(wanted, false) }
-
-func (e Expectation) judge(wanted types.GomegaMatcher, match bool) {
-	matched, err := wanted.Match(e.actual)
-	if err == nil && matched == match {
-		return
-	}
-	ours, isOurs := wanted.(*matcher)
-	switch {
-	case err != nil:
-		Judge(Mismatch{Wanted: "a value that can be judged", Found: oneLine(err.Error())})
-	case isOurs && match:
-		Judge(Mismatch{Wanted: ours.wanted, Found: ours.found, Where: ours.where})
-	case isOurs:
-		Judge(Mismatch{Wanted: "anything but " + ours.wanted, Found: Show(e.actual)})
-	case match:
-		Judge(Mismatch{Wanted: "what the requirement says", Found: oneLine(wanted.FailureMessage(e.actual))})
-	default:
-		Judge(Mismatch{Wanted: "what the requirement says", Found: oneLine(wanted.NegatedFailureMessage(e.actual))})
-	}
-}
-
-// matcher is a Gomega matcher that says what it wants and what it found.
-type matcher struct {
-	wanted string
-	// judge returns what was found instead, and where; "" when it matches.
-	judge func(actual any) (found, where string)
-	found string
-	where string
-}
-
-// Match judges; it keeps what was found for the message.
-func (m *matcher) Match(actual any) (bool, error) {
-	m.found, m.where = m.judge(actual)
-	return m.found == "", nil
-}
-
-// FailureMessage says what was wanted and what was found.
-func (m *matcher) FailureMessage(any) string {
-	return Mismatch{Wanted: m.wanted, Found: m.found, Where: m.where}.String()
-}
-
-// NegatedFailureMessage says that what was found should not have been.
-func (m *matcher) NegatedFailureMessage(actual any) string {
-	return Mismatch{Wanted: "anything but " + m.wanted, Found: Show(actual)}.String()
-}
-
-// Be makes a matcher of a predicate, described in words: "a non-empty string".
-func Be(description string, holds func(value any) bool) types.GomegaMatcher {
-	return &matcher{wanted: description, judge: func(actual any) (string, string) {
-		if holds(actual) {
-			return "", ""
-		}
-		return Show(actual), ""
-	}}
-}
 
 // HaveMember matches an object (or a response with a result object) that has a
 // member: with any value, with an equal one, or with one that matches.
 func HaveMember(name string, value ...any) types.GomegaMatcher {
 	wanted := fmt.Sprintf("a member %q", name)
 	if len(value) > 0 {
-		wanted += " that is " + describe(value[0])
+		wanted += " that is " + Words(value[0])
 	}
-	return &matcher{wanted: wanted, judge: func(actual any) (string, string) {
+	return NewMatcher(wanted, func(actual any) (string, string) {
 		object, isObject := asObject(actual)
 		if !isObject {
 			return Show(actual), ""
@@ -107,7 +35,7 @@ func HaveMember(name string, value ...any) types.GomegaMatcher {
 			return "", ""
 		}
 		return Show(member), "/" + name
-	}}
+	})
 }
 
 // BeJSONRPCError matches an error response; with codes, one with such a code.
@@ -120,7 +48,7 @@ func BeJSONRPCError(codes ...int64) types.GomegaMatcher {
 		}
 		wanted += " " + strings.Join(texts, " or ")
 	}
-	return &matcher{wanted: wanted, judge: func(actual any) (string, string) {
+	return NewMatcher(wanted, func(actual any) (string, string) {
 		reply, isReply := actual.(Reply)
 		if !isReply {
 			return Show(actual), ""
@@ -133,12 +61,12 @@ func BeJSONRPCError(codes ...int64) types.GomegaMatcher {
 			return "", ""
 		}
 		return reply.Describe(), "/error/code"
-	}}
+	})
 }
 
 // BeResult matches a response that carries a result, and no error.
 func BeResult() types.GomegaMatcher {
-	return &matcher{wanted: "a result", judge: func(actual any) (string, string) {
+	return NewMatcher("a result", func(actual any) (string, string) {
 		reply, isReply := actual.(Reply)
 		if !isReply {
 			return Show(actual), ""
@@ -150,7 +78,7 @@ func BeResult() types.GomegaMatcher {
 			return reply.Describe(), ""
 		}
 		return "", ""
-	}}
+	})
 }
 
 // HaveStatus matches an HTTP response with one of the statuses.
@@ -159,7 +87,7 @@ func HaveStatus(statuses ...int) types.GomegaMatcher {
 	for i, status := range statuses {
 		texts[i] = statusName(status)
 	}
-	return &matcher{wanted: strings.Join(texts, " or "), judge: func(actual any) (string, string) {
+	return NewMatcher(strings.Join(texts, " or "), func(actual any) (string, string) {
 		response, isResponse := actual.(*Response)
 		switch {
 		case !isResponse:
@@ -168,15 +96,15 @@ func HaveStatus(statuses ...int) types.GomegaMatcher {
 			return "", ""
 		}
 		return response.Describe(), "HTTP status"
-	}}
+	})
 }
 
 // HaveContentType matches an HTTP response of one of the media types,
 // whatever its parameters.
 func HaveContentType(mediaTypes ...string) types.GomegaMatcher {
-	return &matcher{
-		wanted: "the content type " + strings.Join(mediaTypes, " or "),
-		judge: func(actual any) (string, string) {
+	return NewMatcher(
+		"the content type "+strings.Join(mediaTypes, " or "),
+		func(actual any) (string, string) {
 			response, isResponse := actual.(*Response)
 			switch {
 			case !isResponse:
@@ -186,7 +114,7 @@ func HaveContentType(mediaTypes ...string) types.GomegaMatcher {
 			}
 			return response.Describe(), "header Content-Type"
 		},
-	}
+	)
 }
 
 // BeEmptyObject matches a result without members; _meta may always be there.
@@ -226,13 +154,6 @@ func BeAList() types.GomegaMatcher {
 		_, isArray := value.([]any)
 		return isArray
 	})
-}
-
-func describe(value any) string {
-	if m, ours := value.(*matcher); ours {
-		return m.wanted
-	}
-	return Show(value)
 }
 
 func matches(wanted, actual any) bool {

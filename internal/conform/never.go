@@ -1,13 +1,13 @@
 package conform
 
 import (
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // never says why a check is about something that the server never
 // does; "" when it is not.
-func (e *Environment) never(declared *check.Declaration) string {
+func (e *Environment) never(declared *Declaration) string {
 	if e.Role != protocol.ServerRole {
 		return ""
 	}

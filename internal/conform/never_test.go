@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 )
@@ -15,8 +15,8 @@ func TestNeverGates(t *testing.T) {
 	t.Parallel()
 	environment := environment(t, protocol.Stdio)
 	environment.Provocations = map[string]Provocation{}
-	needs := func(kind string) *check.Declaration {
-		return &check.Declaration{Requirements: []string{"ping.answered"}, Provocations: []string{kind}}
+	needs := func(kind string) *Declaration {
+		return &Declaration{Requirements: []string{"ping.answered"}, Provocations: []string{kind}}
 	}
 	for _, kind := range provoke.Kinds() {
 		environment.Provocations[kind] = Provocation{Tool: "say"}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onsi/ginkgo/v2"
-
+	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -20,27 +20,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
-// NoReply is a message that the target left without its reply: a request without a
-// response (basic/index#responses), or what the transport has to acknowledge. Whatever
-// waited for the reply has shown nothing; that there was none is a finding of its own.
-type NoReply struct {
-	To       string // what was sent: a method, or an HTTP method
-	Found    string // what came instead: "ping was not answered within 5s"
-	Exchange []transcript.Event
-	Judged   int // sequence of the message in the exchange
-	// Undelivered tells that the target took no connection to bring it on.
-	Undelivered bool
-}
-
-// Place is where the message stands.
-func (r *NoReply) Place() transcript.Place {
-	at := slices.IndexFunc(r.Exchange, func(event transcript.Event) bool { return event.Sequence == r.Judged })
-	if at < 0 {
-		return transcript.Place{}
-	}
-	return r.Exchange[at].Place()
-}
-
 // AnsweredRequirement is the requirement that a NoReply breaks, and no other.
 const AnsweredRequirement = "base.requests.answered"
 
@@ -48,28 +27,28 @@ const AnsweredRequirement = "base.requests.answered"
 // since another requirement says that there is one.
 func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 	if scripted.TooMuch(err) {
-		Inconclusive(
+		s.t.Inconclusive(
 			"no reply to "+to+" could be read: "+err.Error(),
 			"let the server send less, or only one message of that size",
 		)
 	}
 	awaited, reply := s.unreplied(to, id, err)
-	current.outcome = Outcome{
+	s.t.Outcome = Outcome{
 		Ending: Inconclusion, Doubtful: awaited != "", Awaited: awaited, NoReply: reply,
-		Reason: oneLine(fmt.Sprintf("%s got no reply: %s", to, err)),
+		Reason: excerpt.OneLine(fmt.Sprintf("%s got no reply: %s", to, err)),
 		Hint:   "fix the failures of " + to + ", or of the message that came instead, first",
 	}
 	s.tooLate(to, id, err)
 	switch {
 	case reply != nil:
-		current.outcome.Hint = "fix the failure of " + AnsweredRequirement + " first"
+		s.t.Outcome.Hint = "fix the failure of " + AnsweredRequirement + " first"
 	case s.mayTakeLonger(id, err):
-		current.outcome.Hint = "if the tool takes longer, raise --timeout (30s allows a call six minutes); " +
+		s.t.Outcome.Hint = "if the tool takes longer, raise --timeout (30s allows a call six minutes); " +
 			"--call-tools listed calls only what mcpconform.yaml names"
 	case to == http.MethodGet:
-		current.outcome.Hint = "let the server send the headers of the stream at once, not with its first event"
+		s.t.Outcome.Hint = "let the server send the headers of the stream at once, not with its first event"
 	}
-	ginkgo.Skip(current.outcome.Reason, 1)
+	s.t.End()
 }
 
 // unreplied says what was waited for in vain, by the same words whoever waited for it; ""
@@ -96,7 +75,7 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string,
 	}
 	return to, &NoReply{
 		To:          to,
-		Found:       oneLine(err.Error()),
+		Found:       excerpt.OneLine(err.Error()),
 		Exchange:    exchange,
 		Judged:      judged,
 		Undelivered: errors.Is(err, transport.ErrRefused),
@@ -182,27 +161,27 @@ func (s *Server) since(id jsonrpc.ID) (shown []transcript.Event, judged int) {
 // none, but a status, is what the check judges: the target did answer.
 func (s *Server) Answered(request *scripted.Pending, received scripted.Received, err error) Reply {
 	if err == nil {
-		return taken(received)
+		return taken(s.t, received)
 	}
 	s.needReply(request, err)
 	status, _ := errors.AsType[*scripted.StatusError](err)
-	current.outcome.Doubtful = status.Status == http.StatusNotFound // a server that was started anew has lost its sessions
-	judgeError("a JSON-RPC response to "+request.Method, err)
+	s.t.Outcome.Doubtful = status.Status == http.StatusNotFound // a server that was started anew has lost its sessions
+	judgeError(s.t, "a JSON-RPC response to "+request.Method, err)
 	return Reply{}
 }
 
 // taken is a reply as the check takes it: it is about this one, until it takes another.
-func taken(received scripted.Received) Reply {
+func taken(t *T, received scripted.Received) Reply {
 	reply := Reply{received}
-	Judging(reply)
+	t.Judging(reply)
 	return reply
 }
 
 // judgeError fails the check by an error that came in the place of what was wanted.
-func judgeError(wanted string, err error) {
-	current.outcome.Judged = placeOf(err)
-	Observe()
-	Judge(Mismatch{Wanted: wanted, Found: err.Error()})
+func judgeError(t *T, wanted string, err error) {
+	t.Outcome.Judged = placeOf(err)
+	t.Observe()
+	t.Judge(Mismatch{Wanted: wanted, Found: err.Error()})
 }
 
 // placeOf is where what came instead stands in the transcript; zero where nothing came.
@@ -232,7 +211,7 @@ func (s *Server) Needed(request *scripted.Pending, received scripted.Received, e
 		err,
 	); refused && !unavailable(status.Status) &&
 		!errors.Is(err, scripted.ErrNoAnswer) {
-		Inconclusive(
+		s.t.Inconclusive(
 			fmt.Sprintf("%s was refused: %s", request.Method, err),
 			"fix the failures of "+request.Method+" first",
 		)
@@ -265,11 +244,11 @@ func (s *Server) NeedMessage(
 ) scripted.Received {
 	received, err := s.Connection.Await(ctx, mark, match)
 	if err != nil {
-		current.outcome.Doubtful = true
+		s.t.Outcome.Doubtful = true
 		s.tooLate("", jsonrpc.NoID, err)
-		Inconclusive(missing+": "+err.Error(), hint)
+		s.t.Inconclusive(missing+": "+err.Error(), hint)
 	}
-	return taken(received).Received
+	return taken(s.t, received).Received
 }
 
 // Accepts sends a notification that the server may refuse by an HTTP status, and tells
@@ -305,15 +284,15 @@ func overloaded(status int) bool {
 
 // turnedAway ends a check whose request was not looked at.
 func (s *Server) turnedAway(method string, err error) {
-	current.outcome = turnedAway(method, err.Error())
-	ginkgo.Skip(current.outcome.Reason, 1)
+	s.t.Outcome = turnedAway(method, err.Error())
+	s.t.End()
 }
 
 func turnedAway(what, found string) Outcome {
 	return Outcome{
 		Ending:   Inconclusion,
 		Doubtful: true,
-		Reason:   oneLine(fmt.Sprintf("%s was rejected: %s", what, found)),
+		Reason:   excerpt.OneLine(fmt.Sprintf("%s was rejected: %s", what, found)),
 		Hint:     "check whether the server limits the rate of requests or requires a token; --workers 1 sends fewer requests at once",
 	}
 }
@@ -358,34 +337,34 @@ func (s *Server) mustAwait(
 		s.noReply(request.Method, request.ID, err)
 	}
 	if err != nil {
-		_, current.outcome.NoReply = s.unreplied(
+		_, s.t.Outcome.NoReply = s.unreplied(
 			request.Method,
 			request.ID,
 			err,
 		) // for when it answers nobody else either
 		s.tooLate(request.Method, request.ID, err)
-		missing("a response to "+request.Method, err, !hasStray(s.Log().Events()))
+		missing(s.t, "a response to "+request.Method, err, !hasStray(s.Log().Events()))
 	}
-	Observe()
-	return taken(received)
+	s.t.Observe()
+	return taken(s.t, received)
 }
 
 // Missing judges that something did not come that the server had to send by itself.
-func Missing(wanted string, err error) {
-	if len(current.servers) > 0 && current.outcome.Late == nil {
-		current.servers[len(current.servers)-1].tooLate("", jsonrpc.NoID, err)
+func Missing(t *T, wanted string, err error) {
+	if len(runningOf(t).servers) > 0 && t.Outcome.Late == nil {
+		runningOf(t).servers[len(runningOf(t).servers)-1].tooLate("", jsonrpc.NoID, err)
 	}
-	missing(wanted, err, true)
+	missing(t, wanted, err, true)
 }
 
 // missing does so. What came in its place shows that time had no part in it: that is no
 // doubt.
-func missing(wanted string, err error, doubtful bool) {
+func missing(t *T, wanted string, err error, doubtful bool) {
 	if scripted.TooMuch(err) {
-		Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or only one message of that size")
+		t.Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or only one message of that size")
 	}
-	current.outcome.Doubtful = doubtful
-	judgeError(wanted, err)
+	t.Outcome.Doubtful = doubtful
+	judgeError(t, wanted, err)
 }
 
 const (
@@ -422,7 +401,7 @@ func (e *Environment) Unreachable() (why string, waited *Late) {
 		if late, is := errors.AsType[*scripted.LateError](err); is {
 			waited = &Late{For: e.beginning(), Waited: late.Waited, Behind: late.Behind}
 		}
-		return asked + ": " + oneLine(strings.TrimPrefix(err.Error(), asked+" was ")), waited
+		return asked + ": " + excerpt.OneLine(strings.TrimPrefix(err.Error(), asked+" was ")), waited
 	}
 }
 

@@ -7,22 +7,23 @@ import (
 	"slices"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/lazy"
 )
 
 // Plausible makes up a text for an argument of a tool, a prompt or a resource template,
 // by what it is called and described as: a server is more likely to serve a date where
 // it asks for a date.
-func Plausible(name, description string) string {
-	if text, found := current.environment.plausible(name, description); found {
+func Plausible(t *T, name, description string) string {
+	if text, found := environmentOf(t).plausible(name, description); found {
 		return text
 	}
 	return "example"
 }
 
 // GivenArguments are those that the config gives for a tool or a prompt.
-func GivenArguments(name string) (given Object, there bool) {
-	given, there = current.environment.Arguments[name]
+func GivenArguments(t *T, name string) (given Object, there bool) {
+	given, there = environmentOf(t).Arguments[name]
 	return given, there
 }
 

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onsi/ginkgo/v2"
-
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -59,10 +57,10 @@ func (e *Environment) delayed() (Provocation, bool) {
 
 // Provoking returns the provocation of a kind. A check that uses it says so
 // with NeedsProvocation, unless it finds out first whether any would help.
-func Provoking(kind string) Provocation {
-	found, there := Provocable(kind)
+func Provoking(t *T, kind string) Provocation {
+	found, there := Provocable(t, kind)
 	if !there {
-		Unprovoked(kind)
+		Unprovoked(t, kind)
 	}
 	return found
 }
@@ -72,11 +70,11 @@ func Provoking(kind string) Provocation {
 // argument says that it takes its time has to take it, as one that is over before it can be
 // cancelled shows nothing: a delay may be one between retries.
 func (s *Server) CompleteSlow(ctx context.Context, token string) {
-	slowly := Provoking(slow)
+	slowly := Provoking(s.t, slow)
 	begun := time.Now()
 	s.Need(ctx, "tools/call", slowly.Reporting(token))
 	if took := time.Since(begun); took < slowly.Told/2 {
-		Inconclusive(
+		s.t.Inconclusive(
 			fmt.Sprintf("%s was told to take %s, and took %s", slowly.Tool, slowly.Told, took.Round(time.Millisecond)),
 			provocationHint(slow),
 		)
@@ -86,41 +84,41 @@ func (s *Server) CompleteSlow(ctx context.Context, token string) {
 
 // Unprovoked ends a check because no tool is known that provokes what it is about, by
 // any of the kinds. What the server never does is not waited for.
-func Unprovoked(kinds ...string) {
-	never := current.environment.Never
+func Unprovoked(t *T, kinds ...string) {
+	never := environmentOf(t).Never
 	left := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return never.Rules(kind) != "" })
 	if len(left) == 0 {
-		NotApplicable(never.Reason(strings.Join(kinds, ", ")))
+		t.NotApplicable(never.Reason(strings.Join(kinds, ", ")))
 	}
-	current.outcome = Outcome{
+	t.Outcome = Outcome{
 		Ending:      Inconclusion,
-		Reason:      current.environment.unprovoked(left[0]),
+		Reason:      environmentOf(t).unprovoked(left[0]),
 		Hint:        provocationHint(left[0]),
 		Provocation: left[0],
 	}
-	ginkgo.Skip(current.outcome.Reason, 1)
+	t.End()
 }
 
 // Provocable returns the provocation of a kind, if there is one: for a check
 // that has other ways to go on without it.
-func Provocable(kind string) (found Provocation, there bool) {
+func Provocable(t *T, kind string) (found Provocation, there bool) {
 	if !provoke.IsKind(kind) {
 		panic("no such kind of provocation: " + kind)
 	}
-	return current.environment.provocation(kind)
+	return environmentOf(t).provocation(kind)
 }
 
 // Lacks names the kind of provocation without which a check cannot run; "" when it runs, or
 // would not run with one either.
-func (e *Environment) Lacks(declared *check.Declaration) (kind string) {
+func (e *Environment) Lacks(declared *Declaration) (kind string) {
 	return e.gate(declared).Provocation
 }
 
 // Named returns the provocation of a kind that the config names or a known server has, not
 // one that was found by trying: a tool that was never meant to change anything is not
 // excused for it.
-func Named(kind string) (named Provocation, there bool) {
-	environment := current.environment
+func Named(t *T, kind string) (named Provocation, there bool) {
+	environment := environmentOf(t)
 	return environment.Find(kind, environment.Has, environment.offers)
 }
 
@@ -134,8 +132,8 @@ func provocationHint(kind string) string {
 
 // CallableTools returns the tools that the harness may call, with arguments
 // that their input schema allows. The reason tells, when there are none, why.
-func CallableTools() (calls []Provocation, reason string) {
-	environment := current.environment
+func CallableTools(t *T) (calls []Provocation, reason string) {
+	environment := environmentOf(t)
 	calls, unmade := environment.Callable()
 	switch {
 	case len(calls) > 0:

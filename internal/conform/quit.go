@@ -4,21 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
-
-// Quit is how the process of a server ended that was asked nothing after the opening. The
-// server may do so ("MAY initiate shutdown", basic/lifecycle#stdio; from 2026-07-28 on
-// basic/transports/stdio#shutdown), for want of a database for instance: the requests that
-// others had sent by then broke nothing by having no response.
-type Quit struct {
-	After  string // the request that opened the connection
-	Exit   string // "exited with status 1"
-	Stderr string // the end of its standard error
-}
 
 const (
 	// longerQuiet is how many times as long as a process lived after its first answer another
@@ -35,7 +26,7 @@ func FindQuit(
 	to scripted.Target,
 	revision string,
 	events []transcript.Event,
-) *Quit {
+) *check.Quit {
 	lived, ended := livedFor(events)
 	if to.Transport != protocol.Stdio || !ended || lived > to.Reply {
 		return nil // what it was asked is the better reason
@@ -47,7 +38,7 @@ func FindQuit(
 		return nil
 	}
 	defer connection.Close(ctx)
-	found := &Quit{After: "initialize"}
+	found := &check.Quit{After: "initialize"}
 	var shaken scripted.Handshake
 	if protocol.Has(revision, protocol.Discovery) {
 		found.After = "server/discover"

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -21,7 +22,7 @@ import (
 func (s *Server) Provoke(ctx context.Context, method string, params any, reason string) (reply Reply, status int) {
 	reply, status, err := s.Attempt(ctx, method, params, reason)
 	if err != nil {
-		judgeError("a JSON-RPC error in answer to "+method, err)
+		judgeError(s.t, "a JSON-RPC error in answer to "+method, err)
 	}
 	return reply, status
 }
@@ -45,7 +46,7 @@ func (s *Server) Attempt(
 	if err != nil {
 		s.needReply(request, err)
 	}
-	return taken(received), request.Delivery.Status, err
+	return taken(s.t, received), request.Delivery.Status, err
 }
 
 // Try sends a request that the server may refuse in whatever way, and returns the
@@ -74,7 +75,7 @@ func (s *Server) tried(request *scripted.Pending, received scripted.Received, er
 	if err != nil {
 		s.needReply(request, err)
 	}
-	return taken(received), err == nil
+	return taken(s.t, received), err == nil
 }
 
 // TryTool does the same with a call of a tool. That may take its time, and over HTTP the
@@ -135,9 +136,9 @@ func (r Reply) Refuses() bool {
 // WantsCapability tells whether a reply refuses a request because it needs a capability that
 // the client has not declared, as any request may (2026-07-28, basic/index): that of an
 // extension, perhaps.
-func (r Reply) WantsCapability() bool {
+func (r Reply) WantsCapability(t *T) bool {
 	refusal, refused := r.Error()
-	return refused && RevisionHas(protocol.Extensions) && refusal.Code == jsonrpc.MissingCapability
+	return refused && t.Has(protocol.Extensions) && refusal.Code == jsonrpc.MissingCapability
 }
 
 // AskWrong asks for what is to be refused, for the thing that the request names, and
@@ -150,7 +151,7 @@ func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Reques
 	reply, responded := s.tried(request, received, err)
 	if responded {
 		s.NeedContrast(ctx, reply, wrong.Name, controls...)
-		Judging(reply) // and not a control
+		s.t.Judging(reply) // and not a control
 		return reply
 	}
 	answered := func(control Request) bool {
@@ -158,31 +159,31 @@ func (s *Server) AskWrong(ctx context.Context, wrong Request, controls ...Reques
 		return responded
 	}
 	if !slices.ContainsFunc(controls[:min(mostControls, len(controls))], answered) {
-		Inconclusive(
+		s.t.Inconclusive(
 			"cannot tell why it was refused: "+err.Error(),
 			"fix the HTTP error status of "+wrong.Method+" first",
 		)
 	}
-	judgeError("a JSON-RPC response to "+wrong.Method, err)
+	judgeError(s.t, "a JSON-RPC response to "+wrong.Method, err)
 	return reply
 }
 
 // StillServes judges that the server serves a request after it was asked for something wrong by
 // the same method as it does before. What it does not serve at all makes the check
 // inapplicable; what fails by chance does not do so twice.
-func StillServes(ctx context.Context, wrong, plain Request, served func(Reply) bool) {
-	reply, well := needAfterwards(ctx, wrong, plain, served)
-	Observe()
+func StillServes(t *T, wrong, plain Request, served func(Reply) bool) {
+	reply, well := needAfterwards(t, wrong, plain, served)
+	t.Observe()
 	if well {
 		return
 	}
-	if _, well := needAfterwards(ctx, wrong, plain, served); well {
-		Inconclusive(
+	if _, well := needAfterwards(t, wrong, plain, served); well {
+		t.Inconclusive(
 			plain.Method+" is served only sometimes: "+reply.Describe(),
 			"make sure that the server can serve "+plain.Method,
 		)
 	}
-	Judge(Mismatch{
+	t.Judge(Mismatch{
 		Wanted: plain.Method + " served as before the request for " + wrong.Name,
 		Found:  reply.Describe(),
 	})
@@ -191,15 +192,15 @@ func StillServes(ctx context.Context, wrong, plain Request, served func(Reply) b
 // StillServes judges the same, first on a session that other methods have been tried on.
 func (s *Server) StillServes(ctx context.Context, wrong, plain Request, served func(Reply) bool) {
 	if before, after := s.afterwards(ctx, wrong, plain); !served(before) || !served(after) {
-		StillServes(ctx, wrong, plain, served)
+		StillServes(s.t, wrong, plain, served)
 	}
-	Observe()
+	s.t.Observe()
 }
 
-func needAfterwards(ctx context.Context, wrong, plain Request, served func(Reply) bool) (after Reply, well bool) {
-	before, after := FreshSession(ctx).afterwards(ctx, wrong, plain)
+func needAfterwards(t *T, wrong, plain Request, served func(Reply) bool) (after Reply, well bool) {
+	before, after := FreshSession(t).afterwards(t, wrong, plain)
 	if !served(before) {
-		NotApplicable(plain.Method + " already failed before: " + before.Describe())
+		t.NotApplicable(plain.Method + " already failed before: " + before.Describe())
 	}
 	return after, served(after)
 }
@@ -245,12 +246,12 @@ func (s *Server) NeedContrast(ctx context.Context, refused Reply, wrong string, 
 	switch {
 	case !refused.Refuses() || s.Contrasts(ctx, refused, wrong, controls...):
 	case len(controls) == 0:
-		Inconclusive(
+		s.t.Inconclusive(
 			"cannot tell why it was refused: no valid call may be made to compare: "+refused.Describe(),
 			"annotate a tool with readOnlyHint, or name one with its arguments in mcpconform.yaml",
 		)
 	default:
-		Inconclusive(
+		s.t.Inconclusive(
 			"a valid request is rejected in the same way: "+refused.Describe(),
 			"make sure that the server can serve "+controls[0].Method+", or name valid arguments in mcpconform.yaml",
 		)

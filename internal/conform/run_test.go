@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,12 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/ginkgo/v2/extensions/globals"
-	"github.com/onsi/ginkgo/v2/formatter"
-	"github.com/onsi/ginkgo/v2/types"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -50,40 +47,23 @@ func minimal(w http.ResponseWriter, request *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-// discard takes the place of a testing.T in a suite whose checks are to fail.
-type discard struct{}
-
-func (discard) Fail() {}
-
 // perform runs checks as the runner does, and returns how each ended.
 func perform(environment *Environment, register func()) map[string]Outcome {
 	outcomes := map[string]Outcome{}
-	globals.Reset()
-	declared := check.Collect(register)
+	declared := Collect(register)
 	environment.Know(declared)
-	ginkgo.Describe("in order", func() {
-		for _, one := range declared {
-			ginkgo.It(one.Text, func(ctx ginkgo.SpecContext) {
-				Begin(environment, one)
-				one.Body(ctx)
-			})
-		}
-	})
-	ginkgo.ReportAfterEach(func(report types.SpecReport) {
-		outcome, exchanges := End(report)
-		if outcome.Ending == Passed && report.State != types.SpecStatePassed {
-			outcome.Reason = report.State.String()
-		}
+	for _, one := range declared {
+		t := environment.Begin(context.Background(), one)
+		t.Run(func() {
+			PassGates(t)
+			one.Body(t)
+		})
+		outcome, exchanges := End(t, false)
 		if len(exchanges) > 0 && len(exchanges[0]) == 0 {
 			outcome.Reason = "an exchange without events"
 		}
-		outcomes[report.LeafNodeText] = outcome
-	})
-	formatter.ColorableStdOut, formatter.ColorableStdErr = io.Discard, io.Discard
-	suite, reporter := ginkgo.GinkgoConfiguration()
-	suite.RandomSeed, suite.GracePeriod = 1, time.Second
-	reporter.NoColor, reporter.Succinct = true, true
-	ginkgo.RunSpecs(discard{}, "conform", suite, reporter)
+		outcomes[one.Text] = outcome
+	}
 	Finish(environment)
 	return outcomes
 }
@@ -112,51 +92,51 @@ func TestChecks(t *testing.T) {
 
 	var pooled []*Server
 	outcomes := perform(environment, func() {
-		check.It("1 uses a session", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			server := Session(ctx)
+		It("1 uses a session", Verifies("ping.answered"), func(t *T) {
+			server := Session(t)
 			server.Client.Answer("ping", scripted.Silence)
-			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
-			server.StaysUsable(ctx)
-			server.Barrier(ctx)
+			t.Expect(server.Ask(t, "ping", nil)).To(BeResult())
+			server.StaysUsable(t)
+			server.Barrier(t)
 			pooled = append(pooled, server)
 		})
-		check.It("2 uses it again and fails", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			server := Session(ctx)
+		It("2 uses it again and fails", Verifies("ping.answered"), func(t *T) {
+			server := Session(t)
 			pooled = append(pooled, server)
-			Expect(server.Ask(ctx, "other", nil)).To(BeResult())
+			t.Expect(server.Ask(t, "other", nil)).To(BeResult())
 		})
-		check.It("3 uses another", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			server := Session(ctx)
+		It("3 uses another", Verifies("ping.answered"), func(t *T) {
+			server := Session(t)
 			pooled = append(pooled, server)
-			server.Start(ctx, "hang", nil) // is never answered
+			server.Start(t, "hang", nil) // is never answered
 		})
-		check.It("4 uses yet another", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			server := Session(ctx)
+		It("4 uses yet another", Verifies("ping.answered"), func(t *T) {
+			server := Session(t)
 			pooled = append(pooled, server)
-			Demand(Revision() == "2025-06-18" && Transport() == protocol.HTTP && Declares("tools") && ListedTools() == nil, "the leg", "another")
+			t.Demand(t.Revision() == "2025-06-18" && t.Transport() == protocol.HTTP && Declares(t, "tools") && ListedTools(t) == nil, "the leg", "another")
 		})
-		check.It("5 uses a fresh one", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			pooled = append(pooled, FreshSession(ctx))
+		It("5 uses a fresh one", Verifies("ping.answered"), func(t *T) {
+			pooled = append(pooled, FreshSession(t))
 		})
-		check.It("is skipped", check.Verifies("ping.answered"), check.NeedsCapability("prompts"), func() { panic("a gate is open") })
-		check.It("cannot be provoked", check.Verifies("ping.answered"), check.NeedsProvocation("slow"), func() { panic("a gate is open") })
-		check.It("judges two things", check.Verifies("ping.answered"), func() {
-			Judge(Mismatch{Wanted: "a", Found: "b"}, Mismatch{Wanted: "c", Found: "d", Where: "/e"})
+		It("is skipped", Verifies("ping.answered"), NeedsCapability("prompts"), func(*T) { panic("a gate is open") })
+		It("cannot be provoked", Verifies("ping.answered"), NeedsProvocation("slow"), func(*T) { panic("a gate is open") })
+		It("judges two things", Verifies("ping.answered"), func(t *T) {
+			t.Judge(Mismatch{Wanted: "a", Found: "b"}, Mismatch{Wanted: "c", Found: "d", Where: "/e"})
 		})
-		check.It("demands nothing in vain", check.Verifies("ping.answered"), func() {
-			Judge()
-			Demand(true, "a", "b")
+		It("demands nothing in vain", Verifies("ping.answered"), func(t *T) {
+			t.Judge()
+			t.Demand(true, "a", "b")
 		})
-		check.It("calls in vain", check.Verifies("ping.answered"), func(ctx check.SpecContext) { Session(ctx).Call(ctx, "other", nil) })
-		check.It("needs in vain", check.Verifies("ping.answered"), func(ctx check.SpecContext) { Session(ctx).Need(ctx, "other", nil) })
-		check.It("lists in vain", check.Verifies("ping.answered"), func(ctx check.SpecContext) { Session(ctx).All(ctx, "tools/list") })
-		check.It("provokes in vain", check.Verifies("ping.answered"), func() { Provoking("slow") })
-		check.It("does not apply", check.Verifies("ping.answered"), func() { NotApplicable("over\n two  lines") })
-		check.It("exchanges", check.Verifies("ping.status"), func(ctx check.SpecContext) {
-			server := Session(ctx)
-			Expect(server.Get(ctx, "", WithoutHeader("Accept"))).To(HaveStatus(http.StatusMethodNotAllowed))
-			Expect(server.Delete(ctx, "")).To(HaveStatus(http.StatusMethodNotAllowed))
-			Expect(server.Post(ctx, []byte(`{"id":"p","method":"ping"}`), "", WithHeader("X-A", "b"))).To(HaveStatus(http.StatusAccepted))
+		It("calls in vain", Verifies("ping.answered"), func(t *T) { Session(t).Call(t, "other", nil) })
+		It("needs in vain", Verifies("ping.answered"), func(t *T) { Session(t).Need(t, "other", nil) })
+		It("lists in vain", Verifies("ping.answered"), func(t *T) { Session(t).All(t, "tools/list") })
+		It("provokes in vain", Verifies("ping.answered"), func(t *T) { Provoking(t, "slow") })
+		It("does not apply", Verifies("ping.answered"), func(t *T) { t.NotApplicable("over\n two  lines") })
+		It("exchanges", Verifies("ping.status"), func(t *T) {
+			server := Session(t)
+			t.Expect(server.Get(t, "", WithoutHeader("Accept"))).To(HaveStatus(http.StatusMethodNotAllowed))
+			t.Expect(server.Delete(t, "")).To(HaveStatus(http.StatusMethodNotAllowed))
+			t.Expect(server.Post(t, []byte(`{"id":"p","method":"ping"}`), "", WithHeader("X-A", "b"))).To(HaveStatus(http.StatusAccepted))
 		})
 	})
 

@@ -3,7 +3,7 @@ package conform
 import (
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
@@ -15,7 +15,7 @@ func legIn(scenario *scenario.Scenario, leg Leg) Leg {
 
 // Know tells the environment the checks of its role: the scenarios in which they look are
 // those that a client can be run through.
-func (e *Environment) Know(declared []*check.Declaration) {
+func (e *Environment) Know(declared []*Declaration) {
 	e.scenarios = map[string]*scenario.Scenario{}
 	for _, one := range declared {
 		if one.Scenario != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -26,6 +27,7 @@ import (
 type Server struct {
 	*scripted.Connection
 	env  *Environment
+	t    *T  // the check that uses it
 	from int // of the transcript, where the check began
 	mark int // of what was received, likewise
 
@@ -74,22 +76,13 @@ func (r Reply) Object() Object {
 // Object is a JSON object that came from the target.
 type Object = map[string]any
 
-// Revision is the revision under test.
-func Revision() string { return current.environment.Revision }
-
-// RevisionHas tells whether the revision under test has a feature.
-func RevisionHas(feature protocol.Feature) bool { return current.environment.Has(feature) }
-
-// Transport is the transport under test.
-func Transport() string { return current.environment.Transport }
-
 // URL is where the target is reached over HTTP.
-func URL() string { return current.environment.Target.URL }
+func URL(t *T) string { return environmentOf(t).Target.URL }
 
 // Hello is the params of an initialize request of a client that offers
 // everything.
-func Hello(revision string) Object {
-	return scripted.Hello(revision, scripted.Everything(Revision()))
+func Hello(t *T, revision string) Object {
+	return scripted.Hello(revision, scripted.Everything(t.Revision()))
 }
 
 // Ask sends a request and returns its answer, result or error. As long as the
@@ -123,21 +116,21 @@ func (s *Server) Once(ctx context.Context, method string, params any) Reply {
 func (s *Server) Call(ctx context.Context, method string, params any) Object {
 	reply := s.Ask(ctx, method, params)
 	result, isObject := asObject(reply)
-	DemandOf(reply, isObject, "a result of "+method)
+	s.t.DemandOf(reply, isObject, "a result of "+method)
 	return result
 }
 
 // Need sends a request whose success the check needs but is not about: when
 // it fails the check is inconclusive, another one judges it.
 func (s *Server) Need(ctx context.Context, method string, params any) Object {
-	return NeedObject(method, s.NeedReply(ctx, method, params))
+	return NeedObject(s.t, method, s.NeedReply(ctx, method, params))
 }
 
 // NeedObject returns the result object of a reply to a request whose success the check needs.
-func NeedObject(method string, reply Reply) Object {
+func NeedObject(t *T, method string, reply Reply) Object {
 	result, isObject := asObject(reply)
 	if !isObject {
-		Inconclusive(
+		t.Inconclusive(
 			fmt.Sprintf("%s did not succeed: %s", method, reply.Describe()),
 			"fix the failures of "+method+" first",
 		)
@@ -148,7 +141,7 @@ func NeedObject(method string, reply Reply) Object {
 // Tell sends a notification; a refusal by the transport fails the check.
 func (s *Server) Tell(ctx context.Context, method string, params any) {
 	if status, refused := s.notify(ctx, method, params); refused {
-		judgeError(method+" to be accepted", status)
+		judgeError(s.t, method+" to be accepted", status)
 	}
 }
 
@@ -191,7 +184,7 @@ const (
 func (s *Server) BarrierOnAllStreams(ctx context.Context) {
 	began := time.Now()
 	s.Barrier(ctx)
-	if Transport() != protocol.HTTP {
+	if s.t.Transport() != protocol.HTTP {
 		return
 	}
 	longer := min(max(slowerStreams*time.Since(began), atLeastSlower), atMostSlower)
@@ -204,7 +197,7 @@ func (s *Server) BarrierOnAllStreams(ctx context.Context) {
 // BarrierMethod is a request without params that every server must answer at any
 // time: ping (basic/utilities/ping), in the stateless era server/discover, or a list
 // where the server answers that without a result.
-func BarrierMethod() string { return current.environment.barrier() }
+func BarrierMethod(t *T) string { return environmentOf(t).barrier() }
 
 func (e *Environment) barrier() string {
 	return cmp.Or(lookUp[string](e, survey.BarrierBy), e.alwaysServed())
@@ -229,7 +222,7 @@ func (e *Environment) noBarrierReason() string {
 
 func (s *Server) needBarrier() {
 	if s.env.noBarrier() != "" {
-		Inconclusive(s.env.noBarrierReason(), s.env.barrierHint())
+		s.t.Inconclusive(s.env.noBarrierReason(), s.env.barrierHint())
 	}
 }
 
@@ -241,17 +234,17 @@ func (s *Server) StaysUsable(ctx context.Context) Reply {
 	request := s.Start(ctx, s.env.barrier(), nil)
 	received, err := request.Wait(ctx)
 	if err != nil {
-		_, current.outcome.NoReply = s.unreplied(
+		_, s.t.Outcome.NoReply = s.unreplied(
 			request.Method,
 			request.ID,
 			err,
 		) // for when it answers nobody else either
-		current.outcome.Awaited = s.barrierAwaited()
+		s.t.Outcome.Awaited = s.barrierAwaited()
 		s.tooLate(request.Method, request.ID, err)
-		Missing(wanted, err)
+		Missing(s.t, wanted, err)
 	}
 	reply := Reply{received}
-	DemandOf(reply, isResult(reply), wanted)
+	s.t.DemandOf(reply, isResult(reply), wanted)
 	return reply
 }
 
@@ -261,9 +254,9 @@ func (s *Server) NeedUsable(ctx context.Context, hint string) Reply {
 	s.needBarrier()
 	received, err := s.Connection.Once(ctx, s.env.barrier(), nil)
 	if err != nil {
-		current.outcome.Doubtful, current.outcome.Awaited = true, s.barrierAwaited()
+		s.t.Outcome.Doubtful, s.t.Outcome.Awaited = true, s.barrierAwaited()
 		s.tooLate(s.env.barrier(), jsonrpc.NoID, err)
-		Inconclusive("the server did not continue: "+err.Error(), hint)
+		s.t.Inconclusive("the server did not continue: "+err.Error(), hint)
 	}
 	return Reply{received}
 }
@@ -305,10 +298,10 @@ func (s *Server) Until(
 ) scripted.Received {
 	received, err := s.Connection.Await(ctx, mark, match)
 	if err != nil {
-		Missing(description, err)
+		Missing(s.t, description, err)
 	}
-	Observe()
-	return taken(received).Received
+	s.t.Observe()
+	return taken(s.t, received).Received
 }
 
 // Notification matches notifications of a method.
@@ -357,7 +350,7 @@ func (s *Server) All(ctx context.Context, method string) []Object {
 		if !strings.HasPrefix(reason, method+" ") {
 			reason = fmt.Sprintf("%s failed: %s", method, reason)
 		}
-		Inconclusive(reason,
+		s.t.Inconclusive(reason,
 			"fix the failures of "+method+" first")
 	}
 	return items
@@ -416,7 +409,7 @@ func (s *Server) Response(ctx context.Context, delivery *scripted.Delivery) *Res
 		s.turnedAway(delivery.Carried(), delivery.Refusal())
 	}
 	response := &Response{delivery}
-	Judging(response)
+	s.t.Judging(response)
 	return response
 }
 

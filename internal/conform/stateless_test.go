@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -60,39 +60,39 @@ func TestChecksOfTheStatelessEra(t *testing.T) {
 	environment.Revision = "2026-07-28"
 	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 	outcomes := perform(environment, func() {
-		check.It("needs no handshake", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			Demand(RevisionHas(protocol.Statelessness), "the era", "the other")
-			server := Session(ctx)
-			server.Barrier(ctx)
-			server.StaysUsable(ctx)
-			server.Hear(ctx) // which is refused
+		It("needs no handshake", Verifies("ping.answered"), func(t *T) {
+			t.Demand(t.Has(protocol.Statelessness), "the era", "the other")
+			server := Session(t)
+			server.Barrier(t)
+			server.StaysUsable(t)
+			server.Hear(t) // which is refused
 		})
-		check.It("gives what the server asks for", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			server := Session(ctx)
+		It("gives what the server asks for", Verifies("ping.answered"), func(t *T) {
+			server := Session(t)
 			mark := server.Mark()
-			result := server.Call(ctx, "tools/call", Object{"name": "greet"})
-			Expect(result).To(HaveMember("resultType", "complete"))
+			result := server.Call(t, "tools/call", Object{"name": "greet"})
+			t.Expect(result).To(HaveMember("resultType", "complete"))
 			asked := server.ServerRequests(mark, "elicitation/create")
-			Demand(len(asked) == 1 && asked[0].Key == "a/b" && asked[0].Parameters["message"] == "Who?", "one question", fmt.Sprint(asked))
-			Expect(server.Once(ctx, "tools/call", Object{"name": "greet"})).To(HaveMember("resultType", "input_required"))
+			t.Demand(len(asked) == 1 && asked[0].Key == "a/b" && asked[0].Parameters["message"] == "Who?", "one question", fmt.Sprint(asked))
+			t.Expect(server.Once(t, "tools/call", Object{"name": "greet"})).To(HaveMember("resultType", "input_required"))
 		})
-		check.It("says all of it in a body", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			server := SessionOf(ctx, scripted.Nothing())
-			good := server.Post(ctx, server.Body("server/discover", nil), "")
-			bad := server.Post(ctx, server.Body("server/discover", nil), "another method in the header", WithHeader(transport.MethodHeader, "tools/list"))
-			Demand(good.Status == http.StatusOK && bad.Status == http.StatusBadRequest, "200 and 400", fmt.Sprint(good.Status, bad.Status))
+		It("says all of it in a body", Verifies("ping.answered"), func(t *T) {
+			server := SessionOf(t, scripted.Nothing())
+			good := server.Post(t, server.Body("server/discover", nil), "")
+			bad := server.Post(t, server.Body("server/discover", nil), "another method in the header", WithHeader(transport.MethodHeader, "tools/list"))
+			t.Demand(good.Status == http.StatusOK && bad.Status == http.StatusBadRequest, "200 and 400", fmt.Sprint(good.Status, bad.Status))
 		})
-		check.It("subscribes", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			server := FreshSession(ctx)
-			subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": []any{"a:b"}})
-			changed := subscription.Until(ctx, "notifications/resources/updated")
-			Expect(changed.Params()).To(HaveMember("uri", "a:b"))
-			Demand(len(subscription.Notifications()) == 2 && subscription.Acknowledged["resourceSubscriptions"] != nil, "two notifications", "others")
-			subscription.Cancel(ctx)
-			server.Watch(ctx, "a:b")
+		It("subscribes", Verifies("ping.answered"), func(t *T) {
+			server := FreshSession(t)
+			subscription := server.Subscribe(t, Object{"resourceSubscriptions": []any{"a:b"}})
+			changed := subscription.Until(t, "notifications/resources/updated")
+			t.Expect(changed.Params()).To(HaveMember("uri", "a:b"))
+			t.Demand(len(subscription.Notifications()) == 2 && subscription.Acknowledged["resourceSubscriptions"] != nil, "two notifications", "others")
+			subscription.Cancel(t)
+			server.Watch(t, "a:b")
 		})
-		check.It("cannot subscribe", check.Verifies("ping.answered"), func(ctx check.SpecContext) {
-			FreshSession(ctx).Subscribe(ctx, Object{"promptsListChanged": true})
+		It("cannot subscribe", Verifies("ping.answered"), func(t *T) {
+			FreshSession(t).Subscribe(t, Object{"promptsListChanged": true})
 		})
 	})
 	for text, outcome := range outcomes {
@@ -116,16 +116,16 @@ func TestChecksOnOneConnectionSeeWhatIsTheirs(t *testing.T) {
 	environment.Revision = "2026-07-28"
 	environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
 	var used []*scripted.Connection
-	asks := func(ctx check.SpecContext) {
-		server := Session(ctx)
+	asks := func(t *T) {
+		server := Session(t)
 		used = append(used, server.Connection)
-		server.Once(ctx, "tools/call", Object{"name": "greet"})
+		server.Once(t, "tools/call", Object{"name": "greet"})
 		asked, answers := server.ServerRequests(0, "elicitation/create"), server.Sent(0, func(scripted.Received) bool { return true })
-		Demand(len(asked) == 1 && len(answers) == 1, "one answer with one question", fmt.Sprint(asked, answers))
+		t.Demand(len(asked) == 1 && len(answers) == 1, "one answer with one question", fmt.Sprint(asked, answers))
 	}
 	outcomes := perform(environment, func() {
-		check.It("is asked", check.Verifies("ping.answered"), asks)
-		check.It("is asked once more", check.Verifies("ping.answered"), asks)
+		It("is asked", Verifies("ping.answered"), asks)
+		It("is asked once more", Verifies("ping.answered"), asks)
 	})
 	for text, outcome := range outcomes {
 		if outcome.Ending != Passed {

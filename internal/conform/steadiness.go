@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
@@ -31,11 +33,11 @@ func (c *Client) Does(position, like int, despite string) (told bool) {
 		)
 	}
 	c.needStreams()
-	Judge(Mismatch{
+	c.t.Judge(Mismatch{
 		Wanted: "the step " + jsonrpc.Text(
 			c.scenario.Steps[position],
 		) + " done, despite " + despite,
-		Found: "it failed: " + oneLine(outcome.Error),
+		Found: "it failed: " + excerpt.OneLine(outcome.Error),
 	})
 	return true
 }
@@ -120,7 +122,7 @@ func (c *Client) NeedOver(ctx context.Context, position int, after *Message) {
 // do, as its driver tells; "" when it did not, or nobody tells.
 func (c *Client) FailedIn(ctx context.Context, position int) string {
 	if outcome, told := c.ToldOutcome(position); told && outcome.Failed() && c.ableTo(ctx, position) {
-		return "a failure of the step " + jsonrpc.Text(c.scenario.Steps[position]) + ": " + oneLine(outcome.Error)
+		return "a failure of the step " + jsonrpc.Text(c.scenario.Steps[position]) + ": " + excerpt.OneLine(outcome.Error)
 	}
 	return ""
 }
@@ -132,7 +134,7 @@ func (c *Client) Unconnected() string {
 	at := c.scenario.Steps.First("connect")
 	switch told, there := c.ToldOutcome(at); {
 	case there && told.Failed():
-		return "a failure to connect: " + oneLine(told.Error)
+		return "a failure to connect: " + excerpt.OneLine(told.Error)
 	case !c.Tells() && c.Exit.Failed:
 		return "nothing more; the client " + c.Exit.Status
 	}
@@ -175,7 +177,7 @@ func (c *Client) ableTo(ctx context.Context, position int) bool {
 			return true
 		}
 	}
-	met := Beside(ctx, scenario.Meeting)
+	met := Beside(c.t, scenario.Meeting)
 	return met != nil && met.did(kind)
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
@@ -22,7 +22,7 @@ func TestStepsThatBringAboutMessages(t *testing.T) {
 
 // What a driver tells proves that a step was done if it tells of that step, shows what
 // the API gave, and does not say of others that they are done which no message shows.
-func TestProofsOfSteps(t *testing.T) { //nolint:paralleltest // a process runs one check at a time
+func TestProofsOfSteps(t *testing.T) {
 	const gave, gaveNothing = `{"step":%d,"outcome":"done","result":[{"name":"t"}]}` + "\n", `{"step":%d,"outcome":"done","result":[]}` + "\n"
 	tell := func(lines ...string) scenario.Exit { return scenario.Exit{Output: []byte(strings.Join(lines, ""))} }
 	of := func(format string, step int) string { return fmt.Sprintf(format, step) }
@@ -58,7 +58,7 @@ func TestProofsOfSteps(t *testing.T) { //nolint:paralleltest // a process runs o
 			}}
 
 			outcomes := perform(environment, func() {
-				check.It("proves", check.Verifies("ping.answered"), check.In(scenario), func(ctx check.SpecContext) { test.proof(RunScenario(ctx)) })
+				It("proves", Verifies("ping.answered"), In(scenario), func(t *T) { test.proof(RunScenario(t)) })
 			})
 
 			if outcome := outcomes["proves"]; (outcome.Ending == Passed) != test.proven {

@@ -1,10 +1,10 @@
 package conform
 
 import (
-	"context"
 	"mime"
 	"slices"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -23,19 +23,19 @@ const (
 // not do, where the server spoke by an event stream and the client reads none: that is one
 // cause, of which the checks of both answers tell.
 func (c *Client) needStreams() {
-	if current.readsStreams == nil || !c.heardStream() || current.readsStreams() {
+	if reads := runningOf(c.t).readsStreams; reads == nil || !c.heardStream() || reads() {
 		return
 	}
 	c.inconclusive("the client reads no answer on an event stream", "fix the failures of "+bothAnswers+" first")
 }
 
 // seesStreams lets needStreams look, unless the check is one of both answers itself.
-func (c *running) seesStreams(ctx context.Context) {
-	both := c.environment.scenarios[StreamedAndPlain]
-	if c.environment.Transport != protocol.HTTP || both == nil || slices.Contains(c.declared.Requirements, bothAnswers) {
+func seesStreams(t *T) {
+	both := environmentOf(t).scenarios[StreamedAndPlain]
+	if t.Transport() != protocol.HTTP || both == nil || slices.Contains(t.Declared.Requirements, bothAnswers) {
 		return
 	}
-	c.readsStreams = func() bool { return Beside(ctx, both).readsStreams() }
+	runningOf(t).readsStreams = func() bool { return Beside(t, both).readsStreams() }
 }
 
 // heardStream tells whether the server spoke by an event stream.

@@ -3,18 +3,19 @@ package conform
 import (
 	"slices"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
 // Declares tells whether the target declared a capability.
-func Declares(path string) bool { return current.environment.declares(path) }
+func Declares(t *T, path string) bool { return environmentOf(t).declares(path) }
 
 // NeedDeclarations makes the check inconclusive unless the server has said what it declares:
 // where it has not, nothing that it does is undeclared.
-func NeedDeclarations() {
-	if lookUp[bool](current.environment, survey.IfInferred) {
-		Inconclusive("the capabilities of the server are unknown", "fix the failures of server/discover first")
+func NeedDeclarations(t *T) {
+	if lookUp[bool](environmentOf(t), survey.IfInferred) {
+		t.Inconclusive("the capabilities of the server are unknown", "fix the failures of server/discover first")
 	}
 }
 
@@ -44,24 +45,24 @@ func FirstPage(member string, ask func(cursor any) Object) []Object {
 }
 
 // ListedTools are the tools that the target listed before the checks began.
-func ListedTools() []Object { return current.environment.tools() }
+func ListedTools(t *T) []Object { return environmentOf(t).tools() }
 
 // ListedResources are the resources that the target listed.
-func ListedResources() []Object { return current.environment.resources() }
+func ListedResources(t *T) []Object { return environmentOf(t).resources() }
 
 // ListedTemplates are the resource templates that the target listed.
-func ListedTemplates() []Object { return lookUp[[]Object](current.environment, survey.AllTemplates) }
+func ListedTemplates(t *T) []Object { return lookUp[[]Object](environmentOf(t), survey.AllTemplates) }
 
 // ListedPrompts are the prompts that the target listed.
-func ListedPrompts() []Object { return current.environment.prompts() }
+func ListedPrompts(t *T) []Object { return environmentOf(t).prompts() }
 
 // NoneListed ends a check that finds nothing of what it needs in a list: it does not
 // apply, unless the list could not be had.
-func NoneListed(method, reason string) {
-	if unread := current.environment.unlisted(method); unread != "" {
-		Inconclusive(unread, "fix the failures of "+method+" first")
+func NoneListed(t *T, method, reason string) {
+	if unread := environmentOf(t).unlisted(method); unread != "" {
+		t.Inconclusive(unread, "fix the failures of "+method+" first")
 	}
-	NotApplicable(reason)
+	t.NotApplicable(reason)
 }
 
 // unlisted says why a list could not be had; "" when it was read to its end.
@@ -71,17 +72,17 @@ func (e *Environment) unlisted(method string) string {
 
 // Handshakes are the revisions of the handshake era that a server of the stateless era
 // agrees to when it is asked by initialize, as first contact has seen.
-func Handshakes() []string { return lookUp[[]string](current.environment, survey.Agreed) }
+func Handshakes(t *T) []string { return lookUp[[]string](environmentOf(t), survey.Agreed) }
 
 // Unimplemented are the released revisions that a server of the stateless era does not
 // implement: it neither lists them nor agrees to a handshake at them. Where it lists none of
 // the handshake era and serves some, those at which no handshake was tried are left out.
-func Unimplemented(listed []string) []string {
-	agreed := Handshakes()
+func Unimplemented(t *T, listed []string) []string {
+	agreed := Handshakes(t)
 	isOld := func(revision string) bool { return protocol.Has(revision, protocol.Handshake) }
 	silent := len(agreed) > 0 && !slices.ContainsFunc(listed, isOld)
 	return slices.DeleteFunc(protocol.Released(), func(revision string) bool {
-		return revision == Revision() || slices.Contains(listed, revision) || slices.Contains(agreed, revision) ||
+		return revision == t.Revision() || slices.Contains(listed, revision) || slices.Contains(agreed, revision) ||
 			silent && !slices.Contains(protocol.Checked(), revision)
 	})
 }

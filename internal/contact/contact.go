@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -94,8 +95,8 @@ type Opening struct {
 	Start        time.Duration // that the target may take to start; 0 where it need not
 	ShortWait    bool          // a client did not end by itself
 	Survey       *survey.Survey
-	Unresponsive string        // what shows that a server answers nothing but initialize, if it does not
-	Quit         *conform.Quit // of a server that exits by itself after the opening; else nil
+	Unresponsive string      // what shows that a server answers nothing but initialize, if it does not
+	Quit         *check.Quit // of a server that exits by itself after the opening; else nil
 	// Connection to a server is to be closed by who judges it.
 	Connection *scripted.Connection
 }

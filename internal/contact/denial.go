@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -31,7 +32,7 @@ var supporting = map[string]map[bool]string{
 // denied is the denial of a visit, with what was found; nil where the answer may only be late.
 func (v *visit) denied(reason string, pace conform.Pace, o Options) *Denial {
 	if late, is := errors.AsType[*scripted.LateError](v.err); is &&
-		!pace.Shows(conform.Late{For: conform.Starting, Waited: late.Waited, Behind: late.Behind}) {
+		!pace.Shows(check.Late{For: conform.Starting, Waited: late.Waited, Behind: late.Behind}) {
 		return nil
 	}
 	found := &Denial{

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -40,7 +41,7 @@ type visit struct {
 	broken       string        // in a line: how the opening differs from what the revision wants, which the server means to speak
 	survey       *survey.Survey
 	unresponsive string // what shows that it answers nothing but initialize, if it does not
-	quit         *conform.Quit
+	quit         *check.Quit
 }
 
 // refused returns the error that a server answered the opening with, if it did:

@@ -27,6 +27,9 @@ func Text(text string) string {
 	return fmt.Sprintf("%s… (%d bytes)", strings.Clone(text[:end]), len(text)) // and lets go of the rest
 }
 
+// OneLine is a text that is kept for a report, without line breaks.
+func OneLine(text string) string { return strings.Join(strings.Fields(Text(text)), " ") }
+
 // Words shortens what is too long to be read in a text of several words, such as a path.
 func Words(text string) string {
 	var short strings.Builder

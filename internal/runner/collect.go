@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/filter"
@@ -146,9 +147,9 @@ func (c *collector) settled(found *checked) *legState {
 	state := c.state(found.Leg)
 	switch outcome := &found.Outcome; {
 	case outcome.Quit != nil:
-		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.unresponsive}
+		*outcome = check.Outcome{Ending: check.Inconclusion, Reason: state.unresponsive}
 	case outcome.Gone != "":
-		*outcome = conform.Outcome{Ending: conform.Inconclusion, Reason: state.unresponsive, NoReply: outcome.NoReply}
+		*outcome = check.Outcome{Ending: check.Inconclusion, Reason: state.unresponsive, NoReply: outcome.NoReply}
 	}
 	c.unanswered(state, *found)
 	return state

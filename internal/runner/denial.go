@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -56,7 +56,7 @@ func (c *collector) denied(state *legState) reports.Result {
 
 // cut leaves of events what a report shows.
 func cut(events []transcript.Event) []transcript.Event {
-	return shorten([][]transcript.Event{events}, conform.Outcome{})[0]
+	return shorten([][]transcript.Event{events}, check.Outcome{})[0]
 }
 
 // lastOf returns the position of the last message or head of a party; -1 for none.

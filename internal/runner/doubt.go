@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -46,7 +47,7 @@ func (d doubt) awaited() string {
 func (d *coordinator) take(key string, found checked, repeated bool) {
 	outcome := &found.Outcome
 	switch {
-	case outcome.Ending == conform.Deferred:
+	case outcome.Ending == check.Deferred:
 		d.postpone(key)
 		return
 	case outcome.Gone != "" || outcome.Quit != nil:
@@ -159,16 +160,16 @@ func (d *coordinator) toRepeat() (keys []string) {
 
 // unconfirmed is what is left of an outcome in doubt when the leg ended before the check could
 // be repeated alone.
-func unconfirmed(outcome conform.Outcome, ended string) conform.Outcome {
-	return conform.Outcome{
-		Ending: conform.Inconclusion,
+func unconfirmed(outcome check.Outcome, ended string) check.Outcome {
+	return check.Outcome{
+		Ending: check.Inconclusion,
 		Reason: cmp.Or(outcome.Reason, why(outcome)) + ", then " + strings.TrimPrefix(ended, notTried),
 		Hint:   "see the beginning of the report, then run again",
 	}
 }
 
 // why says why a check is to be repeated.
-func why(outcome conform.Outcome) string {
+func why(outcome check.Outcome) string {
 	if outcome.Doubtful {
 		return "timed out"
 	}
@@ -224,7 +225,7 @@ func (c *collector) end(found checked) {
 
 // gone ends a leg, as the server answers no new connection. Where that is only late, the machine
 // may be the reason.
-func (s *legState) gone(why string, late *conform.Late) {
+func (s *legState) gone(why string, late *check.Late) {
 	if late != nil && !s.pace.Shows(*late) {
 		s.overload(why)
 		return
@@ -237,7 +238,7 @@ func (s *legState) gone(why string, late *conform.Late) {
 }
 
 // quit ends a leg whose server ends by itself, whatever it is asked.
-func (s *legState) quit(found *conform.Quit, redact func(string) string) {
+func (s *legState) quit(found *check.Quit, redact func(string) string) {
 	s.report.Ended = &reports.Ended{
 		Reason: "the server exits by itself after " + found.After + ", also when nothing else is asked",
 		After:  found.After, Exit: found.Exit, Output: redact(excerpt.Stderr(found.Stderr)),
@@ -254,7 +255,7 @@ const notTried = "not tried: "
 const maxUnderWay = 4
 
 // undelivered tells of what brought no reply that it had not reached the target.
-func undelivered(reply *conform.NoReply) bool { return reply != nil && reply.Undelivered }
+func undelivered(reply *check.NoReply) bool { return reply != nil && reply.Undelivered }
 
 // lastRequest names the last request that the harness made: its method, and what it is
 // about; "" for none.
@@ -289,7 +290,7 @@ func exitOf(events []transcript.Event) string {
 // did not reach a target that went away is nothing that it had to reply to.
 func (c *collector) unanswered(state *legState, done checked) {
 	reply := done.Outcome.NoReply
-	if reply == nil || done.Outcome.Ending != conform.Inconclusion || state.report.Ended != nil && reply.Undelivered {
+	if reply == nil || done.Outcome.Ending != check.Inconclusion || state.report.Ended != nil && reply.Undelivered {
 		return
 	}
 	at := slices.IndexFunc(

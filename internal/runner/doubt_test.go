@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -245,7 +246,7 @@ func TestDoubtsAtTheEndOfARun(t *testing.T) {
 	d := r.coordinator()
 	d.take("a", checked{
 		Text: "answers", Requirements: []string{"ping.answered"},
-		Outcome: conform.Outcome{Ending: conform.Failed, Doubtful: true, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}}},
+		Outcome: check.Outcome{Ending: check.Failed, Doubtful: true, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}}},
 	}, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

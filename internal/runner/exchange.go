@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // shorten leaves of exchanges what a report shows; transcripts have all of it.
-func shorten(exchanges [][]transcript.Event, outcome conform.Outcome) [][]transcript.Event {
+func shorten(exchanges [][]transcript.Event, outcome check.Outcome) [][]transcript.Event {
 	shorter := make([][]transcript.Event, len(exchanges))
 	for i, events := range exchanges {
 		shorter[i] = slices.Clone(leaveOut(events, outcome.Judged))
@@ -25,7 +25,7 @@ func shorten(exchanges [][]transcript.Event, outcome conform.Outcome) [][]transc
 }
 
 // places are where the mismatches of a check are.
-func places(outcome conform.Outcome) []string {
+func places(outcome check.Outcome) []string {
 	var places []string
 	for _, mismatch := range outcome.Mismatches {
 		places = append(places, mismatch.Where)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -140,7 +141,7 @@ func (d *coordinator) drawn(leg int, told drawn) {
 	r.mu.Unlock()
 	if taken && finding.Gone != "" {
 		r.end(checked{
-			Leg: leg, Outcome: conform.Outcome{Gone: finding.Gone}, Exchanges: [][]transcript.Event{finding.Events},
+			Leg: leg, Outcome: check.Outcome{Gone: finding.Gone}, Exchanges: [][]transcript.Event{finding.Events},
 		})
 	}
 }
@@ -148,14 +149,14 @@ func (d *coordinator) drawn(leg int, told drawn) {
 // shown makes a result of a finding.
 func (c *collector) shown(leg int, finding explore.Finding) reports.Result {
 	state := c.state(leg)
-	outcome := conform.Outcome{
-		Ending:     conform.Failed,
-		Mismatches: []conform.Mismatch{finding.Mismatch},
+	outcome := check.Outcome{
+		Ending:     check.Failed,
+		Mismatches: []check.Mismatch{finding.Mismatch},
 		Judged:     finding.Judged,
 	}
 	if finding.Unsteady {
-		outcome = conform.Outcome{
-			Ending: conform.Inconclusion,
+		outcome = check.Outcome{
+			Ending: check.Inconclusion,
 			Reason: "wanted " + finding.Mismatch.Wanted + "; found " + finding.Mismatch.Found + ", once and not again",
 			Hint:   "see whether the target answers in time on this machine",
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -15,8 +15,8 @@ import (
 
 // point finds the requests that what a failed check judged belongs to. Where the check
 // judged nothing that was recorded, it points at nothing.
-func point(outcome *conform.Outcome, exchanges [][]transcript.Event) {
-	if outcome.Ending != conform.Failed {
+func point(outcome *check.Outcome, exchanges [][]transcript.Event) {
+	if outcome.Ending != check.Failed {
 		return
 	}
 	events := eventsOf(exchanges)

@@ -3,7 +3,7 @@ package runner
 import (
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -43,14 +43,14 @@ func TestWhatWasJudgedIsPointedAt(t *testing.T) {
 		"what was not recorded": {at(8), rules.Mismatch{}, transcript.Place{}, ""},
 		"another connection":    {transcript.Place{Connection: "two", Sequence: 3}, rules.Mismatch{}, transcript.Place{}, ""},
 	} {
-		outcome := conform.Outcome{Ending: conform.Failed, Judged: test.judged, Mismatches: []rules.Mismatch{test.mismatch}}
+		outcome := check.Outcome{Ending: check.Failed, Judged: test.judged, Mismatches: []rules.Mismatch{test.mismatch}}
 		point(&outcome, [][]transcript.Event{events})
 		about := outcome.Mismatches[0].About.Name
 		if outcome.Judged != test.marked || about != test.about {
 			t.Errorf("%s: %v, about %q, wanted %v, about %q", name, outcome.Judged, about, test.marked, test.about)
 		}
 	}
-	several := conform.Outcome{Ending: conform.Failed, Judged: at(3), Mismatches: []rules.Mismatch{{Of: at(3)}, {Of: at(6)}}}
+	several := check.Outcome{Ending: check.Failed, Judged: at(3), Mismatches: []rules.Mismatch{{Of: at(3)}, {Of: at(6)}}}
 	point(&several, [][]transcript.Event{events})
 	if about := several.Mismatches[1].About.Name; several.Judged != at(3) || about != "ping with id 2" {
 		t.Errorf("the second of several: about %q, and %v is marked", about, several.Judged)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -28,7 +29,7 @@ func (c *collector) certain(found checked) bool {
 	if found.Outcome.Gone != "" {
 		late = found.Outcome.GoneLate
 	}
-	if late == nil || found.Outcome.Ending == conform.Skipped {
+	if late == nil || found.Outcome.Ending == check.Skipped {
 		return true
 	}
 	c.mu.Lock()
@@ -37,10 +38,10 @@ func (c *collector) certain(found checked) bool {
 }
 
 // tooLate is what is left of an outcome that rests on what was late, and shows nothing.
-func (c *collector) tooLate(found checked) conform.Outcome {
+func (c *collector) tooLate(found checked) check.Outcome {
 	outcome := found.Outcome
-	left := conform.Outcome{
-		Ending:   conform.Inconclusion,
+	left := check.Outcome{
+		Ending:   check.Inconclusion,
 		Gone:     outcome.Gone,
 		GoneLate: outcome.GoneLate,
 		Hint:     relief,
@@ -139,15 +140,15 @@ func (d *coordinator) hopeless() bool {
 }
 
 // unrepeated is what is left of an outcome in doubt where the check was not repeated.
-func (d *coordinator) unrepeated(outcome conform.Outcome) conform.Outcome {
+func (d *coordinator) unrepeated(outcome check.Outcome) check.Outcome {
 	if d.hopeless() {
-		return conform.Outcome{
-			Ending: conform.Inconclusion, Hint: relief,
+		return check.Outcome{
+			Ending: check.Inconclusion, Hint: relief,
 			Reason: why(outcome) + "; not repeated alone: " + overloaded,
 		}
 	}
-	return conform.Outcome{
-		Ending: conform.Inconclusion,
+	return check.Outcome{
+		Ending: check.Inconclusion,
 		Reason: why(outcome) + "; the run ended before the check was repeated alone",
 		Hint:   "give the run more time with --deadline",
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -35,15 +36,15 @@ func unhurried(t *testing.T, pace conform.Pace) *coordinator {
 }
 
 // late are outcomes that rest on a wait that was over.
-func late(of conform.Late) map[string]checked {
+func late(of check.Late) map[string]checked {
 	about := checked{Text: "answers", Requirements: []string{"ping.answered"}, Evidence: true}
 	noReply, failed := about, about
-	noReply.Outcome = conform.Outcome{
-		Ending: conform.Inconclusion, Doubtful: true, Awaited: of.For, Reason: "no reply", Late: &of,
-		NoReply: &conform.NoReply{To: of.For},
+	noReply.Outcome = check.Outcome{
+		Ending: check.Inconclusion, Doubtful: true, Awaited: of.For, Reason: "no reply", Late: &of,
+		NoReply: &check.NoReply{To: of.For},
 	}
-	failed.Outcome = conform.Outcome{
-		Ending: conform.Failed, Doubtful: true, Late: &of, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}},
+	failed.Outcome = check.Outcome{
+		Ending: check.Failed, Doubtful: true, Late: &of, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}},
 	}
 	return map[string]checked{"no reply": noReply, "failed": failed}
 }
@@ -76,7 +77,7 @@ func TestLatenessThatShowsNothingIsNoFailure(t *testing.T) {
 		"a target of which nothing is known": {0, 0, false},
 		"a busy machine":                     {10 * time.Millisecond, waited, false},
 	} {
-		for kind, found := range late(conform.Late{For: "ping", Waited: waited, Behind: test.behind}) {
+		for kind, found := range late(check.Late{For: "ping", Waited: waited, Behind: test.behind}) {
 			d := unhurried(t, conform.Pace{"ping": test.slowest})
 			d.take("a", found, true)
 			state := d.run.legs[0]
@@ -94,7 +95,7 @@ func TestLatenessThatShowsNothingIsNoFailure(t *testing.T) {
 // What waited for the same as a check that was late again is as little shown as that.
 func TestLatenessIsSharedByWhatWaitsForTheSame(t *testing.T) {
 	t.Parallel()
-	found := late(conform.Late{For: "ping", Waited: 5 * time.Second})["no reply"]
+	found := late(check.Late{For: "ping", Waited: 5 * time.Second})["no reply"]
 	d := unhurried(t, conform.Pace{"ping": time.Second})
 	for _, key := range []string{"a", "b", "c"} {
 		d.take(key, found, false)
@@ -118,7 +119,7 @@ func TestASlowTargetIsGivenTimeAlone(t *testing.T) {
 		time.Millisecond: 15 * time.Second, 3 * time.Second: 30 * time.Second, time.Minute: time.Minute,
 	} {
 		d := unhurried(t, conform.Pace{"ping": slowest})
-		d.take("a", late(conform.Late{For: "ping", Waited: time.Second})["failed"], false)
+		d.take("a", late(check.Late{For: "ping", Waited: time.Second})["failed"], false)
 		d.toRepeat()
 		alone := leg{Reply: 5 * time.Second, Start: 20 * time.Second}
 		if d.giveTime(&alone, 0); alone.Reply != wanted || alone.Start != 20*time.Second {
@@ -136,7 +137,7 @@ func TestASlowTargetIsGivenTimeAlone(t *testing.T) {
 func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
 	t.Parallel()
 	d := unhurried(t, conform.Pace{"ping": time.Second})
-	found := late(conform.Late{For: "ping", Waited: 5 * time.Second})["failed"]
+	found := late(check.Late{For: "ping", Waited: 5 * time.Second})["failed"]
 	for i := range mostUnshown + 1 {
 		d.take(strconv.Itoa(i), found, false)
 	}
@@ -172,10 +173,10 @@ func TestAMachineThatStartsNothingInTimeEndsTheLeg(t *testing.T) {
 	bad := checked{
 		Text:         "bad",
 		Requirements: []string{"ping.answered"},
-		Outcome:      conform.Outcome{Ending: conform.Failed},
+		Outcome:      check.Outcome{Ending: check.Failed},
 	}
 	d.take("bad", bad, false)
-	slow := late(conform.Late{For: conform.Starting, Waited: time.Minute})["no reply"]
+	slow := late(check.Late{For: conform.Starting, Waited: time.Minute})["no reply"]
 	d.take("a", slow, false)
 	state := d.run.legs[0]
 	if !d.grant(note{Claim: "d"}, "worker2-", false) || d.grant(note{Claim: "e"}, "worker1-", false) {
@@ -207,8 +208,8 @@ func TestATargetThatIsLateEverywhereIsNotGone(t *testing.T) {
 	t.Parallel()
 	for slowest, breaks := range map[time.Duration]int{time.Millisecond: 1, 20 * time.Second: 0} {
 		d := unhurried(t, conform.Pace{conform.Starting: slowest})
-		found := late(conform.Late{For: "ping", Waited: time.Second})["no reply"]
-		found.Outcome.Gone, found.Outcome.GoneLate = "initialize was not answered", &conform.Late{
+		found := late(check.Late{For: "ping", Waited: time.Second})["no reply"]
+		found.Outcome.Gone, found.Outcome.GoneLate = "initialize was not answered", &check.Late{
 			For:    conform.Starting,
 			Waited: time.Minute,
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -169,11 +170,11 @@ func (c *collector) verdict(state *legState, done checked) (verdict reports.Verd
 	switch {
 	case done.Panic != "":
 		return reports.Inconclusive, "the check itself failed; this is a defect of the harness", "report it, with the errors at the end of this run"
-	case done.Outcome.Ending == conform.Skipped:
+	case done.Outcome.Ending == check.Skipped:
 		return reports.Skipped, c.redact(done.Outcome.Reason), ""
-	case done.Outcome.Ending == conform.Inconclusion:
+	case done.Outcome.Ending == check.Inconclusion:
 		return reports.Inconclusive, c.redact(done.Outcome.Reason), c.redact(done.Outcome.Hint)
-	case done.Outcome.Ending == conform.Failed:
+	case done.Outcome.Ending == check.Failed:
 		return c.severity(state, done.Requirements), "", ""
 	case done.State.Is(types.SpecStatePassed) && done.shows():
 		return reports.Passed, "", ""

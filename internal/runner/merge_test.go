@@ -9,6 +9,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -99,13 +100,13 @@ func TestNothingPassesWithoutEvidence(t *testing.T) {
 		done checked
 		want reports.Verdict
 	}{
-		{checked{State: types.SpecStatePassed, Evidence: true, Outcome: conform.Outcome{Observed: 1}}, reports.Passed},
+		{checked{State: types.SpecStatePassed, Evidence: true, Outcome: check.Outcome{Observed: 1}}, reports.Passed},
 		{checked{State: types.SpecStatePassed, Evidence: true}, reports.Inconclusive},
-		{checked{State: types.SpecStatePassed, Outcome: conform.Outcome{Observed: 1}}, reports.Inconclusive},
+		{checked{State: types.SpecStatePassed, Outcome: check.Outcome{Observed: 1}}, reports.Inconclusive},
 		{checked{State: types.SpecStatePassed}, reports.Inconclusive},
-		{checked{State: types.SpecStatePassed, Evidence: true, Outcome: conform.Outcome{Observed: 1}, Panic: "boom"}, reports.Inconclusive},
-		{checked{Outcome: conform.Outcome{Ending: conform.Skipped, Reason: "not declared"}}, reports.Skipped},
-		{checked{Outcome: conform.Outcome{Ending: conform.Inconclusion, Reason: "unprovoked"}}, reports.Inconclusive},
+		{checked{State: types.SpecStatePassed, Evidence: true, Outcome: check.Outcome{Observed: 1}, Panic: "boom"}, reports.Inconclusive},
+		{checked{Outcome: check.Outcome{Ending: check.Skipped, Reason: "not declared"}}, reports.Skipped},
+		{checked{Outcome: check.Outcome{Ending: check.Inconclusion, Reason: "unprovoked"}}, reports.Inconclusive},
 	} {
 		if verdict, _, _ := (&collector{}).verdict(&legState{}, test.done); verdict != test.want {
 			t.Errorf("%+v: %s, not %s", test.done, verdict, test.want)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ type checked struct {
 	Requirements []string
 	State        types.SpecState
 	Panic        string // of the harness itself
-	Outcome      conform.Outcome
+	Outcome      check.Outcome
 	Seconds      float64
 	Exchanges    [][]transcript.Event
 	Evidence     bool // the target sent something meanwhile
@@ -63,7 +64,7 @@ func (c *checked) shorten(all bool) {
 	c.Exchanges = shorten(c.Exchanges, c.Outcome)
 	if reply := c.Outcome.NoReply; reply != nil {
 		short := *reply
-		short.Exchange = shorten([][]transcript.Event{reply.Exchange}, conform.Outcome{Judged: reply.Place()})[0]
+		short.Exchange = shorten([][]transcript.Event{reply.Exchange}, check.Outcome{Judged: reply.Place()})[0]
 		c.Outcome.NoReply = &short
 	}
 }
@@ -94,8 +95,8 @@ type stage struct {
 
 // claimed is a check that runs on a leg.
 type claimed struct {
-	leg      int
-	declared *check.Declaration
+	leg int
+	*check.T
 }
 
 // declare hands the checks that match a filter to Ginkgo, those of all legs, and what
@@ -119,35 +120,44 @@ func (s *stage) declare(filter string, only which) {
 			}
 			place := types.CodeLocation{FileName: one.Place.File, LineNumber: one.Place.Line}
 			ginkgo.It(keyOf(environment.Name(), one.Name()), place, priority, func(ctx ginkgo.SpecContext) {
-				s.begin(claimed{leg, one})
-				one.Body(ctx)
+				s.run(ctx, leg, one)
 			})
 		}
 	}
 	ginkgo.ReportAfterEach(s.after)
 }
 
-// begin claims a check and makes sure that it can run: else it does not return.
-func (s *stage) begin(one claimed) {
-	environment := s.environments[one.leg]
-	scenario := environment.TogetherWith(one.declared)
-	if one.declared.Scenario != nil {
-		scenario = one.declared.Scenario.Name
+// run claims a check and runs it, and lets Ginkgo know how it ended.
+func (s *stage) run(ctx context.Context, leg int, declared *check.Declaration) {
+	environment := s.environments[leg]
+	scenario := environment.TogetherWith(declared)
+	if declared.Scenario != nil {
+		scenario = declared.Scenario.Name
 	}
 	if scenario != "" {
 		scenario = environment.Name() + "\n" + scenario
 	}
-	allowed := s.host.claim(one.leg, keyOf(environment.Name(), one.declared.Name()), scenario)
+	allowed := s.host.claim(leg, keyOf(environment.Name(), declared.Name()), scenario)
 	if s.claimed = nil; !allowed.Run {
 		ginkgo.Skip("another worker has it")
 	}
-	s.claimed = &one
-	conform.Begin(environment, one.declared)
-	switch {
-	case allowed.Ended:
-		conform.Inconclusive(allowed.Unresponsive, "see the beginning of the report, then run again")
-	case allowed.Unresponsive != "" && !judgesSilence(environment.Labels(one.declared)):
-		conform.Inconclusive(allowed.Unresponsive, unmuting[environment.Role])
+	t := environment.Begin(ctx, declared)
+	s.claimed = &claimed{leg: leg, T: t}
+	t.Run(func() {
+		conform.PassGates(t)
+		switch {
+		case allowed.Ended:
+			t.Inconclusive(allowed.Unresponsive, "see the beginning of the report, then run again")
+		case allowed.Unresponsive != "" && !judgesSilence(environment.Labels(declared)):
+			t.Inconclusive(allowed.Unresponsive, unmuting[environment.Role])
+		}
+		declared.Body(t)
+	})
+	switch t.Outcome.Ending {
+	case check.Failed:
+		ginkgo.Fail("see the outcome")
+	case check.Skipped, check.Inconclusion:
+		ginkgo.Skip(t.Outcome.Reason)
 	}
 }
 
@@ -165,7 +175,7 @@ func (s *stage) after(report types.SpecReport) {
 	ran := *s.claimed
 	s.claimed = nil
 	defer dieOfPanic()
-	outcome, exchanges := conform.End(report)
+	outcome, exchanges := conform.End(ran.T, report.Failed())
 	if report.State.Is(types.SpecStateInterrupted | types.SpecStateAborted) {
 		return
 	}
@@ -211,15 +221,15 @@ func conclude(
 	environment *conform.Environment,
 	ran claimed,
 	report types.SpecReport,
-	outcome conform.Outcome,
+	outcome check.Outcome,
 	exchanges [][]transcript.Event,
 ) checked {
 	point(&outcome, exchanges)
 	result := checked{
 		Leg:          ran.leg,
-		Group:        ran.declared.Group,
-		Text:         ran.declared.Text,
-		Requirements: environment.Standing(ran.declared.Requirements),
+		Group:        ran.Declared.Group,
+		Text:         ran.Declared.Text,
+		Requirements: environment.Standing(ran.Declared.Requirements),
 		State:        report.State,
 		Outcome:      outcome,
 		Exchanges:    exchanges,

@@ -1,7 +1,6 @@
 package authorization
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -35,14 +34,14 @@ func ClientChecks() {
 }
 
 // play runs the client through the scenario of the check.
-func play(ctx context.Context) *Client { return RunProtected(ctx, protected) }
+func play(t *T) *Client { return RunProtected(t, protected) }
 
 // refusing runs a client through a scenario in which it is to refuse something. That it
 // does not go on shows nothing of a client that does not where all is good.
-func refusing(ctx context.Context) *Client {
-	client := play(ctx)
-	if plain := Beside(ctx, protected); plain == nil || len(plain.Entered()) == 0 {
-		Inconclusive("the client does not get access in the scenario protected, where nothing is wrong",
+func refusing(t *T) *Client {
+	client := play(t)
+	if plain := Beside(t, protected); plain == nil || len(plain.Entered()) == 0 {
+		t.Inconclusive("the client does not get access in the scenario protected, where nothing is wrong",
 			"let the client follow the redirect of the authorization URL")
 	}
 	return client
@@ -70,12 +69,12 @@ func finding() {
 		"asks for protected resource metadata before it authorizes",
 		Verifies("authorization.metadata.use"),
 		In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			authorizing := slices.Concat(used(client, 0), used(client, 1))
 			client.Need(authorizing, "used an authorization server")
 
-			for one := range ObserveEach(authorizing) {
+			for one := range ObserveEach(t, authorizing) {
 				if len(Before(client.At(scripted.AtResourceMetadata), one.Event)) == 0 {
 					client.BlameVisit(one, "a request for protected resource metadata before", ShowVisit(one))
 				}
@@ -84,8 +83,8 @@ func finding() {
 	)
 
 	It("uses no protected resource metadata of another resource", Verifies("authorization.metadata.use"),
-		In(foreignResource), func(ctx SpecContext) {
-			client := refusing(ctx)
+		In(foreignResource), func(t *T) {
+			client := refusing(t)
 			client.NeedAt(scripted.AtResourceMetadata)
 
 			client.NeverVisited(used(client, 1), "no use of the authorization server that the metadata names")
@@ -95,23 +94,23 @@ func finding() {
 		"uses the metadata that the challenge names",
 		Verifies("authorization.discovery.resource-order", "authorization.challenge.parsed"),
 		In(namedMetadata),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
 			client.NeverVisited(
 				used(client, trapIssuer),
 				"the authorization server of the metadata that the challenge names",
 			)
-			finds(client, named)
+			finds(t, client, named)
 		},
 	)
 
 	It("asks for metadata at the well-known URI of the path before that of the root",
-		Verifies("authorization.discovery.resource-order"), In(metadataAtThePath), func(ctx SpecContext) {
-			client := play(ctx)
+		Verifies("authorization.discovery.resource-order"), In(metadataAtThePath), func(t *T) {
+			client := play(t)
 			asked := client.NeedAt(scripted.AtResourceMetadata)
 
-			Observe()
+			t.Observe()
 			if first(asked).URL.Path != oauth.ResourcePath+scripted.Endpoint {
 				client.BlameVisit(
 					first(asked),
@@ -122,13 +121,13 @@ func finding() {
 		})
 
 	It("asks for metadata at the well-known URI of the root when there is none at that of the path",
-		Verifies("authorization.discovery.resource-order"), In(metadataAtTheRoot), func(ctx SpecContext) {
-			finds(play(ctx), oauth.ResourcePath)
+		Verifies("authorization.discovery.resource-order"), In(metadataAtTheRoot), func(t *T) {
+			finds(t, play(t), oauth.ResourcePath)
 		})
 
 	It("asks for metadata at the well-known URIs when a 401 has no challenge",
-		Verifies("authorization.discovery.resource-order"), In(bareRefusal), func(ctx SpecContext) {
-			finds(play(ctx), oauth.ResourcePath+scripted.Endpoint)
+		Verifies("authorization.discovery.resource-order"), In(bareRefusal), func(t *T) {
+			finds(t, play(t), oauth.ResourcePath+scripted.Endpoint)
 		})
 
 	for _, one := range []struct {
@@ -138,8 +137,8 @@ func finding() {
 		{"finds the Bearer challenge among others in one field", In(severalChallenges)},
 		{"finds the Bearer challenge among others in fields of their own", In(severalFields)},
 	} {
-		It(one.text, Verifies("authorization.challenge.parsed"), one.scenario, func(ctx SpecContext) {
-			finds(play(ctx), named)
+		It(one.text, Verifies("authorization.challenge.parsed"), one.scenario, func(t *T) {
+			finds(t, play(t), named)
 		})
 	}
 
@@ -147,11 +146,11 @@ func finding() {
 		"accepts the URL of a server with its host in capitals",
 		Verifies("authorization.resource.capitals"),
 		In(capitals),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			after := refused(client)
 
-			if !Observed(len(client.Entered()) > 0) {
+			if !t.Observed(len(client.Entered()) > 0) {
 				client.MissingAfter(after, Mismatch{Wanted: "a request with an access token", Found: "none"})
 			}
 		},
@@ -159,11 +158,11 @@ func finding() {
 }
 
 // finds wants a client to have asked for metadata of the server at a path.
-func finds(client *Client, path string) {
+func finds(t *T, client *Client, path string) {
 	after := refused(client)
 	found := slices.ContainsFunc(client.At(scripted.AtResourceMetadata), at(path)) ||
 		slices.ContainsFunc(client.AtIssuer(0, scripted.AtElsewhere), at(path))
-	if !Observed(found) {
+	if !t.Observed(found) {
 		client.MissingAfter(after, Mismatch{Wanted: "GET " + path, Found: metadataAsked(client)})
 	}
 }
@@ -189,44 +188,44 @@ func placesOfMetadata() {
 		"asks for OAuth metadata at the root for an issuer without a path",
 		Verifies("authorization.discovery.root.oauth"),
 		In(protected),
-		func(ctx SpecContext) {
-			asksSometime(play(ctx), oauth.ServerPath)
+		func(t *T) {
+			asksSometime(t, play(t), oauth.ServerPath)
 		},
 	)
 
 	It("asks for the OpenID configuration when there is no OAuth metadata",
 		Verifies("authorization.discovery.root.openid", "authorization.discovery.places"),
-		In(issuerOpenID), func(ctx SpecContext) {
-			asksSometime(play(ctx), oauth.OpenIDPath)
+		In(issuerOpenID), func(t *T) {
+			asksSometime(t, play(t), oauth.OpenIDPath)
 		})
 
 	It(
 		"asks first for OAuth metadata with the path of the issuer inserted",
 		Verifies("authorization.discovery.path.oauth"),
 		In(issuerWithPath),
-		func(ctx SpecContext) { asks(play(ctx), tenantIssuer, ofTenant[:1]...) },
+		func(t *T) { asks(t, play(t), tenantIssuer, ofTenant[:1]...) },
 	)
 
 	It("asks second for the OpenID configuration with the path of the issuer inserted",
-		Verifies("authorization.discovery.path.openid"), In(issuerWithPathOpenID), func(ctx SpecContext) {
-			asks(play(ctx), tenantIssuer, ofTenant[:2]...)
+		Verifies("authorization.discovery.path.openid"), In(issuerWithPathOpenID), func(t *T) {
+			asks(t, play(t), tenantIssuer, ofTenant[:2]...)
 		})
 
 	It("asks third for the OpenID configuration below the path of the issuer",
-		Verifies("authorization.discovery.path.appended"), In(issuerWithPathAppended), func(ctx SpecContext) {
-			asks(play(ctx), tenantIssuer, ofTenant...)
+		Verifies("authorization.discovery.path.appended"), In(issuerWithPathAppended), func(t *T) {
+			asks(t, play(t), tenantIssuer, ofTenant...)
 		})
 
 	It(
 		"takes the endpoints from the metadata of the authorization server",
 		Verifies("authorization.discovery.metadata"),
 		In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			authorizing := slices.Concat(used(client, 0), used(client, 1))
 			client.Need(authorizing, "used an authorization server")
 
-			for one := range ObserveEach(authorizing) {
+			for one := range ObserveEach(t, authorizing) {
 				if one.Issuer != 1 || !strings.HasPrefix(one.URL.Path, scripted.Endpoints+"/") {
 					client.BlameVisit(one, "an endpoint that the metadata names", ShowVisit(one))
 				}
@@ -249,9 +248,9 @@ func asksForMetadata(client *Client, issuer int) []*Visit {
 
 // asksSometime wants a client to have asked the first authorization server for its metadata
 // at a path.
-func asksSometime(client *Client, path string) {
+func asksSometime(t *T, client *Client, path string) {
 	asked := asksForMetadata(client, 1)
-	if !Observed(slices.ContainsFunc(asked, at(path))) {
+	if !t.Observed(slices.ContainsFunc(asked, at(path))) {
 		client.MissingAfter(first(asked).Event, Mismatch{Wanted: "GET " + path, Found: ShowVisit(first(asked))})
 	}
 }
@@ -259,7 +258,7 @@ func asksSometime(client *Client, path string) {
 // asks wants a client to have asked an authorization server for its metadata at some of these
 // places, each first in this order. Nothing comes before the first of them; what else is
 // asked for between them, no sentence says.
-func asks(client *Client, issuer int, paths ...string) {
+func asks(t *T, client *Client, issuer int, paths ...string) {
 	asked := asksForMetadata(client, issuer)
 	var all, order []string
 	for _, v := range asked {
@@ -271,7 +270,7 @@ func asks(client *Client, issuer int, paths ...string) {
 			order = append(order, v.URL.Path)
 		}
 	}
-	Observe()
+	t.Observe()
 	if len(order) < len(paths) || !slices.Equal(order[:len(paths)], paths) {
 		client.MissingAfter(first(asked).Event, Mismatch{
 			Wanted: "GET " + strings.Join(paths, ", then GET "), Found: "GET " + strings.Join(all, ", then GET "),
@@ -282,7 +281,7 @@ func asks(client *Client, issuer int, paths ...string) {
 func validatingMetadata() {
 	for _, one := range otherIssuers {
 		It("rejects "+one.wrong, Verifies("authorization.discovery.issuer.foreign"), In(one.scenario),
-			func(ctx SpecContext) { rejectsPoison(refusing(ctx)) })
+			func(t *T) { rejectsPoison(refusing(t)) })
 	}
 
 	It(
@@ -291,14 +290,14 @@ func validatingMetadata() {
 			"authorization.discovery.issuer.exact",
 		),
 		In(nearlyTheIssuer),
-		func(ctx SpecContext) { rejectsPoison(refusing(ctx)) },
+		func(t *T) { rejectsPoison(refusing(t)) },
 	)
 
 	It(
 		"rejects metadata of an authorization server whose issuer has the host in capitals",
 		Verifies("authorization.discovery.issuer.exact"),
 		In(issuerInCapitals),
-		func(ctx SpecContext) { rejectsPoison(refusing(ctx)) },
+		func(t *T) { rejectsPoison(refusing(t)) },
 	)
 
 	for _, one := range []struct {
@@ -309,14 +308,14 @@ func validatingMetadata() {
 		{"accepts an issuer that is an origin with a slash", oauth.ServerPath, 1, In(slashIssuer)},
 		{"accepts an issuer whose path ends with a slash", oauth.ServerPath + tenant, tenantIssuer, In(slashTenant)},
 	} {
-		It(one.text, Verifies("authorization.discovery.issuer.exact"), one.scenario, func(ctx SpecContext) {
-			client := refusing(ctx)
+		It(one.text, Verifies("authorization.discovery.issuer.exact"), one.scenario, func(t *T) {
+			client := refusing(t)
 			read := slices.DeleteFunc(asksForMetadata(client, one.issuer), func(v *Visit) bool {
 				return strings.TrimSuffix(v.URL.Path, "/") != one.place
 			})
 			client.Need(read, "read the metadata of the authorization server")
 
-			if !Observed(len(used(client, one.issuer)) > 0) {
+			if !t.Observed(len(used(client, one.issuer)) > 0) {
 				client.MissingAfter(read[len(read)-1].Event, Mismatch{
 					Wanted: "a use of the authorization server, whose metadata names the issuer that the server names",
 					Found:  "none",
@@ -329,7 +328,7 @@ func validatingMetadata() {
 		"does not authorize where the OAuth metadata has no "+methods,
 		Verifies("authorization.pkce.required"),
 		In(noPKCE),
-		func(ctx SpecContext) { staysAway(refusing(ctx)) },
+		func(t *T) { staysAway(refusing(t)) },
 	)
 
 	It(
@@ -338,15 +337,15 @@ func validatingMetadata() {
 			"authorization.pkce.required-of-openid",
 		),
 		In(noPKCEOpenID),
-		func(ctx SpecContext) { staysAway(refusing(ctx)) },
+		func(t *T) { staysAway(refusing(t)) },
 	)
 
 	It("keeps clients of two authorization servers apart", Verifies("authorization.discovery.separate"), In(twoServers),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			client.NeedAt(scripted.AtAuthorize)
 
-			keepsApart(client)
+			keepsApart(t, client)
 		})
 }
 
@@ -370,12 +369,12 @@ func staysAway(client *Client) {
 }
 
 // keepsApart wants nothing that one authorization server gave to come to another.
-func keepsApart(client *Client) {
+func keepsApart(t *T, client *Client) {
 	for _, v := range client.Visits {
 		if v.Issuer == 0 {
 			continue
 		}
-		Observe()
+		t.Observe()
 		for _, secret := range v.Secrets() {
 			if secret.Issuer != v.Issuer {
 				client.BlameVisit(v, fmt.Sprintf("nothing of an issuer other than issuer %d", v.Issuer), secret.Name())
@@ -408,27 +407,27 @@ func ofAnother(id string, issuer int) bool {
 
 func registering() {
 	It("registers where the authorization server offers nothing else", Verifies("authorization.registration.dynamic"),
-		In(protected), func(ctx SpecContext) {
-			client := play(ctx)
+		In(protected), func(t *T) {
+			client := play(t)
 			read := client.NeedAt(scripted.AtServerMetadata)
 
-			if !Observed(len(client.At(scripted.AtRegister)) > 0) {
+			if !t.Observed(len(client.At(scripted.AtRegister)) > 0) {
 				client.MissingAfter(first(read).Event, Mismatch{Wanted: "a registration", Found: "none"})
 			}
 		})
 
 	It("has a client_id before it authorizes", Verifies("authorization.registration.before"), In(noRegistration),
-		func(ctx SpecContext) { hasNoID(refusing(ctx), scripted.AtServerMetadata) })
+		func(t *T) { hasNoID(refusing(t), scripted.AtServerMetadata) })
 
 	It("does not authorize after its registration was refused", Verifies("authorization.registration.before"),
-		In(refusedRegistration), func(ctx SpecContext) { hasNoID(refusing(ctx), scripted.AtRegister) })
+		In(refusedRegistration), func(t *T) { hasNoID(refusing(t), scripted.AtRegister) })
 
 	It("gives up after its registration was refused a few times", Verifies("authorization.registration.refused"),
-		In(refusedRegistration), func(ctx SpecContext) {
-			client := play(ctx)
+		In(refusedRegistration), func(t *T) {
+			client := play(t)
 			registrations := client.NeedAt(scripted.AtRegister)
 
-			Observe()
+			t.Observe()
 			if len(registrations) > manyRegistrations {
 				client.BlameVisit(registrations[manyRegistrations],
 					fmt.Sprintf("at most %d registrations", manyRegistrations), strconv.Itoa(len(registrations)))
@@ -436,25 +435,25 @@ func registering() {
 		})
 
 	It("reports an error when its registration is refused", Verifies("authorization.registration.error-told"),
-		In(refusedRegistration), func(ctx SpecContext) {
-			client := play(ctx)
+		In(refusedRegistration), func(t *T) {
+			client := play(t)
 			registration := first(client.NeedAt(scripted.AtRegister))
 
-			tellsFailure(client, registration)
+			tellsFailure(t, client, registration)
 		})
 
 	It("uses credentials that it was given", Verifies("authorization.registration.preregistered"), In(preregistered),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
 			if !readsContext(client, logins) {
-				Inconclusive(
+				t.Inconclusive(
 					"it is unknown whether the client reads the credentials of MCP_CONFORMANCE_CONTEXT",
 					"let the client use client_id and client_secret of MCP_CONFORMANCE_CONTEXT, and report its steps",
 				)
 			}
 
-			for one := range ObserveEach(logins) {
+			for one := range ObserveEach(t, logins) {
 				if id, _ := one.Query("client_id"); id != givenID {
 					client.BlameVisit(one, "client_id "+givenID, "client_id "+id)
 				}
@@ -462,10 +461,10 @@ func registering() {
 		})
 
 	It("uses its metadata document where the authorization server supports that",
-		Verifies("authorization.registration.document"), In(clientDocument), func(ctx SpecContext) {
-			client := play(ctx)
+		Verifies("authorization.registration.document"), In(clientDocument), func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				if id, _ := one.Query("client_id"); !isURL(id) {
 					client.BlameVisit(one, "a client_id that is a URL", "client_id "+id)
 				}
@@ -476,14 +475,14 @@ func registering() {
 		"has a client_id with https and a path where it is a URL",
 		Verifies("authorization.document.url"),
 		In(clientDocument),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			logins := slices.DeleteFunc(client.NeedAt(scripted.AtAuthorize), func(v *Visit) bool {
 				id, _ := v.Query("client_id")
 				return !isURL(id)
 			})
 			if len(logins) == 0 {
-				NotApplicable("the client uses no metadata document")
+				t.NotApplicable("the client uses no metadata document")
 			}
 
 			for _, one := range logins {
@@ -496,10 +495,10 @@ func registering() {
 	)
 
 	It("uses no metadata document where the authorization server does not support that",
-		Verifies("authorization.registration.document-support"), In(noClientDocument), func(ctx SpecContext) {
-			client := play(ctx)
+		Verifies("authorization.registration.document-support"), In(noClientDocument), func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				if id, _ := one.Query("client_id"); isURL(id) {
 					client.BlameVisit(one, "a client_id that was registered", "client_id "+id)
 				}
@@ -510,9 +509,9 @@ func registering() {
 		"says its application_type when it registers",
 		Verifies("authorization.registration.application-type"),
 		In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
-			saysApplicationType(client, client.NeedAt(scripted.AtRegister))
+		func(t *T) {
+			client := play(t)
+			saysApplicationType(t, client, client.NeedAt(scripted.AtRegister))
 		},
 	)
 
@@ -520,9 +519,9 @@ func registering() {
 		"says its application_type when it registers with another authorization server",
 		Verifies("authorization.registration.application-type"),
 		In(serverMoves),
-		func(ctx SpecContext) {
-			client := play(ctx)
-			saysApplicationType(
+		func(t *T) {
+			client := play(t)
+			saysApplicationType(t,
 				client,
 				client.Need(client.AtIssuer(nextIssuer, scripted.AtRegister), "registered with the second one"),
 			)
@@ -533,24 +532,24 @@ func registering() {
 		"registers as native with a redirect URI on this machine",
 		Verifies("authorization.registration.native"),
 		In(protected),
-		func(ctx SpecContext) { registersAs(play(ctx), "native", oauth.Loopback) },
+		func(t *T) { registersAs(t, play(t), "native", oauth.Loopback) },
 	)
 
 	It(
 		"registers as web with a redirect URI on another host",
 		Verifies("authorization.registration.web"),
 		In(protected),
-		func(ctx SpecContext) {
-			registersAs(play(ctx), "web", func(host string) bool { return host != "" && !oauth.Loopback(host) })
+		func(t *T) {
+			registersAs(t, play(t), "web", func(host string) bool { return host != "" && !oauth.Loopback(host) })
 		},
 	)
 
 	It("says refresh_token among its grant_types if it uses refresh tokens", Verifies("authorization.refresh.grant"),
-		In(expiring), func(ctx SpecContext) {
-			client := play(ctx)
+		In(expiring), func(t *T) {
+			client := play(t)
 			client.Need(client.Tokens("refresh_token"), "used a refresh token")
 
-			for one := range ObserveEach(client.NeedAt(scripted.AtRegister)) {
+			for one := range ObserveEach(t, client.NeedAt(scripted.AtRegister)) {
 				if grants, _ := one.JSON["grant_types"].([]any); !slices.Contains(grants, any("refresh_token")) {
 					client.BlameVisit(
 						one,
@@ -569,25 +568,25 @@ func registering() {
 			"authorization.discovery.separate",
 		),
 		In(serverMoves),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			client.Need(used(client, nextIssuer), "used the second authorization server")
 
-			keepsApart(client)
+			keepsApart(t, client)
 		},
 	)
 
 	It("reports an error when its credentials are of another issuer than the server names",
-		Verifies("authorization.registration.mismatch-told"), In(foreignCredentials), func(ctx SpecContext) {
-			client := refusing(ctx)
+		Verifies("authorization.registration.mismatch-told"), In(foreignCredentials), func(t *T) {
+			client := refusing(t)
 			read := client.NeedAt(scripted.AtServerMetadata)
 			if !client.Tells() {
-				Inconclusive("it is unknown whether the client knows the issuer of its credentials",
+				t.Inconclusive("it is unknown whether the client knows the issuer of its credentials",
 					"let the client bind client_id to the issuer in MCP_CONFORMANCE_CONTEXT, and report its steps")
 			}
 
 			client.NeverVisited(withID(client, givenID), "no request with the credentials")
-			tellsFailure(client, first(read))
+			tellsFailure(t, client, first(read))
 		})
 }
 
@@ -617,13 +616,13 @@ func hasNoID(client *Client, place scripted.Place) {
 
 // tellsFailure wants the client to end otherwise than well, or its driver to tell of an
 // error. Where nobody tells, nobody knows.
-func tellsFailure(client *Client, after *Visit) {
+func tellsFailure(t *T, client *Client, after *Visit) {
 	outcome, told := client.ToldOutcome(connecting)
 	switch {
 	case client.Exit.Failed, told && outcome.Failed():
-		Observe()
+		t.Observe()
 	case told, client.Exit.Well():
-		Observe()
+		t.Observe()
 		client.BlameVisit(after, "an error for the user", "the client exited without an error")
 	default:
 		client.OutcomeOf(connecting)
@@ -636,7 +635,7 @@ func withID(client *Client, id string) []*Visit {
 }
 
 // registersAs wants an application_type of registrations with redirect URIs on some hosts.
-func registersAs(client *Client, kind string, applies func(host string) bool) {
+func registersAs(t *T, client *Client, kind string, applies func(host string) bool) {
 	found := false
 	for _, one := range client.NeedAt(scripted.AtRegister) {
 		uris, _ := one.JSON["redirect_uris"].([]any)
@@ -653,12 +652,12 @@ func registersAs(client *Client, kind string, applies func(host string) bool) {
 			"application_type "+Show(one.JSON["application_type"]))
 	}
 	if !found {
-		NotApplicable("the client registers no redirect URI that makes it " + kind)
+		t.NotApplicable("the client registers no redirect URI that makes it " + kind)
 	}
 }
 
-func saysApplicationType(client *Client, registrations []*Visit) {
-	for one := range ObserveEach(registrations) {
+func saysApplicationType(t *T, client *Client, registrations []*Visit) {
+	for one := range ObserveEach(t, registrations) {
 		if kind := one.JSON["application_type"]; kind != "native" && kind != "web" {
 			client.BlameVisit(one, "application_type native or web", "application_type "+Show(kind))
 		}

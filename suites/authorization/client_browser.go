@@ -1,7 +1,6 @@
 package authorization
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -22,21 +21,21 @@ func openingBrowsers() {
 	} {
 		It("opens no authorization URL with the scheme "+one.scheme,
 			Verifies("security-best-practices.clients.url-schemes", "security-best-practices.clients.validated-urls"),
-			one.scenario, func(ctx SpecContext) {
-				opensNothing(browsing(ctx), one.scheme+":", "no browser for a URL with the scheme "+one.scheme)
+			one.scenario, func(t *T) {
+				opensNothing(t, browsing(t), one.scheme+":", "no browser for a URL with the scheme "+one.scheme)
 			})
 	}
 
 	It("opens no authorization URL without TLS, off loopback",
-		Verifies("security-best-practices.clients.http-on-loopback"), In(plainLogin), func(ctx SpecContext) {
-			opensNothing(browsing(ctx), "http://"+plainHost, "no browser for a URL without TLS")
+		Verifies("security-best-practices.clients.http-on-loopback"), In(plainLogin), func(t *T) {
+			opensNothing(t, browsing(t), "http://"+plainHost, "no browser for a URL without TLS")
 		})
 
 	It("lets no shell read an authorization URL", Verifies("security-best-practices.clients.no-shell"), In(shellLogin),
-		func(ctx SpecContext) {
-			client := browsing(ctx)
+		func(t *T) {
+			client := browsing(t)
 
-			Observe()
+			t.Observe()
 			for _, event := range client.Authorization.Events {
 				if scripted.IsShellRun(event) {
 					client.BlameEvent(event, Mismatch{Wanted: "no command of the URL is run", Found: event.Note})
@@ -46,11 +45,11 @@ func openingBrowsers() {
 }
 
 // opensNothing wants that the client lets no browser go to an address that begins so.
-func opensNothing(client *Client, beginning, wanted string) {
+func opensNothing(t *T, client *Client, beginning, wanted string) {
 	begins := func(argument string) bool {
 		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(argument)), beginning)
 	}
-	Observe()
+	t.Observe()
 	for _, v := range client.At(scripted.AtOpening) {
 		if slices.ContainsFunc(v.Arguments(), begins) {
 			client.BlameVisit(v, wanted, strings.Join(v.Arguments(), " "))
@@ -60,10 +59,10 @@ func opensNothing(client *Client, beginning, wanted string) {
 
 // browsing runs a client that opens a browser, which shows in the plain scenario, up to
 // where it has read the metadata.
-func browsing(ctx context.Context) *Client {
-	client := play(ctx)
-	if plain := Beside(ctx, protected); plain == nil || len(plain.At(scripted.AtOpening)) == 0 {
-		Inconclusive("the client opens no browser: it follows the redirect itself",
+func browsing(t *T) *Client {
+	client := play(t)
+	if plain := Beside(t, protected); plain == nil || len(plain.At(scripted.AtOpening)) == 0 {
+		t.Inconclusive("the client opens no browser: it follows the redirect itself",
 			"let the client open a browser with $BROWSER or xdg-open")
 	}
 	client.NeedAt(scripted.AtServerMetadata)

@@ -26,34 +26,34 @@ func provingKeys() {
 		"sends a code challenge, and the verifier that it was made of",
 		Verifies("authorization.pkce.used"),
 		In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
-			for one := range ObserveEach(logins) {
+			for one := range ObserveEach(t, logins) {
 				if challenge, _ := one.Query("code_challenge"); challenge == "" {
 					client.BlameVisit(one, "a code_challenge", ShowVisit(one))
 				}
 			}
 
-			for one := range ObserveEach(client.Tokens(grantCode)) {
+			for one := range ObserveEach(t, client.Tokens(grantCode)) {
 				provesKey(client, logins, one)
 			}
 		},
 	)
 
 	It("makes a new code verifier for each authorization request", Verifies("authorization.pkce.used"), In(stepUp),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
 			if len(logins) < 2 {
-				Inconclusive(
+				t.Inconclusive(
 					"the client authorized once",
 					"let the client authorize again when the server asks for more scopes",
 				)
 			}
 
 			known := map[string]bool{}
-			for one := range ObserveEach(logins) {
+			for one := range ObserveEach(t, logins) {
 				challenge, _ := one.Query("code_challenge")
 				if challenge != "" && known[challenge] {
 					client.BlameVisit(one, "another code_challenge than before", "code_challenge "+challenge)
@@ -69,10 +69,10 @@ func provingKeys() {
 		{"uses the code challenge method S256", In(protected)},
 		{"uses the code challenge method S256 where plain is listed first", In(plainFirst)},
 	} {
-		It(one.text, Verifies("authorization.pkce.s256"), one.scenario, func(ctx SpecContext) {
-			client := play(ctx)
+		It(one.text, Verifies("authorization.pkce.s256"), one.scenario, func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				if method, _ := one.Query("code_challenge_method"); method != "S256" {
 					client.BlameVisit(
 						one,
@@ -85,11 +85,11 @@ func provingKeys() {
 	}
 
 	It("does not use the code challenge method plain where the authorization server supports nothing else",
-		Verifies("authorization.pkce.s256"), In(plainOnly), func(ctx SpecContext) {
-			client := play(ctx)
+		Verifies("authorization.pkce.s256"), In(plainOnly), func(t *T) {
+			client := play(t)
 			client.NeedAt(scripted.AtServerMetadata)
 
-			Observe()
+			t.Observe()
 			for _, one := range client.At(scripted.AtAuthorize) {
 				if method, _ := one.Query("code_challenge_method"); method != "S256" {
 					client.BlameVisit(one, "code_challenge_method S256, or no authorization request", ShowVisit(one))
@@ -129,24 +129,24 @@ func codeOf(login *Visit) string {
 
 func naming() {
 	It("sends resource in authorization and token requests", Verifies("authorization.resource.sent"), In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				if _, count := one.Query("resource"); count == 0 {
 					client.BlameVisit(one, "a resource", ShowVisit(one))
 				}
 			}
-			for one := range ObserveEach(client.Tokens(grantCode)) {
+			for one := range ObserveEach(t, client.Tokens(grantCode)) {
 				client.Says(one, one.Form.Get("resource") != "", "a resource", ShowVisit(one))
 			}
 		})
 
 	It("sends resource when it refreshes a token", Verifies("authorization.resource.sent"), In(expiring),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(client.Need(client.Tokens(grantRefresh), "used a refresh token")) {
+			for one := range ObserveEach(t, client.Need(client.Tokens(grantRefresh), "used a refresh token")) {
 				if one.Form.Get("resource") == "" {
 					client.BlameVisit(one, "a resource", ShowVisit(one))
 				}
@@ -168,8 +168,8 @@ func naming() {
 		{"sends resource again after its refresh token was refused", In(refusedRefresh),
 			func(c *Client) []*Visit { return c.Tokens(grantRefresh) }, "used a refresh token that was refused"},
 	} {
-		It(one.text, Verifies("authorization.resource.sent"), one.scenario, func(ctx SpecContext) {
-			client := play(ctx)
+		It(one.text, Verifies("authorization.resource.sent"), one.scenario, func(t *T) {
+			client := play(t)
 			asked := client.Need(one.asks(client), one.did)
 			again := slices.DeleteFunc(
 				slices.Concat(client.At(scripted.AtAuthorize), client.At(scripted.AtToken)),
@@ -177,9 +177,9 @@ func naming() {
 			)
 
 			if len(again) == 0 {
-				NotApplicable("the client does not retry after the refusal")
+				t.NotApplicable("the client does not retry after the refusal")
 			}
-			for v := range ObserveEach(again) {
+			for v := range ObserveEach(t, again) {
 				if len(resourcesOf(v)) == 0 {
 					client.BlameVisit(v, "a resource, as before", ShowVisit(v))
 				}
@@ -188,8 +188,8 @@ func naming() {
 	}
 
 	resources := func(id, text string, wanted string, holds func(resource, server string) bool) {
-		It(text, Verifies(id), In(protected), func(ctx SpecContext) {
-			client := play(ctx)
+		It(text, Verifies(id), In(protected), func(t *T) {
+			client := play(t)
 			server := serverOf(client)
 			named := slices.Concat(client.At(scripted.AtAuthorize), client.Tokens(grantCode))
 
@@ -254,8 +254,8 @@ func serverOf(client *Client) string {
 
 func redirecting() {
 	It("uses a redirect URI that it registered", Verifies("authorization.redirect.registered"), In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
 			for _, one := range client.NeedAt(scripted.AtAuthorize) {
 				usesRegistered(client, one)
@@ -263,10 +263,10 @@ func redirecting() {
 		})
 
 	It("uses a redirect URI on this machine or with https", Verifies("authorization.redirect.secure"), In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				if uri, _ := one.Query("redirect_uri"); oauth.Insecure(uri) {
 					client.BlameVisit(one, "a redirect_uri on this machine or with https", "redirect_uri "+uri)
 				}
@@ -301,11 +301,11 @@ func validatingAnswers() {
 		{"accepts an answer with the iss of the authorization server", In(issNamed)},
 		{"accepts an answer with the iss of an authorization server that does not advertise it", In(issUnnamed)},
 	} {
-		It(one.text, Verifies("authorization.issuer.validated"), one.scenario, func(ctx SpecContext) {
-			client := play(ctx)
+		It(one.text, Verifies("authorization.issuer.validated"), one.scenario, func(t *T) {
+			client := play(t)
 			login := first(client.NeedAt(scripted.AtAuthorize))
 
-			if !Observed(len(client.Tokens(grantCode)) > 0) {
+			if !t.Observed(len(client.Tokens(grantCode)) > 0) {
 				client.MissingAfter(login.Event, Mismatch{Wanted: "a token request with the code", Found: "none"})
 			}
 		})
@@ -322,15 +322,15 @@ func validatingAnswers() {
 		{"rejects an answer whose iss has the host in capitals", "authorization.issuer.literal", In(issCapitals)},
 		{"rejects an answer whose iss is percent-encoded", "authorization.issuer.literal", In(issEncoded)},
 	} {
-		It(one.text, Verifies(one.id), one.scenario, func(ctx SpecContext) { rejectsAnswer(refusing(ctx)) })
+		It(one.text, Verifies(one.id), one.scenario, func(t *T) { rejectsAnswer(refusing(t)) })
 	}
 
 	It(
 		"shows no error that comes with the iss of another authorization server",
 		Verifies("authorization.issuer.errors"),
 		In(issForeignError),
-		func(ctx SpecContext) {
-			client := refusing(ctx)
+		func(t *T) {
+			client := refusing(t)
 			login := first(client.NeedAt(scripted.AtAuthorize))
 
 			client.Says(login, !strings.Contains(client.Told(), canary), "nothing of the error in its output", canary)
@@ -338,10 +338,10 @@ func validatingAnswers() {
 	)
 
 	It("sends a state in the authorization request", Verifies("authorization.state.verified"), In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				if state, _ := one.Query("state"); state == "" {
 					client.BlameVisit(one, "a state", ShowVisit(one))
 				}
@@ -355,10 +355,10 @@ func validatingAnswers() {
 		{"discards an answer without state", In(stateMissing)},
 		{"discards an answer with the state of another request", In(stateWrong)},
 	} {
-		It(one.text, Verifies("authorization.state.verified"), one.scenario, func(ctx SpecContext) {
-			client := refusing(ctx)
+		It(one.text, Verifies("authorization.state.verified"), one.scenario, func(t *T) {
+			client := refusing(t)
 			if state, _ := first(client.NeedAt(scripted.AtAuthorize)).Query("state"); state == "" {
-				NotApplicable("the client sends no state: see authorization.oauth.state")
+				t.NotApplicable("the client sends no state: see authorization.oauth.state")
 			}
 
 			rejectsAnswer(client)
@@ -377,17 +377,17 @@ func authorizingAgain() {
 		{"authorization.resource.sent", "sends resource", needsParameter("resource")},
 		{"authorization.redirect.registered", "uses a redirect URI that it registered", usesRegistered},
 	} {
-		It(one.text+" when it authorizes again", Verifies(one.id), In(stepUp), func(ctx SpecContext) {
-			client := play(ctx)
+		It(one.text+" when it authorizes again", Verifies(one.id), In(stepUp), func(t *T) {
+			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
 			if len(logins) < 2 {
-				Inconclusive(
+				t.Inconclusive(
 					"the client authorized once",
 					"let the client authorize again when the server asks for more scopes",
 				)
 			}
 
-			for login := range ObserveEach(logins[1:]) {
+			for login := range ObserveEach(t, logins[1:]) {
 				one.judge(client, login)
 			}
 		})
@@ -419,7 +419,7 @@ func rejectsAnswer(client *Client) {
 
 func choosingScopes() {
 	It("requests the scopes of the challenge", Verifies("authorization.scope.challenge"), In(scopeByChallenge),
-		func(ctx SpecContext) { requests(play(ctx), "mcp:read") })
+		func(t *T) { requests(play(t), "mcp:read") })
 
 	It(
 		"requests the scopes of the challenge also where the metadata does not list them",
@@ -427,17 +427,17 @@ func choosingScopes() {
 			"authorization.scope.unrelated",
 		),
 		In(scopeOutsideTheList),
-		func(ctx SpecContext) { requests(play(ctx), "mcp:special") },
+		func(t *T) { requests(play(t), "mcp:special") },
 	)
 
 	It("requests all scopes of scopes_supported when the challenge has none", Verifies("authorization.scope.list"),
-		In(scopeByList), func(ctx SpecContext) { requests(play(ctx), "mcp:read", "mcp:write") })
+		In(scopeByList), func(t *T) { requests(play(t), "mcp:read", "mcp:write") })
 
 	It("sends no scope when neither the challenge nor scopes_supported has one", Verifies("authorization.scope.list"),
-		In(noScope), func(ctx SpecContext) {
-			client := play(ctx)
+		In(noScope), func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(client.NeedAt(scripted.AtAuthorize)) {
+			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				scope, count := one.Query("scope")
 				if count > 0 && len(beyond(scope)) > 0 || count > 0 && scope == "" {
 					client.BlameVisit(one, "no scope", fmt.Sprintf("scope %q", scope))
@@ -446,8 +446,8 @@ func choosingScopes() {
 		})
 
 	It("requests no scope beside those of the challenge", Verifies("authorization.scope.least"), In(scopeByChallenge),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
 			one := first(client.NeedAt(scripted.AtAuthorize))
 			scope, _ := one.Query("scope")
@@ -455,11 +455,11 @@ func choosingScopes() {
 		})
 
 	It("requests the scope of an insufficient_scope challenge", Verifies("authorization.scope.step-up"), In(stepUp),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			again, refusal := steppedUp(client)
 
-			if !Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
+			if !t.Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
 				client.MissingAfter(
 					refusal.Event,
 					Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"},
@@ -474,17 +474,17 @@ func choosingScopes() {
 			"security-best-practices.clients.scope-union",
 		),
 		In(stepUp),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			again, _ := steppedUp(client)
 			if !hasScopes(first(client.NeedAt(scripted.AtAuthorize)), firstScope) {
-				Inconclusive(
+				t.Inconclusive(
 					"the client did not request "+firstScope+" before",
 					"let the client request the scopes of the challenge",
 				)
 			}
 
-			for one := range ObserveEach(client.Need(again, "authorized again")) {
+			for one := range ObserveEach(t, client.Need(again, "authorized again")) {
 				if scope, _ := one.Query("scope"); !hasScopes(one, firstScope) {
 					client.BlameVisit(one, "scope "+firstScope+" "+moreScope, "scope "+scope)
 				}
@@ -494,11 +494,11 @@ func choosingScopes() {
 
 	It("requests the scope of an insufficient_scope challenge for another operation",
 		Verifies("authorization.scope.step-up"), In(stepUpTwice),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			_, again, refusal := steppedUpTwice(client)
 
-			if !Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
+			if !t.Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
 				client.MissingAfter(
 					refusal.Event,
 					Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"},
@@ -510,12 +510,12 @@ func choosingScopes() {
 		"requests the scopes that it had beside those of a second insufficient_scope challenge",
 		Verifies("authorization.scope.union", "security-best-practices.clients.scope-union"),
 		In(stepUpTwice),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			before, again, _ := steppedUpTwice(client)
 			had, _ := before.Query("scope")
 
-			for one := range ObserveEach(client.Need(again, "authorized again")) {
+			for one := range ObserveEach(t, client.Need(again, "authorized again")) {
 				if scope, _ := one.Query("scope"); !hasScopes(one, oauth.Scopes(had)...) {
 					client.BlameVisit(one, "scope "+had+" "+moreScope, "scope "+scope)
 				}
@@ -524,11 +524,11 @@ func choosingScopes() {
 	)
 
 	It("authorizes a few times at most for one call", Verifies("authorization.scope.limit"), In(neverEnough),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			again, _ := steppedUp(client)
 
-			Observe()
+			t.Observe()
 			if len(again) > fewTimes {
 				client.BlameVisit(
 					again[fewTimes],
@@ -594,10 +594,10 @@ func beyond(list string, scopes ...string) []string {
 
 func usingTokens() {
 	It("sends its access token in the Authorization header", Verifies("authorization.token.header"), In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(carrying(client)) {
+			for one := range ObserveEach(t, carrying(client)) {
 				if one.HTTP.Header.Get("Authorization") == "" && one.HTTP.Method != http.MethodPost {
 					continue // the checks of authorization.token.every-request judge that
 				}
@@ -611,10 +611,10 @@ func usingTokens() {
 		})
 
 	It("sends its access token in every HTTP request", Verifies("authorization.token.every-request"), In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(carrying(client)) {
+			for one := range ObserveEach(t, carrying(client)) {
 				if one.HTTP.Header.Get("Authorization") == "" {
 					client.BlameEvent(
 						one,
@@ -625,8 +625,8 @@ func usingTokens() {
 		})
 
 	It("sends no access token to another host that its server redirects it to",
-		Verifies("authorization.token.redirected"), In(redirected), func(ctx SpecContext) {
-			client := refusing(ctx)
+		Verifies("authorization.token.redirected"), In(redirected), func(t *T) {
+			client := refusing(t)
 			client.Need(slices.DeleteFunc(client.At(scripted.AtEndpoint), func(v *Visit) bool {
 				return v.Answer.Get("Location") == ""
 			}), "was redirected")
@@ -638,17 +638,17 @@ func usingTokens() {
 		})
 
 	It("sends its access token when it resumes a stream", Verifies("authorization.token.every-request"), In(resumed),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			resuming := slices.DeleteFunc(carrying(client), func(event transcript.Event) bool {
 				return event.HTTP.Header.Get(scripted.LastEventID) == ""
 			})
 			if len(resuming) == 0 {
-				Inconclusive("the client never resumed a stream",
+				t.Inconclusive("the client never resumed a stream",
 					"let the client resume a stream that ends before the response, by GET with Last-Event-ID")
 			}
 
-			for one := range ObserveEach(resuming) {
+			for one := range ObserveEach(t, resuming) {
 				if one.HTTP.Header.Get("Authorization") == "" {
 					client.BlameEvent(one, Mismatch{
 						Wanted: "the access token in GET with Last-Event-ID", Found: "no Authorization header",
@@ -658,10 +658,10 @@ func usingTokens() {
 		})
 
 	It("puts no access token into a URL", Verifies("authorization.token.not-in-query"), In(protected),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(carrying(client)) {
+			for one := range ObserveEach(t, carrying(client)) {
 				if found := oauth.SecretsIn(one.HTTP.URL); len(found) > 0 {
 					client.BlameEvent(
 						one,
@@ -672,10 +672,10 @@ func usingTokens() {
 		})
 
 	It("sends the server no tokens but access tokens that its authorization server issued",
-		Verifies("authorization.token.foreign"), In(protected), func(ctx SpecContext) {
-			client := play(ctx)
+		Verifies("authorization.token.foreign"), In(protected), func(t *T) {
+			client := play(t)
 
-			for one := range ObserveEach(carrying(client)) {
+			for one := range ObserveEach(t, carrying(client)) {
 				token := scripted.BearerToken(one.HTTP.Header)
 				if token == "" {
 					continue
@@ -690,12 +690,12 @@ func usingTokens() {
 		})
 
 	It("sends the server no token of an authorization server that it does not name any more",
-		Verifies("authorization.token.foreign"), In(serverMoves), func(ctx SpecContext) {
-			client := play(ctx)
+		Verifies("authorization.token.foreign"), In(serverMoves), func(t *T) {
+			client := play(t)
 			issued := issuedBy(client, nextIssuer)
 			client.Need(issued, "got a token of the second authorization server")
 
-			for one := range ObserveEach(requestsAfter(client, first(issued))) {
+			for one := range ObserveEach(t, requestsAfter(client, first(issued))) {
 				secret, is := oauth.ReadSecret(scripted.BearerToken(one.HTTP.Header))
 				if is && secret.Issuer != nextIssuer {
 					client.BlameEvent(one, Mismatch{Wanted: "a token of issuer 2", Found: secret.Name()})
@@ -704,11 +704,11 @@ func usingTokens() {
 		})
 
 	It("sends refresh tokens to the token endpoint of their authorization server only",
-		Verifies("authorization.refresh.confidential"), In(serverMoves), func(ctx SpecContext) {
-			client := play(ctx)
+		Verifies("authorization.refresh.confidential"), In(serverMoves), func(t *T) {
+			client := play(t)
 			client.Need(issuedBy(client, 1), "got a refresh token")
 
-			Observe()
+			t.Observe()
 			for _, v := range client.Visits {
 				for _, secret := range v.Secrets() {
 					if secret.Kind == oauth.IssuedRefreshToken &&
@@ -720,11 +720,11 @@ func usingTokens() {
 		})
 
 	It("works where it was given no refresh token", Verifies("authorization.refresh.optional"), In(noRefreshToken),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			issued := client.Need(issuedBy(client, 1), "got a token")
 
-			if !Observed(len(client.Entered()) > 0) {
+			if !t.Observed(len(client.Entered()) > 0) {
 				client.MissingAfter(
 					first(issued).Event,
 					Mismatch{Wanted: "a request with the access token", Found: "none"},

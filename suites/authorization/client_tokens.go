@@ -1,7 +1,6 @@
 package authorization
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,11 +20,11 @@ func authenticating() {
 		{"sends its secret in the body if it was registered so", In(postedSecret), methodPost},
 		{"sends its client_id alone if it was registered without a secret", In(noSecret), methodNone},
 	} {
-		It(one.text, Verifies("authorization.registration.authentication"), one.scenario, func(ctx SpecContext) {
-			client := play(ctx)
+		It(one.text, Verifies("authorization.registration.authentication"), one.scenario, func(t *T) {
+			client := play(t)
 			client.NeedAt(scripted.AtRegister)
 
-			for request := range ObserveEach(client.NeedAt(scripted.AtToken)) {
+			for request := range ObserveEach(t, client.NeedAt(scripted.AtToken)) {
 				if method := methodOf(request); method != one.method {
 					client.BlameVisit(request, "token_endpoint_auth_method "+one.method, method)
 				}
@@ -37,11 +36,11 @@ func authenticating() {
 	}
 
 	It("sends its secret if it was not told where", Verifies("authorization.registration.authentication"),
-		In(anySecret), func(ctx SpecContext) {
-			client := play(ctx)
+		In(anySecret), func(t *T) {
+			client := play(t)
 			client.NeedAt(scripted.AtRegister)
 
-			for request := range ObserveEach(client.NeedAt(scripted.AtToken)) {
+			for request := range ObserveEach(t, client.NeedAt(scripted.AtToken)) {
 				if methodOf(request) == methodNone {
 					client.BlameVisit(request, "the secret in the header or the body", "a client_id alone")
 				}
@@ -49,14 +48,14 @@ func authenticating() {
 		})
 
 	It("encodes its client_id and secret as a form in the Authorization header",
-		Verifies("authorization.registration.secret-encoded"), In(basicSecret), func(ctx SpecContext) {
-			client := play(ctx)
+		Verifies("authorization.registration.secret-encoded"), In(basicSecret), func(t *T) {
+			client := play(t)
 			client.NeedAt(scripted.AtRegister)
 			inHeader := slices.DeleteFunc(client.NeedAt(scripted.AtToken), func(v *Visit) bool {
 				return methodOf(v) != methodBasic
 			})
 
-			for request := range ObserveEach(client.Need(inHeader, "sent its secret in the Authorization header")) {
+			for request := range ObserveEach(t, client.Need(inHeader, "sent its secret in the Authorization header")) {
 				_, secret, _ := basicOf(request)
 				if decoded, err := url.QueryUnescape(secret); err != nil || decoded != registeredSecret {
 					client.BlameVisit(request, "the secret with its : + % / and & percent-encoded", "another text")
@@ -86,11 +85,11 @@ func methodOf(v *Visit) string {
 
 func takingTokens() {
 	It("does not use a token of a type that it does not know", Verifies("authorization.token.type"), In(unknownType),
-		func(ctx SpecContext) {
-			client := refusing(ctx)
+		func(t *T) {
+			client := refusing(t)
 			client.Need(issuedBy(client, 1), "got a token")
 
-			Observe()
+			t.Observe()
 			for _, one := range client.EnteredWith(1, 0) {
 				client.BlameEvent(one, Mismatch{
 					Wanted: "no request with a token whose token_type is N_A", Found: authorizationOf(one),
@@ -99,11 +98,11 @@ func takingTokens() {
 		})
 
 	It("accepts a token response with nothing but a token of the type bearer", Verifies("authorization.token.response"),
-		In(tersely), func(ctx SpecContext) {
-			client := refusing(ctx)
+		In(tersely), func(t *T) {
+			client := refusing(t)
 			issued := client.Need(issuedBy(client, 1), "got a token")
 
-			if !Observed(len(client.EnteredWith(1, 0)) > 0) {
+			if !t.Observed(len(client.EnteredWith(1, 0)) > 0) {
 				client.MissingAfter(
 					first(issued).Event,
 					Mismatch{Wanted: "a request with the access token", Found: "none"},
@@ -113,11 +112,11 @@ func takingTokens() {
 
 	It("does not use a refresh token again that was refused with invalid_grant",
 		Verifies("authorization.refresh.refused"), In(refusedRefresh),
-		func(ctx SpecContext) { reusesRefused(ctx) })
+		func(t *T) { reusesRefused(t) })
 
 	It("replaces its refresh token when it gets a new one", Verifies("authorization.refresh.replaced"), In(expiring),
-		func(ctx SpecContext) {
-			client := play(ctx)
+		func(t *T) {
+			client := play(t)
 			requests := client.Need(client.Tokens(grantRefresh), "used a refresh token")
 
 			judged := false
@@ -134,7 +133,7 @@ func takingTokens() {
 				}
 			}
 			if !judged {
-				Inconclusive("the client refreshed its token once",
+				t.Inconclusive("the client refreshed its token once",
 					"let the client refresh its token each time that the server rejects it as expired")
 			}
 		})
@@ -142,8 +141,8 @@ func takingTokens() {
 
 // reusesRefused wants a client whose refresh token was refused in one step not to use it again
 // in the next one. What it does meanwhile may have begun before it knew.
-func reusesRefused(ctx context.Context) {
-	client := play(ctx)
+func reusesRefused(t *T) {
+	client := play(t)
 	uses := client.Need(client.Tokens(grantRefresh), "used a refresh token")
 	later := slices.DeleteFunc(client.At(scripted.AtEndpoint), func(v *Visit) bool {
 		return v.JSON["method"] != "tools/call"
@@ -151,8 +150,8 @@ func reusesRefused(ctx context.Context) {
 	authorized := slices.DeleteFunc(client.At(scripted.AtAuthorize), func(v *Visit) bool {
 		return !v.Event.At.After(first(uses).Event.At)
 	})
-	if !Observed(len(authorized) > 0 || len(later) > 0) {
-		Inconclusive("the client sent no further request after its refresh token was rejected",
+	if !t.Observed(len(authorized) > 0 || len(later) > 0) {
+		t.Inconclusive("the client sent no further request after its refresh token was rejected",
 			"let the client continue with its next step after one that failed")
 	}
 	for _, use := range uses {

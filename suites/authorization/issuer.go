@@ -31,91 +31,91 @@ func IssuerChecks() {
 func issuerMetadata() {
 	It("serves its metadata as JSON at a place where clients look for it",
 		Verifies("authorization.server.metadata"),
-		func(ctx SpecContext) {
-			issuer := ConnectIssuer(ctx)
+		func(t *T) {
+			issuer := ConnectIssuer(t)
 
-			found := metadataPlaces(issuer.Documents(ctx))
+			found := metadataPlaces(t, issuer.Documents(t))
 			var answers []string
 			for _, document := range found {
 				if document.Members != nil {
-					Expect(document.Response).To(HaveContentType("application/json"))
+					t.Expect(document.Response).To(HaveContentType("application/json"))
 					return
 				}
 				answers = append(answers, document.Place+": "+document.Response.Describe())
 			}
-			Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
+			t.Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
 		})
 
 	It("names in its metadata the issuer that the metadata was found for",
 		Verifies("authorization.server.issuer"),
-		func(ctx SpecContext) {
-			issuer := ConnectIssuer(ctx)
+		func(t *T) {
+			issuer := ConnectIssuer(t)
 
-			for _, document := range needIssuerDocuments(issuer.Documents(ctx)) {
+			for _, document := range needIssuerDocuments(t, issuer.Documents(t)) {
 				named, _ := document.Members["issuer"].(string)
-				if named != URL() &&
-					(strings.TrimSuffix(named, "/") == strings.TrimSuffix(URL(), "/") || isAlias(named)) {
-					Inconclusive("the authorization server names itself "+named, "give exactly that URL")
+				if named != URL(t) &&
+					(strings.TrimSuffix(named, "/") == strings.TrimSuffix(URL(t), "/") || isAlias(t, named)) {
+					t.Inconclusive("the authorization server names itself "+named, "give exactly that URL")
 				}
-				Demand(named == URL(), "the issuer "+URL(), Show(document.Members["issuer"]))
+				t.Demand(named == URL(t), "the issuer "+URL(t), Show(document.Members["issuer"]))
 			}
 		})
 
 	It("names its endpoints and response types in its metadata",
 		Verifies("authorization.server.members"),
-		func(ctx SpecContext) {
-			issuer := ConnectIssuer(ctx)
+		func(t *T) {
+			issuer := ConnectIssuer(t)
 
-			for _, document := range needIssuerDocuments(issuer.Documents(ctx)) {
+			for _, document := range needIssuerDocuments(t, issuer.Documents(t)) {
 				for _, name := range []string{"authorization_endpoint", "token_endpoint"} {
 					address, _ := document.Members[name].(string)
-					Demand(isAbsolute(address), "an absolute URL as "+name, Show(document.Members[name]))
-					Demand(!strings.Contains(address, "#"), "no fragment in "+name, address)
+					t.Demand(isAbsolute(address), "an absolute URL as "+name, Show(document.Members[name]))
+					t.Demand(!strings.Contains(address, "#"), "no fragment in "+name, address)
 				}
 				types, isList := document.Members["response_types_supported"].([]any)
-				Demand(isList && len(types) > 0, "a list as response_types_supported",
+				t.Demand(isList && len(types) > 0, "a list as response_types_supported",
 					Show(document.Members["response_types_supported"]))
 			}
 		})
 
 	It("lists code_challenge_methods_supported in its OpenID configuration",
 		Verifies("authorization.pkce.advertised"),
-		func(ctx SpecContext) {
-			issuer := ConnectIssuer(ctx)
+		func(t *T) {
+			issuer := ConnectIssuer(t)
 
-			documents := slices.DeleteFunc(issuer.Documents(ctx), func(document IssuerDocument) bool {
+			documents := slices.DeleteFunc(issuer.Documents(t), func(document IssuerDocument) bool {
 				return document.Members == nil || !document.IsOpenID()
 			})
 			if len(documents) == 0 {
-				NotApplicable("the authorization server has no OpenID configuration")
+				t.NotApplicable("the authorization server has no OpenID configuration")
 			}
 			for _, document := range documents {
 				methods, isList := document.Members["code_challenge_methods_supported"].([]any)
-				Demand(isList && len(methods) > 0, "a list as code_challenge_methods_supported at "+document.Place,
+				t.Demand(isList && len(methods) > 0, "a list as code_challenge_methods_supported at "+document.Place,
 					Show(document.Members["code_challenge_methods_supported"]))
 			}
 		})
 
 	It("uses https for all its endpoints", Verifies("authorization.server.https"),
-		func(ctx SpecContext) {
-			issuer := ConnectIssuer(ctx)
+		func(t *T) {
+			issuer := ConnectIssuer(t)
 
-			remote := remoteEndpoints(needIssuerDocuments(issuer.Documents(ctx)))
+			remote := remoteEndpoints(needIssuerDocuments(t, issuer.Documents(t)))
 			if len(remote) == 0 {
-				NotApplicable("all endpoints are on this machine, where OAuth 2.1, section 1.5 asks for no TLS")
+				t.NotApplicable("all endpoints are on this machine, where OAuth 2.1, section 1.5 asks for no TLS")
 			}
 			for _, name := range slices.Sorted(maps.Keys(remote)) {
-				Demand(!oauth.Insecure(remote[name]), "https in "+name+", which is not on this machine", remote[name])
+				t.Demand(!oauth.Insecure(remote[name]), "https in "+name+", which is not on this machine", remote[name])
 			}
 		})
 
 	It("supports client id metadata documents", Verifies("authorization.registration.documents-supported"),
-		func(ctx SpecContext) {
-			issuer := ConnectIssuer(ctx)
+		func(t *T) {
+			issuer := ConnectIssuer(t)
 
 			const name = "client_id_metadata_document_supported"
-			for _, document := range needIssuerDocuments(issuer.Documents(ctx)) {
-				Demand(document.Members[name] == true, name+": true in its metadata", Show(document.Members[name]))
+			for _, document := range needIssuerDocuments(t, issuer.Documents(t)) {
+				t.Demand(document.Members[name] == true, name+": true in its metadata", Show(document.Members[name]))
 			}
 		})
 }
@@ -137,54 +137,54 @@ func remoteEndpoints(documents []IssuerDocument) map[string]string {
 }
 
 // metadataPlaces are the answers at places that count: until 2025-06-18 OAuth has one.
-func metadataPlaces(all []IssuerDocument) []IssuerDocument {
-	if RevisionHas(protocol.OpenIDDiscovery) {
+func metadataPlaces(t *T, all []IssuerDocument) []IssuerDocument {
+	if t.Has(protocol.OpenIDDiscovery) {
 		return all
 	}
 	return slices.DeleteFunc(all, IssuerDocument.IsOpenID)
 }
 
 // needIssuerDocuments are those that there are.
-func needIssuerDocuments(all []IssuerDocument) []IssuerDocument {
+func needIssuerDocuments(t *T, all []IssuerDocument) []IssuerDocument {
 	found := slices.DeleteFunc(all, func(document IssuerDocument) bool { return document.Members == nil })
 	if len(found) == 0 {
-		Inconclusive("the authorization server has no metadata", "see the result of authorization.server.metadata")
+		t.Inconclusive("the authorization server has no metadata", "see the result of authorization.server.metadata")
 	}
 	return found
 }
 
 func issuerRegistration() {
 	It("registers clients dynamically", Verifies("authorization.registration.dynamic-offered"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
+		func(t *T) {
+			issuer := NeedIssuer(t)
 			_, offered := issuer.Metadata["registration_endpoint"]
-			Demand(offered, "a registration_endpoint in its metadata", "none")
+			t.Demand(offered, "a registration_endpoint in its metadata", "none")
 
-			_, answer := issuer.Register(ctx, PublicClient, nil, "")
+			_, answer := issuer.Register(t, PublicClient, nil, "")
 
 			if answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden {
 				return // it registers those that it knows (RFC 7591, section 3)
 			}
-			Expect(answer).To(HaveStatus(http.StatusCreated))
-			Expect(answer.Object()).To(HaveMember("client_id", BeText()))
+			t.Expect(answer).To(HaveStatus(http.StatusCreated))
+			t.Expect(answer.Object()).To(HaveMember("client_id", BeText()))
 		})
 
 	It("registers no redirect URI that is neither on this machine nor uses https",
 		Verifies("authorization.redirect.secure-registered"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
+		func(t *T) {
+			issuer := NeedIssuer(t)
 			if _, offered := issuer.Metadata["registration_endpoint"]; !offered {
-				NotApplicable("the authorization server registers no clients dynamically")
+				t.NotApplicable("the authorization server registers no clients dynamically")
 			}
-			if client, answer := issuer.Register(ctx, PublicClient, nil, ""); client == nil {
-				Inconclusive("a valid registration is refused: "+answer.Describe(), "let clients register")
+			if client, answer := issuer.Register(t, PublicClient, nil, ""); client == nil {
+				t.Inconclusive("a valid registration is refused: "+answer.Describe(), "let clients register")
 			}
 
 			for _, uri := range []string{"http://client.example/callback", "javascript:alert(1)"} {
-				client, answer := issuer.Register(ctx, PublicClient, Object{"redirect_uris": []string{uri}},
+				client, answer := issuer.Register(t, PublicClient, Object{"redirect_uris": []string{uri}},
 					"requests the redirect URI "+uri)
 				kept, _ := answer.Object()["redirect_uris"].([]any)
-				DemandOf(
+				t.DemandOf(
 					answer,
 					client == nil || kept != nil && !slices.Contains(kept, any(uri)),
 					"an error for the redirect URI "+uri,

@@ -1,8 +1,6 @@
 package authorization
 
 import (
-	"context"
-
 	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
@@ -11,41 +9,41 @@ func good(Object) []byte { return nil }
 
 // demandNoCode judges that a client with a wrong document gets no code. It is false when a
 // page shows neither: that of a login, or an error.
-func demandNoCode(landing *Landing, what string) bool {
-	Judge(unwanted(landing.Code() != "", "an error for "+what, landing)...)
-	return Observed(showsError(landing) || landing.Parameter("error") != "")
+func demandNoCode(t *T, landing *Landing, what string) bool {
+	t.Judge(unwanted(t, landing.Code() != "", "an error for "+what, landing)...)
+	return t.Observed(showsError(landing) || landing.Parameter("error") != "")
 }
 
-func unwanted(came bool, wanted string, landing *Landing) []Mismatch {
+func unwanted(t *T, came bool, wanted string, landing *Landing) []Mismatch {
 	if !came {
 		return nil
 	}
-	Observe()
+	t.Observe()
 	return []Mismatch{{Wanted: wanted, Found: landing.Describe()}}
 }
 
 func issuerDocuments() {
 	It("fetches the metadata document that a client_id names", Verifies("authorization.document.fetched"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
+		func(t *T) {
+			issuer := NeedIssuer(t)
 			document := issuer.Document(good)
 
-			landing := issuer.Visit(ctx, issuer.Request(document.Client))
-			Demand(document.Fetched() > 0, "a GET for "+document.Client.ID, "none, and "+landing.Describe())
+			landing := issuer.Visit(t, issuer.Request(document.Client))
+			t.Demand(document.Fetched() > 0, "a GET for "+document.Client.ID, "none, and "+landing.Describe())
 		})
 
 	It("caches a metadata document as its headers allow", Verifies("authorization.document.cached"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
+		func(t *T) {
+			issuer := NeedIssuer(t)
 			document := issuer.Document(good)
-			goodRequest(ctx, issuer, document.Client)
+			goodRequest(t, issuer, document.Client)
 			if document.Fetched() == 0 {
-				Inconclusive("the authorization server did not fetch the document", "see the result of authorization.document.fetched")
+				t.Inconclusive("the authorization server did not fetch the document", "see the result of authorization.document.fetched")
 			}
 			before := document.Fetched()
 
-			issuer.Visit(ctx, issuer.Request(document.Client))
-			Demand(
+			issuer.Visit(t, issuer.Request(document.Client))
+			t.Demand(
 				document.Fetched() == before,
 				"no other GET for a document with Cache-Control: "+DocumentFresh,
 				"another GET",
@@ -53,46 +51,46 @@ func issuerDocuments() {
 		})
 
 	It("refuses a metadata document with another client_id", Verifies("authorization.document.compared"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			goodRequest(ctx, issuer, issuer.Document(good).Client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			goodRequest(t, issuer, issuer.Document(good).Client)
 
-			wrongDocument(ctx, issuer, "a document with another client_id", func(document Object) []byte {
+			wrongDocument(t, issuer, "a document with another client_id", func(document Object) []byte {
 				document["client_id"] = "https://another.example/client.json"
 				return nil
 			})
 		})
 
 	It("redirects to no URI that the metadata document lacks", Verifies("authorization.document.redirect-uris"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
+		func(t *T) {
+			issuer := NeedIssuer(t)
 			document := issuer.Document(good)
-			request := goodRequest(ctx, issuer, document.Client)
+			request := goodRequest(t, issuer, document.Client)
 
 			const uri = "https://attacker.example/callback"
 			landing := issuer.Visit(
-				ctx,
+				t,
 				request().With("redirect_uri", uri).Deliberately("has a redirect URI that the document lacks"),
 			)
-			if !demandNoRedirect(landing, uri, "a redirect URI that the document lacks") {
-				Inconclusive("the redirect URI is answered with a page that is not clearly an error", hintPage)
+			if !demandNoRedirect(t, landing, uri, "a redirect URI that the document lacks") {
+				t.Inconclusive("the redirect URI is answered with a page that is not clearly an error", hintPage)
 			}
 		})
 
 	It("refuses a metadata document that is not JSON or lacks a member",
 		Verifies("authorization.document.structure"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			goodRequest(ctx, issuer, issuer.Document(good).Client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			goodRequest(t, issuer, issuer.Document(good).Client)
 
 			wrongDocument(
-				ctx,
+				t,
 				issuer,
 				"a document that is not JSON",
 				func(Object) []byte { return []byte("<html></html>") },
 			)
 			for _, member := range []string{"client_id", "client_name", "redirect_uris"} {
-				wrongDocument(ctx, issuer, "a document without "+member, func(document Object) []byte {
+				wrongDocument(t, issuer, "a document without "+member, func(document Object) []byte {
 					delete(document, member)
 					return nil
 				})
@@ -101,23 +99,23 @@ func issuerDocuments() {
 
 	It("fetches no metadata document from addresses that are not public",
 		Verifies("authorization.document.ssrf"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client, contacted := issuer.DocumentDecoy(ctx)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client, contacted := issuer.DocumentDecoy(t)
 
-			landing := issuer.Visit(ctx, issuer.Request(client).Deliberately("names a document on this machine"))
+			landing := issuer.Visit(t, issuer.Request(client).Deliberately("names a document on this machine"))
 			came := contacted()
 			if !showsError(landing) && !came {
-				Inconclusive("the client_id "+client.ID+" is answered with a page that is not clearly an error", hintPage)
+				t.Inconclusive("the client_id "+client.ID+" is answered with a page that is not clearly an error", hintPage)
 			}
-			Demand(!came, "no connection to "+client.ID, "a connection")
+			t.Demand(!came, "no connection to "+client.ID, "a connection")
 		})
 }
 
 // wrongDocument judges that a client with a document that was edited gets no code.
-func wrongDocument(ctx context.Context, issuer *Issuer, what string, edit func(Object) []byte) {
-	landing := issuer.Visit(ctx, issuer.Request(issuer.Document(edit).Client).Deliberately("names "+what))
-	if !demandNoCode(landing, what) {
-		Inconclusive(what+" is answered with a page that is not clearly an error", hintPage)
+func wrongDocument(t *T, issuer *Issuer, what string, edit func(Object) []byte) {
+	landing := issuer.Visit(t, issuer.Request(issuer.Document(edit).Client).Deliberately("names "+what))
+	if !demandNoCode(t, landing, what) {
+		t.Inconclusive(what+" is answered with a page that is not clearly an error", hintPage)
 	}
 }

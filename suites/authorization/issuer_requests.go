@@ -1,7 +1,6 @@
 package authorization
 
 import (
-	"context"
 	"net/url"
 	"strings"
 
@@ -11,10 +10,10 @@ import (
 
 // goodRequest is an authorization request that is not answered with an error by whoever
 // has not logged in: then an error says something of what is wrong with another.
-func goodRequest(ctx context.Context, issuer *Issuer, client *IssuerClient) func() *AuthorizationRequest {
-	landing := issuer.Visit(ctx, issuer.Request(client))
+func goodRequest(t *T, issuer *Issuer, client *IssuerClient) func() *AuthorizationRequest {
+	landing := issuer.Visit(t, issuer.Request(client))
 	if showsError(landing) || landing.Parameter("error") != "" && landing.Parameter("error") != "login_required" {
-		Inconclusive(
+		t.Inconclusive(
 			"a valid authorization request is refused: "+landing.Describe(),
 			"make sure that the client is registered with the redirect URI "+client.RedirectURI+", and --scope and --resource",
 		)
@@ -29,14 +28,14 @@ func showsError(landing *Landing) bool {
 
 // demandNoRedirect judges that a request leads to no address of its choice. It is false when
 // a page shows neither: that of a login, or an error.
-func demandNoRedirect(landing *Landing, uri, what string) bool {
+func demandNoRedirect(t *T, landing *Landing, uri, what string) bool {
 	if landing.Redirect != nil {
-		Demand(!sameBeginning(landing.Redirect, uri), "an error, and no redirect, for "+what,
+		t.Demand(!sameBeginning(landing.Redirect, uri), "an error, and no redirect, for "+what,
 			"a redirect to "+strings.SplitN(landing.Redirect.String(), "?", 2)[0])
 		return true
 	}
 	if showsError(landing) {
-		Observe()
+		t.Observe()
 		return true
 	}
 	return false
@@ -54,77 +53,77 @@ const hintPage = "check whether the page shows an error"
 func issuerRequests() {
 	It("redirects to no URI that differs from the registered one",
 		Verifies("authorization.redirect.exact"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
-			request := goodRequest(ctx, issuer, client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
+			request := goodRequest(t, issuer, client)
 
 			shown := false
-			for _, miss := range nearMisses(client.RedirectURI) {
+			for _, miss := range nearMisses(t, client.RedirectURI) {
 				landing := issuer.Visit(
-					ctx,
+					t,
 					request().With("redirect_uri", miss.uri).Deliberately("has a redirect URI with "+miss.says),
 				)
-				shown = demandNoRedirect(landing, miss.uri, "a redirect URI with "+miss.says) || shown
+				shown = demandNoRedirect(t, landing, miss.uri, "a redirect URI with "+miss.says) || shown
 			}
 			if !shown {
-				Inconclusive("each wrong redirect URI is answered with a page that is not clearly an error", hintPage)
+				t.Inconclusive("each wrong redirect URI is answered with a page that is not clearly an error", hintPage)
 			}
 		})
 
 	It("redirects nobody for a client that it does not know",
 		Verifies("authorization.redirect.untrusted"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
-			request := goodRequest(ctx, issuer, client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
+			request := goodRequest(t, issuer, client)
 
 			landing := issuer.Visit(
-				ctx,
+				t,
 				request().With("client_id", "mcpconform-unknown-client").Deliberately("has an unknown client_id"),
 			)
-			if !demandNoRedirect(landing, client.RedirectURI, "an unknown client_id") {
-				Inconclusive("an unknown client_id is answered with a page that is not clearly an error", hintPage)
+			if !demandNoRedirect(t, landing, client.RedirectURI, "an unknown client_id") {
+				t.Inconclusive("an unknown client_id is answered with a page that is not clearly an error", hintPage)
 			}
 		})
 
 	It("redirects nobody to a URI of another site", Verifies("authorization.redirect.untrusted"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
-			request := goodRequest(ctx, issuer, client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
+			request := goodRequest(t, issuer, client)
 
 			const uri = "https://attacker.example/callback"
 			landing := issuer.Visit(
-				ctx,
+				t,
 				request().With("redirect_uri", uri).Deliberately("has a redirect URI of another site"),
 			)
-			if !demandNoRedirect(landing, uri, "a redirect URI of another site") {
-				Inconclusive("a redirect URI of another site is answered with a page that is not clearly an error", hintPage)
+			if !demandNoRedirect(t, landing, uri, "a redirect URI of another site") {
+				t.Inconclusive("a redirect URI of another site is answered with a page that is not clearly an error", hintPage)
 			}
 		})
 
 	It("returns the state of the request unchanged", Verifies("authorization.oauth.state"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
 
 			state := "&=%+ ü/?#" + strings.Repeat("s", 200)
-			landing := issuer.Login(ctx, issuer.Request(client).With("state", state))
+			landing := issuer.Login(t, issuer.Request(client).With("state", state))
 			if landing.Code() == "" {
-				Inconclusive("no authorization code is issued: "+landing.Describe(), hintLogin)
+				t.Inconclusive("no authorization code is issued: "+landing.Describe(), hintLogin)
 			}
-			Demand(landing.Parameter("state") == state, "the state "+Show(state), Show(landing.Parameter("state")))
+			t.Demand(landing.Parameter("state") == state, "the state "+Show(state), Show(landing.Parameter("state")))
 		})
 
 	It("ignores request parameters that it does not know", Verifies("authorization.oauth.unknown-parameters"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
-			request := goodRequest(ctx, issuer, client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
+			request := goodRequest(t, issuer, client)
 
-			landing := issuer.Visit(ctx, request().With("mcpconform_unknown", "1"))
-			DemandOf(
+			landing := issuer.Visit(t, request().With("mcpconform_unknown", "1"))
+			t.DemandOf(
 				landing,
 				!showsError(landing) &&
 					(landing.Parameter("error") == "" || landing.Parameter("error") == "login_required"),
@@ -133,45 +132,45 @@ func issuerRequests() {
 		})
 
 	It("sends iss in authorization responses", Verifies("authorization.issuer.sent"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
 
-			for _, landing := range responses(ctx, issuer, client) {
+			for _, landing := range responses(t, issuer, client) {
 				named, _ := issuer.Metadata["issuer"].(string)
-				Demand(landing.Parameter("iss") == named, "iss="+named+" in "+landing.Describe(),
+				t.Demand(landing.Parameter("iss") == named, "iss="+named+" in "+landing.Describe(),
 					Show(landing.Parameter("iss")))
 			}
 		})
 
 	It("advertises in its metadata that it sends iss", Verifies("authorization.issuer.advertised"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
 
 			sends := false
-			for _, landing := range responses(ctx, issuer, client) {
+			for _, landing := range responses(t, issuer, client) {
 				sends = sends || landing.Parameter("iss") != ""
 			}
 			if !sends {
-				NotApplicable("the authorization server sends no iss")
+				t.NotApplicable("the authorization server sends no iss")
 			}
 			const name = "authorization_response_iss_parameter_supported"
-			Demand(issuer.Metadata[name] == true, name+": true in its metadata", Show(issuer.Metadata[name]))
+			t.Demand(issuer.Metadata[name] == true, name+": true in its metadata", Show(issuer.Metadata[name]))
 		})
 }
 
 // responses are authorization responses: one with a code, and one with an error, as far as
 // they come.
-func responses(ctx context.Context, issuer *Issuer, client *IssuerClient) []*Landing {
+func responses(t *T, issuer *Issuer, client *IssuerClient) []*Landing {
 	landings := []*Landing{
 		issuer.Visit(
-			ctx,
+			t,
 			issuer.Request(client).
 				With("response_type", "mcpconform-unknown").
 				Deliberately("has an unknown response_type"),
 		),
-		issuer.Login(ctx, issuer.Request(client)),
+		issuer.Login(t, issuer.Request(client)),
 	}
 	var came []*Landing
 	for _, landing := range landings {
@@ -180,7 +179,7 @@ func responses(ctx context.Context, issuer *Issuer, client *IssuerClient) []*Lan
 		}
 	}
 	if len(came) == 0 {
-		Inconclusive("no authorization response: "+landings[1].Describe(), hintLogin)
+		t.Inconclusive("no authorization response: "+landings[1].Describe(), hintLogin)
 	}
 	return came
 }
@@ -191,10 +190,10 @@ type nearMiss struct{ uri, says string }
 
 // nearMisses of a redirect URI. Another port is none: on loopback addresses it is the
 // client's to choose (RFC 8252, section 7.3).
-func nearMisses(registered string) []nearMiss {
+func nearMisses(t *T, registered string) []nearMiss {
 	parsed, err := url.Parse(registered)
 	if err != nil || parsed.Host == "" {
-		Inconclusive("the redirect URI "+registered+" has no host", "give one with --redirect-uri")
+		t.Inconclusive("the redirect URI "+registered+" has no host", "give one with --redirect-uri")
 	}
 	changed := func(change func(*url.URL)) string {
 		one := *parsed

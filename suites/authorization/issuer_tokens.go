@@ -18,95 +18,95 @@ import (
 func issuerCodes() {
 	It("issues tokens for an authorization code as JSON that is not cached",
 		Verifies("authorization.oauth.token-response"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			grant := issuer.NeedGrant(ctx, issuer.Request(issuer.NeedClient(ctx, AnyClient)))
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(t, AnyClient)))
 
-			answer := issuer.Redeem(ctx, grant)
+			answer := issuer.Redeem(t, grant)
 
 			if answer.Status != http.StatusOK {
-				Inconclusive("the token request with the code failed: "+answer.Describe(), hintToken)
+				t.Inconclusive("the token request with the code failed: "+answer.Describe(), hintToken)
 			}
-			Expect(answer.Response).To(HaveContentType("application/json"))
-			DemandOf(answer, answer.Issued(), "an access_token")
-			Demand(answer.Text("token_type") != "", "a token_type", Show(answer.Members["token_type"]))
-			Demand(strings.Contains(strings.ToLower(http.Header(answer.Header).Get("Cache-Control")), "no-store"),
+			t.Expect(answer.Response).To(HaveContentType("application/json"))
+			t.DemandOf(answer, answer.Issued(), "an access_token")
+			t.Demand(answer.Text("token_type") != "", "a token_type", Show(answer.Members["token_type"]))
+			t.Demand(strings.Contains(strings.ToLower(http.Header(answer.Header).Get("Cache-Control")), "no-store"),
 				"Cache-Control: no-store", Show(http.Header(answer.Header).Get("Cache-Control")))
 		})
 
 	It("issues no code without a code challenge to a public client", Verifies("authorization.oauth.pkce-demanded"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, PublicClient)
-			issuer.NeedGrant(ctx, issuer.Request(client))
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, PublicClient)
+			issuer.NeedGrant(t, issuer.Request(client))
 
-			landing := issuer.Login(ctx, issuer.Request(client).Without("code_challenge", "code_challenge_method").
+			landing := issuer.Login(t, issuer.Request(client).Without("code_challenge", "code_challenge_method").
 				Deliberately("has no code_challenge"))
-			DemandOf(landing, landing.Code() == "", "an error for a request without code_challenge")
+			t.DemandOf(landing, landing.Code() == "", "an error for a request without code_challenge")
 		})
 
 	It("redeems a code only with the verifier of its challenge", Verifies("authorization.oauth.pkce-verified"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
-			needRedeemable(ctx, issuer, client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
+			needRedeemable(t, issuer, client)
 
 			for _, wrong := range []struct{ says, verifier string }{
 				{"without code_verifier", ""},
 				{"with another code_verifier", oauth2.GenerateVerifier()},
 			} {
-				grant := issuer.NeedGrant(ctx, issuer.Request(client))
+				grant := issuer.NeedGrant(t, issuer.Request(client))
 				form := grant.Form()
 				form.Del("code_verifier")
 				if wrong.verifier != "" {
 					form.Set("code_verifier", wrong.verifier)
 				}
-				issuer.Token(ctx, client, form, "is "+wrong.says).DemandRefused("a token request " + wrong.says)
+				issuer.Token(t, client, form, "is "+wrong.says).DemandRefused(t, "a token request "+wrong.says)
 			}
 		})
 
 	It("redeems a code once", Verifies("authorization.oauth.code-once"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			grant := issuer.NeedGrant(ctx, issuer.Request(issuer.NeedClient(ctx, AnyClient)))
-			if first := issuer.Redeem(ctx, grant); !first.Issued() {
-				Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(t, AnyClient)))
+			if first := issuer.Redeem(t, grant); !first.Issued() {
+				t.Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
 			}
 
-			again := issuer.Token(ctx, grant.Request.Client, grant.Form(), "redeems the code again")
-			again.DemandRefused("a code that was redeemed before")
+			again := issuer.Token(t, grant.Request.Client, grant.Form(), "redeems the code again")
+			again.DemandRefused(t, "a code that was redeemed before")
 		})
 
 	It("refuses a code that was redeemed before with invalid_grant",
 		Verifies("authorization.oauth.token-error"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			grant := issuer.NeedGrant(ctx, issuer.Request(issuer.NeedClient(ctx, AnyClient)))
-			if first := issuer.Redeem(ctx, grant); !first.Issued() {
-				Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(t, AnyClient)))
+			if first := issuer.Redeem(t, grant); !first.Issued() {
+				t.Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
 			}
 
-			again := issuer.Token(ctx, grant.Request.Client, grant.Form(), "redeems the code again")
-			demandInvalidGrant(again, "a code that was redeemed before")
+			again := issuer.Token(t, grant.Request.Client, grant.Form(), "redeems the code again")
+			demandInvalidGrant(t, again, "a code that was redeemed before")
 		})
 
 	It("redeems no code for another client", Verifies("authorization.oauth.code-bound"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, PublicClient)
-			other := issuer.NeedClient(ctx, OtherClient)
-			needRedeemable(ctx, issuer, client)
-			grant := issuer.NeedGrant(ctx, issuer.Request(client))
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, PublicClient)
+			other := issuer.NeedClient(t, OtherClient)
+			needRedeemable(t, issuer, client)
+			grant := issuer.NeedGrant(t, issuer.Request(client))
 
-			answer := issuer.Token(ctx, other, grant.Form(), "redeems the code of another client")
-			answer.DemandRefused("the code of another client")
+			answer := issuer.Token(t, other, grant.Form(), "redeems the code of another client")
+			answer.DemandRefused(t, "the code of another client")
 		})
 
 	It("answers a token request that it refuses with 400 or 401 and an error as JSON",
 		Verifies("authorization.oauth.token-error"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
 
 			for _, wrong := range []struct {
 				says string
@@ -118,52 +118,52 @@ func issuerCodes() {
 				}},
 				{"an unknown grant_type", url.Values{"grant_type": {"urn:mcpconform:unknown"}}},
 			} {
-				answer := issuer.Token(ctx, client, wrong.form, "has "+wrong.says)
-				DemandOf(
+				answer := issuer.Token(t, client, wrong.form, "has "+wrong.says)
+				t.DemandOf(
 					answer,
 					slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized}, answer.Status),
 					"HTTP 400 or 401 for "+wrong.says,
 				)
-				DemandOf(answer, answer.Text("error") != "", "a JSON object with error for "+wrong.says)
+				t.DemandOf(answer, answer.Text("error") != "", "a JSON object with error for "+wrong.says)
 			}
 		})
 
 	It("redeems a code of a client that authenticates as it was registered",
 		Verifies("authorization.oauth.client-authenticated"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			needRedeemable(ctx, issuer, issuer.NeedClient(ctx, PublicClient))
-			client := issuer.NeedClient(ctx, ConfidentialClient)
-			grant := issuer.NeedGrant(ctx, issuer.Request(client))
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			needRedeemable(t, issuer, issuer.NeedClient(t, PublicClient))
+			client := issuer.NeedClient(t, ConfidentialClient)
+			grant := issuer.NeedGrant(t, issuer.Request(client))
 
-			answer := issuer.Redeem(ctx, grant)
+			answer := issuer.Redeem(t, grant)
 
-			DemandOf(answer, answer.Issued(), "an access_token for a client that uses "+client.Method)
+			t.DemandOf(answer, answer.Issued(), "an access_token for a client that uses "+client.Method)
 		})
 
 	It("refuses a client that authenticates with a wrong secret", Verifies("authorization.oauth.client-authentication"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, ConfidentialClient)
-			needRedeemable(ctx, issuer, client)
-			grant := issuer.NeedGrant(ctx, issuer.Request(client))
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, ConfidentialClient)
+			needRedeemable(t, issuer, client)
+			grant := issuer.NeedGrant(t, issuer.Request(client))
 
 			impostor := *client
 			impostor.Secret = "mcpconform-wrong-secret"
-			answer := issuer.Token(ctx, &impostor, grant.Form(), "has a wrong client secret")
-			answer.DemandRefused("a wrong client secret")
+			answer := issuer.Token(t, &impostor, grant.Form(), "has a wrong client secret")
+			answer.DemandRefused(t, "a wrong client secret")
 		})
 
 	It("issues access tokens that expire within a day", Verifies("authorization.token.short-lived"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			answer := issuer.NeedTokens(ctx, issuer.NeedClient(ctx, AnyClient))
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			answer := issuer.NeedTokens(t, issuer.NeedClient(t, AnyClient))
 
 			life, known := lifeOf(answer)
 			if !known {
-				Inconclusive("the token response has no expires_in", "return expires_in with the access token")
+				t.Inconclusive("the token response has no expires_in", "return expires_in with the access token")
 			}
-			Demand(life <= longestLife, "at most "+longestLife.String(), life.String())
+			t.Demand(life <= longestLife, "at most "+longestLife.String(), life.String())
 		})
 }
 
@@ -175,17 +175,17 @@ const (
 
 // demandInvalidGrant judges by which error a grant is refused that the authorization server
 // has issued, and that is spent: clients give it up at invalid_grant, and try again at others.
-func demandInvalidGrant(answer *TokenAnswer, what string) {
+func demandInvalidGrant(t *T, answer *TokenAnswer, what string) {
 	code := answer.Text("error")
 	if answer.Issued() || code == "" {
-		NotApplicable("the authorization server does not reject " + what + " with an error: " + answer.Describe())
+		t.NotApplicable("the authorization server does not reject " + what + " with an error: " + answer.Describe())
 	}
-	DemandOf(answer, code == "invalid_grant", "the error invalid_grant for "+what)
+	t.DemandOf(answer, code == "invalid_grant", "the error invalid_grant for "+what)
 }
 
 // needRedeemable makes sure that codes of a client are redeemed where nothing is wrong.
-func needRedeemable(ctx SpecContext, issuer *Issuer, client *IssuerClient) {
-	issuer.NeedTokens(ctx, client)
+func needRedeemable(t *T, issuer *Issuer, client *IssuerClient) {
+	issuer.NeedTokens(t, client)
 }
 
 // lifeOf is how long an access token is good: as the answer says, or the token itself.
@@ -205,72 +205,72 @@ func lifeOf(answer *TokenAnswer) (life time.Duration, known bool) {
 func issuerRefresh() {
 	It("issues a new refresh token with each refresh to a public client",
 		Verifies("authorization.refresh.rotated"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, PublicClient)
-			token, _ := issuer.NeedRefreshToken(ctx, client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, PublicClient)
+			token, _ := issuer.NeedRefreshToken(t, client)
 
-			answer := issuer.Refresh(ctx, client, token, nil, "")
+			answer := issuer.Refresh(t, client, token, nil, "")
 			if !answer.Issued() {
-				Inconclusive("the refresh token is refused: "+answer.Describe(), hintToken)
+				t.Inconclusive("the refresh token is refused: "+answer.Describe(), hintToken)
 			}
 			next := answer.Text("refresh_token")
-			Demand(next != "" && next != token, "another refresh token than the one before",
+			t.Demand(next != "" && next != token, "another refresh token than the one before",
 				map[bool]string{true: "no refresh token", false: "the same refresh token"}[next == ""])
 		})
 
 	It("refuses a refresh token of a public client that was rotated",
 		Verifies("authorization.refresh.replayed"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, PublicClient)
-			token, _ := issuer.NeedRefreshToken(ctx, client)
-			first := issuer.Refresh(ctx, client, token, nil, "")
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, PublicClient)
+			token, _ := issuer.NeedRefreshToken(t, client)
+			first := issuer.Refresh(t, client, token, nil, "")
 			if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
-				Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
+				t.Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
 			}
 
-			again := issuer.Refresh(ctx, client, token, nil, "uses the refresh token again")
-			again.DemandRefused("a refresh token that was rotated")
+			again := issuer.Refresh(t, client, token, nil, "uses the refresh token again")
+			again.DemandRefused(t, "a refresh token that was rotated")
 		})
 
 	It("refuses a refresh token that was rotated with invalid_grant",
 		Verifies("authorization.oauth.token-error"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, PublicClient)
-			token, _ := issuer.NeedRefreshToken(ctx, client)
-			first := issuer.Refresh(ctx, client, token, nil, "")
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, PublicClient)
+			token, _ := issuer.NeedRefreshToken(t, client)
+			first := issuer.Refresh(t, client, token, nil, "")
 			if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
-				Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
+				t.Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
 			}
 
-			again := issuer.Refresh(ctx, client, token, nil, "uses the refresh token again")
-			demandInvalidGrant(again, "a refresh token that was rotated")
+			again := issuer.Refresh(t, client, token, nil, "uses the refresh token again")
+			demandInvalidGrant(t, again, "a refresh token that was rotated")
 		})
 
 	It("refreshes no token for another client", Verifies("authorization.oauth.refresh-bound"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, PublicClient)
-			other := issuer.NeedClient(ctx, OtherClient)
-			token, _ := issuer.NeedRefreshToken(ctx, client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, PublicClient)
+			other := issuer.NeedClient(t, OtherClient)
+			token, _ := issuer.NeedRefreshToken(t, client)
 
-			answer := issuer.Refresh(ctx, other, token, nil, "uses the refresh token of another client")
-			answer.DemandRefused("the refresh token of another client")
+			answer := issuer.Refresh(t, other, token, nil, "uses the refresh token of another client")
+			answer.DemandRefused(t, "the refresh token of another client")
 		})
 
 	It("grants no scope by a refresh that was not granted before", Verifies("authorization.oauth.refresh-scope"),
-		func(ctx SpecContext) {
-			issuer := NeedIssuer(ctx)
-			client := issuer.NeedClient(ctx, AnyClient)
-			token, first := issuer.NeedRefreshToken(ctx, client)
+		func(t *T) {
+			issuer := NeedIssuer(t)
+			client := issuer.NeedClient(t, AnyClient)
+			token, first := issuer.NeedRefreshToken(t, client)
 
 			const more = "mcpconform:unknown"
 			granted := oauth.Scopes(first.Text("scope"))
 			wanted := strings.Join(append(slices.Clone(granted), more), " ")
 			answer := issuer.Refresh(
-				ctx,
+				t,
 				client,
 				token,
 				url.Values{"scope": {wanted}},
@@ -280,6 +280,6 @@ func issuerRefresh() {
 			if answer.Issued() && len(has) == 0 {
 				has = oauth.Scopes(wanted) // what is not said is as it was asked for
 			}
-			DemandOf(answer, !answer.Issued() || !slices.Contains(has, more), "invalid_scope, or no scope "+more)
+			t.DemandOf(answer, !answer.Issued() || !slices.Contains(has, more), "invalid_scope, or no scope "+more)
 		})
 }

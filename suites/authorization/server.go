@@ -8,7 +8,6 @@
 package authorization
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -34,10 +33,10 @@ func ServerChecks() {
 }
 
 // unauthorized makes a request without a token, which the server has refused before.
-func unauthorized(ctx context.Context) *Response {
-	_, response := Knock(ctx, Attempt{})
+func unauthorized(t *T) *Response {
+	_, response := Knock(t, Attempt{})
 	if response.Status != http.StatusUnauthorized {
-		Inconclusive(
+		t.Inconclusive(
 			"a request without a token is no longer answered with HTTP 401: "+response.Describe(),
 			"see the result of authorization.unauthorized.status",
 		)
@@ -46,11 +45,11 @@ func unauthorized(ctx context.Context) *Response {
 }
 
 // challenged makes such a request that is answered with a Bearer challenge.
-func challenged(ctx context.Context) (*Response, oauth.Challenge) {
-	response := unauthorized(ctx)
+func challenged(t *T) (*Response, oauth.Challenge) {
+	response := unauthorized(t)
 	challenge, found, _ := response.Challenge()
 	if !found {
-		Inconclusive(
+		t.Inconclusive(
 			"there is no Bearer challenge: "+response.DescribeChallenge(),
 			"see the result of authorization.challenge.present",
 		)
@@ -60,16 +59,16 @@ func challenged(ctx context.Context) (*Response, oauth.Challenge) {
 
 func challenges() {
 	It("answers a request without an access token with 401", Verifies("authorization.unauthorized.status"), Guarded(),
-		func(ctx SpecContext) {
-			_, response := Knock(ctx, Attempt{})
-			Expect(response).To(HaveStatus(http.StatusUnauthorized))
+		func(t *T) {
+			_, response := Knock(t, Attempt{})
+			t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
 
 			for _, header := range []string{"Basic dXNlcjpwYXNz", `Digest username="a"`} {
 				_, response := Knock(
-					ctx,
+					t,
 					Attempt{Authorization: []string{header}, Deliberate: "has a scheme other than Bearer"},
 				)
-				Expect(response).To(HaveStatus(http.StatusUnauthorized))
+				t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
 			}
 		})
 
@@ -78,19 +77,19 @@ func challenges() {
 		Verifies("authorization.unauthorized.status"),
 		Guarded(),
 		AtRevisionsWith(protocol.PerRequestMeta),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 			refused := false
-			for _, request := range HarmlessRequests() {
+			for _, request := range HarmlessRequests(t) {
 				body := server.Body(request.Method, request.With(nil))
-				response := server.Anonymous(ctx, http.MethodPost, body, "")
+				response := server.Anonymous(t, http.MethodPost, body, "")
 				if !accepted(response) {
 					refused = true
-					Expect(response).To(HaveStatus(http.StatusUnauthorized))
+					t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
 				}
 			}
 			if !refused {
-				NotApplicable("the server answers each of these methods without an access token")
+				t.NotApplicable("the server answers each of these methods without an access token")
 			}
 		},
 	)
@@ -99,12 +98,12 @@ func challenges() {
 		"sends a Bearer challenge in WWW-Authenticate with a 401",
 		Verifies("authorization.challenge.present"),
 		Guarded(),
-		func(ctx SpecContext) {
-			response := unauthorized(ctx)
+		func(t *T) {
+			response := unauthorized(t)
 
 			_, found, flaws := response.Challenge()
-			Demand(found, "a WWW-Authenticate header with a Bearer challenge", response.DescribeChallenge())
-			Demand(
+			t.Demand(found, "a WWW-Authenticate header with a Bearer challenge", response.DescribeChallenge())
+			t.Demand(
 				len(flaws) == 0,
 				"a WWW-Authenticate header by RFC 9110, section 11.6.1",
 				strings.Join(flaws, "; "),
@@ -114,41 +113,41 @@ func challenges() {
 
 	It("names the protected resource metadata in the WWW-Authenticate header of a 401",
 		Verifies("authorization.challenge.metadata"), Guarded(),
-		func(ctx SpecContext) {
-			response, challenge := challenged(ctx)
+		func(t *T) {
+			response, challenge := challenged(t)
 
 			address, named := challenge.Get("resource_metadata")
-			Demand(named, "a resource_metadata parameter", response.DescribeChallenge())
-			Demand(isAbsolute(address), "an absolute URL in resource_metadata", address)
-			demandMetadataAt(ctx, response, address)
+			t.Demand(named, "a resource_metadata parameter", response.DescribeChallenge())
+			t.Demand(isAbsolute(address), "an absolute URL in resource_metadata", address)
+			demandMetadataAt(t, response, address)
 		})
 
 	It("names the protected resource metadata by an absolute URL if the challenge names it",
 		Verifies("authorization.challenge.metadata-url"), Guarded(),
-		func(ctx SpecContext) {
-			response, challenge := challenged(ctx)
+		func(t *T) {
+			response, challenge := challenged(t)
 
 			if _, _, flaws := response.Challenge(); len(flaws) > 0 {
-				Inconclusive("the challenge is malformed", "see the result of authorization.challenge.present")
+				t.Inconclusive("the challenge is malformed", "see the result of authorization.challenge.present")
 			}
 			address, named := challenge.Get("resource_metadata")
 			if !named {
-				NotApplicable("the challenge does not name the metadata")
+				t.NotApplicable("the challenge does not name the metadata")
 			}
-			Demand(isAbsolute(address), "an absolute URL in resource_metadata", response.DescribeChallenge())
-			demandMetadataAt(ctx, response, address)
+			t.Demand(isAbsolute(address), "an absolute URL in resource_metadata", response.DescribeChallenge())
+			demandMetadataAt(t, response, address)
 		})
 
 	It(
 		"names the scopes that access takes in the challenge of a 401",
 		Verifies("authorization.challenge.scope"),
 		Guarded(),
-		func(ctx SpecContext) {
-			response, challenge := challenged(ctx)
+		func(t *T) {
+			response, challenge := challenged(t)
 
 			scope, named := challenge.Get("scope")
-			Demand(named, "a scope parameter", response.DescribeChallenge())
-			Demand(
+			t.Demand(named, "a scope parameter", response.DescribeChallenge())
+			t.Demand(
 				oauth.ScopeFlaw(scope) == "",
 				"scopes by OAuth 2.1, section 1.4.1",
 				fmt.Sprintf("%q: %s", scope, oauth.ScopeFlaw(scope)),
@@ -157,18 +156,18 @@ func challenges() {
 	)
 
 	It("does not ask for the scope offline_access", Verifies("authorization.challenge.offline-access"), Guarded(),
-		func(ctx SpecContext) {
-			response := unauthorized(ctx)
+		func(t *T) {
+			response := unauthorized(t)
 
 			scope := oauth.Scopes(response.Parameter("scope"))
-			Demand(
+			t.Demand(
 				!slices.Contains(scope, offlineAccess),
 				"no offline_access in the challenge",
 				response.DescribeChallenge(),
 			)
-			for _, found := range documents(ctx, response) {
+			for _, found := range documents(t, response) {
 				listed, _ := found.members["scopes_supported"].([]any)
-				Demand(
+				t.Demand(
 					!slices.Contains(listed, any(offlineAccess)),
 					"no offline_access in scopes_supported",
 					Show(listed),
@@ -178,22 +177,22 @@ func challenges() {
 
 	It("sends no error in the challenge if the request had no access token",
 		Verifies("authorization.challenge.error-without-token"), Guarded(),
-		func(ctx SpecContext) {
-			response, challenge := challenged(ctx)
+		func(t *T) {
+			response, challenge := challenged(t)
 
 			_, told := challenge.Get("error")
-			Demand(!told, "a challenge without error", response.DescribeChallenge())
+			t.Demand(!told, "a challenge without error", response.DescribeChallenge())
 		})
 }
 
 // demandMetadataAt wants metadata where the challenge says that it is, if the server has some
 // anywhere. What is of another host is looked at if the user lets it be.
-func demandMetadataAt(ctx context.Context, response *Response, address string) {
-	if !Contactable(address) || len(documents(ctx, response)) == 0 {
+func demandMetadataAt(t *T, response *Response, address string) {
+	if !Contactable(t, address) || len(documents(t, response)) == 0 {
 		return
 	}
-	answer := Fetch(ctx, address)
-	DemandOf(answer, read(answer).members != nil, "the metadata at "+address+", which the challenge names")
+	answer := Fetch(t, address)
+	t.DemandOf(answer, read(answer).members != nil, "the metadata at "+address+", which the challenge names")
 
 }
 
@@ -209,22 +208,22 @@ func metadata() {
 		"serves protected resource metadata as JSON without an access token",
 		Verifies("authorization.metadata.served"),
 		Guarded(),
-		func(ctx SpecContext) {
-			response := unauthorized(ctx)
-			places := places(response)
+		func(t *T) {
+			response := unauthorized(t)
+			places := places(t, response)
 
 			var answers []string
 			for _, place := range places {
-				answer := Fetch(ctx, place)
+				answer := Fetch(t, place)
 				found := read(answer)
 				if found.members != nil {
-					Expect(answer).To(HaveStatus(http.StatusOK))
-					Expect(answer).To(HaveContentType("application/json"))
+					t.Expect(answer).To(HaveStatus(http.StatusOK))
+					t.Expect(answer).To(HaveContentType("application/json"))
 					return
 				}
 				answers = append(answers, place+": "+answer.Describe())
 			}
-			Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
+			t.Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
 		},
 	)
 
@@ -232,29 +231,29 @@ func metadata() {
 		"locates its protected resource metadata by a header or a well-known URI",
 		Verifies("authorization.metadata.located"),
 		Guarded(),
-		func(ctx SpecContext) {
-			response := unauthorized(ctx)
+		func(t *T) {
+			response := unauthorized(t)
 
-			found := documents(ctx, response)
+			found := documents(t, response)
 
-			Demand(len(found) > 0,
-				"metadata at resource_metadata of the challenge, or at "+strings.Join(wellKnown(), " or "),
-				"none at "+strings.Join(places(response), ", "))
+			t.Demand(len(found) > 0,
+				"metadata at resource_metadata of the challenge, or at "+strings.Join(wellKnown(t), " or "),
+				"none at "+strings.Join(places(t, response), ", "))
 		},
 	)
 
 	It("names at least one authorization server in its metadata", Verifies("authorization.metadata.servers"), Guarded(),
-		func(ctx SpecContext) {
-			for found := range ObserveEach(needDocuments(ctx)) {
+		func(t *T) {
+			for found := range ObserveEach(t, needDocuments(t)) {
 				servers, isList := found.members["authorization_servers"].([]any)
-				Demand(
+				t.Demand(
 					isList && len(servers) > 0,
 					"a list with at least one authorization server",
 					Show(found.members["authorization_servers"]),
 				)
 				for _, one := range servers {
 					issuer, isText := one.(string)
-					Demand(isText && oauth.IssuerFlaw(issuer) == "", "a URL without query and fragment", Show(one))
+					t.Demand(isText && oauth.IssuerFlaw(issuer) == "", "a URL without query and fragment", Show(one))
 				}
 			}
 		})
@@ -263,10 +262,10 @@ func metadata() {
 		"names in its metadata the resource that the metadata was found for",
 		Verifies("authorization.metadata.resource"),
 		Guarded(),
-		func(ctx SpecContext) {
-			for found := range ObserveEach(needDocuments(ctx)) {
+		func(t *T) {
+			for found := range ObserveEach(t, needDocuments(t)) {
 				resource, _ := found.members["resource"].(string)
-				Demand(
+				t.Demand(
 					oauth.ResourceFlaw(resource) == "",
 					"an absolute URI without a fragment as resource",
 					Show(found.members["resource"]),
@@ -275,23 +274,23 @@ func metadata() {
 					found.resources,
 					func(one string) bool { return isOf(resource, one) },
 				)
-				if alias := !fits && isAlias(resource); alias {
-					Inconclusive(
+				if alias := !fits && isAlias(t, resource); alias {
+					t.Inconclusive(
 						"the metadata names the resource "+resource+", another name of this machine",
 						"give that URL",
 					)
 				}
-				Demand(fits, "the resource "+strings.Join(found.resources, " or "), resource)
+				t.Demand(fits, "the resource "+strings.Join(found.resources, " or "), resource)
 			}
 		},
 	)
 
 	It("names its resource without a slash at the end", Verifies("authorization.resource.slash-named"), Guarded(),
-		func(ctx SpecContext) {
-			for found := range ObserveEach(needDocuments(ctx)) {
+		func(t *T) {
+			for found := range ObserveEach(t, needDocuments(t)) {
 				resource, _ := found.members["resource"].(string)
-				significant := strings.HasSuffix(strings.SplitN(URL(), "?", 2)[0], "/") && pathOf(URL()) != "/"
-				Demand(
+				significant := strings.HasSuffix(strings.SplitN(URL(t), "?", 2)[0], "/") && pathOf(URL(t)) != "/"
+				t.Demand(
 					significant || !strings.HasSuffix(resource, "/"),
 					"a resource without a slash at the end",
 					resource,
@@ -303,12 +302,12 @@ func metadata() {
 		"names no authorization server or key set that is reached without TLS",
 		Verifies("authorization.security.https"),
 		Guarded(),
-		func(ctx SpecContext) {
-			for found := range ObserveEach(needDocuments(ctx)) {
+		func(t *T) {
+			for found := range ObserveEach(t, needDocuments(t)) {
 				servers, _ := found.members["authorization_servers"].([]any)
 				for _, one := range append(servers, found.members["jwks_uri"]) {
 					address, _ := one.(string)
-					Demand(!oauth.Insecure(address), "https, since it is not on this machine", address)
+					t.Demand(!oauth.Insecure(address), "https, since it is not on this machine", address)
 				}
 			}
 		},
@@ -331,22 +330,22 @@ func pathOf(address string) string {
 }
 
 // wellKnown are the well-known places of metadata of the server.
-func wellKnown() []string {
-	places, err := oauth.ResourcePlaces(URL())
+func wellKnown(t *T) []string {
+	places, err := oauth.ResourcePlaces(URL(t))
 	if err != nil {
-		Inconclusive("the URL of the server has no well-known URI: "+err.Error(), "give an absolute URL")
+		t.Inconclusive("the URL of the server has no well-known URI: "+err.Error(), "give an absolute URL")
 	}
 	return places
 }
 
 // places are those where metadata of the server may stand: where the challenge says, else
 // the well-known ones. What is of another host is fetched if the user lets it be.
-func places(response *Response) []string {
+func places(t *T, response *Response) []string {
 	var all []string
-	if named := response.Parameter("resource_metadata"); named != "" && Contactable(named) {
+	if named := response.Parameter("resource_metadata"); named != "" && Contactable(t, named) {
 		all = append(all, named)
 	}
-	for _, place := range wellKnown() {
+	for _, place := range wellKnown(t) {
 		if !slices.Contains(all, place) {
 			all = append(all, place)
 		}
@@ -363,15 +362,15 @@ func read(answer *Response) document {
 }
 
 // documents are all metadata that the server has.
-func documents(ctx context.Context, response *Response) []document {
+func documents(t *T, response *Response) []document {
 	var all []document
-	for _, place := range places(response) {
-		found := read(Fetch(ctx, place))
+	for _, place := range places(t, response) {
+		found := read(Fetch(t, place))
 		if found.members == nil {
 			continue
 		}
 		found.place = place
-		found.resources = resourcesAt(place, response)
+		found.resources = resourcesAt(t, place, response)
 		all = append(all, found)
 	}
 	return all
@@ -380,10 +379,10 @@ func documents(ctx context.Context, response *Response) []document {
 // resourcesAt are the resources that metadata at a place may name: found by the challenge,
 // the URL that was asked; at a well-known place, the one that leads there (RFC 9728,
 // section 3.3).
-func resourcesAt(place string, response *Response) []string {
+func resourcesAt(t *T, place string, response *Response) []string {
 	resources := []string{}
 	if place == response.Parameter("resource_metadata") {
-		resources = append(resources, asked())
+		resources = append(resources, asked(t))
 	}
 	parsed, err := url.Parse(place)
 	if err != nil {
@@ -394,24 +393,24 @@ func resourcesAt(place string, response *Response) []string {
 		resources = append(resources, parsed.Scheme+"://"+parsed.Host+path)
 	}
 	if isWellKnown && path == "" { // where MCP also looks for the metadata of a path
-		resources = append(resources, asked())
+		resources = append(resources, asked(t))
 	}
 	return resources
 }
 
 // isAlias tells whether a resource is the server by another name of this machine.
-func isAlias(resource string) bool {
+func isAlias(t *T, resource string) bool {
 	named, err := url.Parse(resource)
 	if err != nil {
 		return false
 	}
-	given, err := url.Parse(URL())
+	given, err := url.Parse(URL(t))
 	return err == nil && oauth.Loopback(named.Hostname()) && oauth.Loopback(given.Hostname()) &&
 		named.Port() == given.Port() && named.Hostname() != given.Hostname()
 }
 
 // asked is the URL of the server as it was given.
-func asked() string { return strings.SplitN(URL(), "#", 2)[0] }
+func asked(t *T) string { return strings.SplitN(URL(t), "#", 2)[0] }
 
 // isOf tells whether a resource is the one that metadata was found for, or one above it: RFC
 // 9728 wants the same, but the page lets clients choose how specific a resource is, and
@@ -424,11 +423,11 @@ func isOf(resource, found string) bool {
 }
 
 // needDocuments are the metadata of a server that has some.
-func needDocuments(ctx context.Context) []document {
-	response := unauthorized(ctx)
-	found := documents(ctx, response)
+func needDocuments(t *T) []document {
+	response := unauthorized(t)
+	found := documents(t, response)
 	if len(found) == 0 {
-		Inconclusive("the server has no protected resource metadata", "see the result of authorization.metadata.served")
+		t.Inconclusive("the server has no protected resource metadata", "see the result of authorization.metadata.served")
 	}
 	return found
 }

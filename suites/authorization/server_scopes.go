@@ -1,7 +1,6 @@
 package authorization
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,10 +16,10 @@ func scopes() {
 		"answers a request whose access token lacks a scope with 403",
 		Verifies("authorization.scope.forbidden"),
 		NeedsToken(oauth.Limited),
-		func(ctx SpecContext) {
-			_, response := withoutScope(ctx)
+		func(t *T) {
+			_, response := withoutScope(t)
 
-			Expect(response).To(HaveStatus(http.StatusForbidden))
+			t.Expect(response).To(HaveStatus(http.StatusForbidden))
 		},
 	)
 
@@ -28,10 +27,10 @@ func scopes() {
 		"sends error=\"insufficient_scope\" in the challenge of the 403",
 		Verifies("authorization.scope.error"),
 		NeedsToken(oauth.Limited),
-		func(ctx SpecContext) {
-			_, response := forbidden(ctx)
+		func(t *T) {
+			_, response := forbidden(t)
 
-			Demand(response.Parameter("error") == "insufficient_scope",
+			t.Demand(response.Parameter("error") == "insufficient_scope",
 				`a Bearer challenge with error="insufficient_scope"`, response.DescribeChallenge())
 		},
 	)
@@ -40,17 +39,17 @@ func scopes() {
 		"names the scopes that the operation takes in the challenge of the 403",
 		Verifies("authorization.scope.named"),
 		NeedsToken(oauth.Limited),
-		func(ctx SpecContext) {
-			tool, response := forbidden(ctx)
+		func(t *T) {
+			tool, response := forbidden(t)
 
 			scope := response.Parameter("scope")
-			Demand(
+			t.Demand(
 				scope != "" && oauth.ScopeFlaw(scope) == "",
 				"a Bearer challenge with scope",
 				response.DescribeChallenge(),
 			)
 			named := oauth.Scopes(scope)
-			Demand(
+			t.Demand(
 				len(tool.Needs) == 0 ||
 					slices.ContainsFunc(named, func(one string) bool { return slices.Contains(tool.Needs, one) }),
 				"a scope that "+tool.Tool+" takes: "+strings.Join(tool.Needs, " "),
@@ -63,10 +62,10 @@ func scopes() {
 		"names the protected resource metadata in the challenge of the 403",
 		Verifies("authorization.scope.metadata"),
 		NeedsToken(oauth.Limited),
-		func(ctx SpecContext) {
-			_, response := forbidden(ctx)
+		func(t *T) {
+			_, response := forbidden(t)
 
-			Demand(
+			t.Demand(
 				isAbsolute(response.Parameter("resource_metadata")),
 				"a Bearer challenge with resource_metadata",
 				response.DescribeChallenge(),
@@ -78,11 +77,11 @@ func scopes() {
 		"names the same scopes each time that the same operation is refused",
 		Verifies("authorization.scope.consistent"),
 		NeedsToken(oauth.Limited),
-		func(ctx SpecContext) {
-			_, first := forbidden(ctx)
-			_, second := forbidden(ctx)
+		func(t *T) {
+			_, first := forbidden(t)
+			_, second := forbidden(t)
 
-			Demand(slices.Equal(oauth.Scopes(first.Parameter("scope")), oauth.Scopes(second.Parameter("scope"))),
+			t.Demand(slices.Equal(oauth.Scopes(first.Parameter("scope")), oauth.Scopes(second.Parameter("scope"))),
 				"the scopes of the challenge before: "+first.Parameter("scope"), second.DescribeChallenge())
 		},
 	)
@@ -91,10 +90,10 @@ func scopes() {
 		"names all scopes that the operation takes in one challenge",
 		Verifies("authorization.scope.complete"),
 		NeedsToken(oauth.Limited),
-		func(ctx SpecContext) {
-			tool, response := forbidden(ctx)
+		func(t *T) {
+			tool, response := forbidden(t)
 			if len(tool.Needs) == 0 {
-				Inconclusive(
+				t.Inconclusive(
 					"it is unknown which scopes "+tool.Tool+" takes",
 					"name them in mcpconform.yaml: auth: {scopes: [{tool: "+tool.Tool+", needs: [...]}]}",
 				)
@@ -105,7 +104,7 @@ func scopes() {
 				slices.Clone(tool.Needs),
 				func(one string) bool { return slices.Contains(named, one) },
 			)
-			Demand(
+			t.Demand(
 				len(missing) == 0,
 				"a challenge that names "+strings.Join(tool.Needs, " "),
 				response.DescribeChallenge(),
@@ -117,42 +116,42 @@ func scopes() {
 		"accepts a broader scope where a narrower one is needed",
 		Verifies("authorization.scope.hierarchy"),
 		NeedsToken(oauth.Limited, oauth.Broader),
-		func(ctx SpecContext) {
-			tool, _ := forbidden(ctx) // so that the scope matters
+		func(t *T) {
+			tool, _ := forbidden(t) // so that the scope matters
 
-			response := call(ctx, tool, oauth.Broader)
+			response := call(t, tool, oauth.Broader)
 
-			DemandOf(response, accepted(response), "a response to tools/call with a token that has a broader scope")
+			t.DemandOf(response, accepted(response), "a response to tools/call with a token that has a broader scope")
 		},
 	)
 }
 
 // withoutScope calls a tool with a token that lacks what it takes.
-func withoutScope(ctx context.Context) (ScopedTool, *Response) {
-	tools := ScopedTools()
+func withoutScope(t *T) (ScopedTool, *Response) {
+	tools := ScopedTools(t)
 	if len(tools) == 0 {
-		Inconclusive("no known tool needs more scopes than others",
+		t.Inconclusive("no known tool needs more scopes than others",
 			"name one in mcpconform.yaml: auth: {scopes: [{tool: NAME, needs: [SCOPE]}]}")
 	}
-	return tools[0], call(ctx, tools[0], oauth.Limited)
+	return tools[0], call(t, tools[0], oauth.Limited)
 }
 
 // forbidden does so, and needs a 403.
-func forbidden(ctx context.Context) (ScopedTool, *Response) {
-	tool, response := withoutScope(ctx)
+func forbidden(t *T) (ScopedTool, *Response) {
+	tool, response := withoutScope(t)
 	if response.Status != http.StatusForbidden {
-		Inconclusive("the call of "+tool.Tool+" is not answered with HTTP 403: "+response.Describe(),
+		t.Inconclusive("the call of "+tool.Tool+" is not answered with HTTP 403: "+response.Describe(),
 			"see the result of authorization.scope.forbidden")
 	}
 	return tool, response
 }
 
-func call(ctx context.Context, tool ScopedTool, kind oauth.Kind) *Response {
-	server := SessionAs(ctx, kind)
+func call(t *T, tool ScopedTool, kind oauth.Kind) *Response {
+	server := SessionAs(t, kind)
 	arguments := tool.Arguments
 	if arguments == nil {
 		arguments = map[string]any{}
 	}
 	body := server.Body("tools/call", map[string]any{"name": tool.Tool, "arguments": arguments})
-	return server.Post(ctx, body, "")
+	return server.Post(t, body, "")
 }

@@ -1,7 +1,6 @@
 package authorization
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"net/url"
@@ -20,121 +19,121 @@ import (
 
 func tokens() {
 	It("answers an invalid access token with 401", Verifies("authorization.token.invalid"), Guarded(),
-		func(ctx SpecContext) {
+		func(t *T) {
 			for _, token := range []string{"garbage", "aaaa.bbbb.cccc", "mcpconform-" + strings.Repeat("x", longToken)} {
-				demandUnauthorized(ctx, token, "has a token that no authorization server issued")
+				demandUnauthorized(t, token, "has a token that no authorization server issued")
 			}
 		})
 
 	It("sends error invalid_token in the challenge to an access token that nobody issued",
 		Verifies("authorization.challenge.error-for-token"), Guarded(),
-		func(ctx SpecContext) {
-			demandReason(ctx, "mcpconform-nobody-issued-this", "has a token that no authorization server issued")
+		func(t *T) {
+			demandReason(t, "mcpconform-nobody-issued-this", "has a token that no authorization server issued")
 		})
 
 	It("sends error invalid_token in the challenge to an expired access token, and to one of another audience",
 		Verifies("authorization.challenge.error-for-token"), NeedsToken(oauth.Expired, oauth.OtherAudience),
-		func(ctx SpecContext) {
-			needAccepted(ctx)
+		func(t *T) {
+			needAccepted(t)
 			for _, kind := range []oauth.Kind{oauth.Expired, oauth.OtherAudience} {
-				demandReason(ctx, Token(kind), "has "+kind.Says())
+				demandReason(t, Token(t, kind), "has "+kind.Says())
 			}
 		})
 
 	It("answers an expired access token with 401", Verifies("authorization.token.invalid"), NeedsToken(oauth.Expired),
-		func(ctx SpecContext) {
-			needAccepted(ctx)
-			demandUnauthorized(ctx, Token(oauth.Expired), "has "+oauth.Expired.Says())
+		func(t *T) {
+			needAccepted(t)
+			demandUnauthorized(t, Token(t, oauth.Expired), "has "+oauth.Expired.Says())
 		})
 
 	It("answers an expired access token without scopes with 401", Verifies("authorization.token.invalid"),
 		NeedsToken(oauth.ExpiredNoScope),
-		func(ctx SpecContext) {
-			needAccepted(ctx)
-			demandUnauthorized(ctx, Token(oauth.ExpiredNoScope), "has "+oauth.ExpiredNoScope.Says())
+		func(t *T) {
+			needAccepted(t)
+			demandUnauthorized(t, Token(t, oauth.ExpiredNoScope), "has "+oauth.ExpiredNoScope.Says())
 		})
 
 	It("answers a revoked access token with 401", Verifies("authorization.token.invalid"), NeedsToken(oauth.Revoked),
-		func(ctx SpecContext) {
-			needAccepted(ctx)
-			demandUnauthorized(ctx, Token(oauth.Revoked), "has "+oauth.Revoked.Says())
+		func(t *T) {
+			needAccepted(t)
+			demandUnauthorized(t, Token(t, oauth.Revoked), "has "+oauth.Revoked.Says())
 		})
 
 	It("rejects access tokens that anybody can forge", Verifies("authorization.token.validated"), Guarded(),
-		func(ctx SpecContext) {
-			forged, err := oauth.Forge(guessed(ctx), "", nil)
+		func(t *T) {
+			forged, err := oauth.Forge(guessed(t), "", nil)
 			if err != nil {
-				Inconclusive("a forged token could not be made: "+err.Error(), "run again")
+				t.Inconclusive("a forged token could not be made: "+err.Error(), "run again")
 			}
 			for _, kind := range slices.Sorted(maps.Keys(forged)) {
-				demandRefused(ctx, forged[kind], "has "+kind.Says())
+				demandRefused(t, forged[kind], "has "+kind.Says())
 			}
 		})
 
 	It("rejects forged access tokens of its authorization server", Verifies("authorization.token.validated"),
 		NeedsToken(oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey),
-		func(ctx SpecContext) {
-			refuses(ctx, oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey)
+		func(t *T) {
+			refuses(t, oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey)
 		})
 
 	It(
 		"rejects access tokens of another issuer",
 		Verifies("authorization.token.validated"),
 		NeedsToken(oauth.OtherIssuer),
-		func(ctx SpecContext) { refuses(ctx, oauth.OtherIssuer) },
+		func(t *T) { refuses(t, oauth.OtherIssuer) },
 	)
 
 	It(
 		"rejects access tokens that are not valid yet",
 		Verifies("authorization.token.validated"),
 		NeedsToken(oauth.NotYet),
-		func(ctx SpecContext) { refuses(ctx, oauth.NotYet) },
+		func(t *T) { refuses(t, oauth.NotYet) },
 	)
 
 	It("rejects access tokens that were changed", Verifies("authorization.token.validated"), NeedsToken(oauth.Good),
-		func(ctx SpecContext) {
-			needAccepted(ctx)
-			for _, token := range changed(Token(oauth.Good)) {
-				demandRefused(ctx, token, "has a token that was changed")
+		func(t *T) {
+			needAccepted(t)
+			for _, token := range changed(Token(t, oauth.Good)) {
+				demandRefused(t, token, "has a token that was changed")
 			}
 		})
 
 	It("rejects access tokens that were issued for another server",
 		Verifies("authorization.token.audience"), NeedsToken(oauth.OtherAudience),
-		func(ctx SpecContext) { refuses(ctx, oauth.OtherAudience) })
+		func(t *T) { refuses(t, oauth.OtherAudience) })
 
 	It("accepts no access token that was not issued for it",
 		Verifies("security-best-practices.tokens.foreign"), NeedsToken(oauth.OtherAudience),
-		func(ctx SpecContext) { refuses(ctx, oauth.OtherAudience) })
+		func(t *T) { refuses(t, oauth.OtherAudience) })
 
 	It("rejects access tokens that do not name it in the audience", Verifies("authorization.token.audience"),
 		NeedsToken(oauth.ClientAudience, oauth.NoAudience, oauth.LongerAudience, oauth.IDToken),
-		func(ctx SpecContext) {
-			refuses(ctx, oauth.ClientAudience, oauth.NoAudience, oauth.LongerAudience, oauth.IDToken)
+		func(t *T) {
+			refuses(t, oauth.ClientAudience, oauth.NoAudience, oauth.LongerAudience, oauth.IDToken)
 		})
 
 	It(
 		"rejects access tokens whose list of audiences does not name it",
 		Verifies("authorization.token.audience"),
 		NeedsToken(oauth.OtherAudiences),
-		func(ctx SpecContext) { refuses(ctx, oauth.OtherAudiences) },
+		func(t *T) { refuses(t, oauth.OtherAudiences) },
 	)
 
 	It("accepts an access token whose audience has scheme and host in capitals",
 		Verifies("authorization.resource.capitals-accepted"), NeedsToken(oauth.CapitalAudience),
-		func(ctx SpecContext) {
-			needAccepted(ctx)
-			_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.CapitalAudience))}})
+		func(t *T) {
+			needAccepted(t)
+			_, response := Knock(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.CapitalAudience))}})
 
-			DemandOf(response, accepted(response), "the same response as with the resource in lower case")
+			t.DemandOf(response, accepted(response), "the same response as with the resource in lower case")
 		})
 
 	It("accepts the scheme Bearer in any case", Verifies("authorization.token.scheme"), NeedsToken(oauth.Good),
-		func(ctx SpecContext) {
-			needAccepted(ctx)
+		func(t *T) {
+			needAccepted(t)
 			for _, scheme := range []string{"bearer", "BEARER"} {
-				_, response := Knock(ctx, Attempt{Authorization: []string{scheme + " " + Token(oauth.Good)}})
-				Demand(accepted(response), "the same response as with the scheme Bearer", scheme+": "+response.Describe())
+				_, response := Knock(t, Attempt{Authorization: []string{scheme + " " + Token(t, oauth.Good)}})
+				t.Demand(accepted(response), "the same response as with the scheme Bearer", scheme+": "+response.Describe())
 			}
 		})
 
@@ -142,13 +141,13 @@ func tokens() {
 		"rejects an access token in the query of the URL",
 		Verifies("authorization.token.query-refused"),
 		NeedsToken(oauth.Good),
-		func(ctx SpecContext) {
-			needAccepted(ctx)
-			_, response := Knock(ctx, Attempt{
-				Query: "access_token=" + url.QueryEscape(Token(oauth.Good)), Deliberate: "has its token in the URL",
+		func(t *T) {
+			needAccepted(t)
+			_, response := Knock(t, Attempt{
+				Query: "access_token=" + url.QueryEscape(Token(t, oauth.Good)), Deliberate: "has its token in the URL",
 			})
 
-			DemandOf(response, !accepted(response), "a refusal, such as HTTP 401")
+			t.DemandOf(response, !accepted(response), "a refusal, such as HTTP 401")
 		},
 	)
 }
@@ -161,11 +160,11 @@ const longToken = 1 << 10
 func accepted(response *Response) bool { return response.Status >= 200 && response.Status < 300 }
 
 // demandUnauthorized makes a request with a token that the server must answer with 401.
-func demandUnauthorized(ctx context.Context, token, deliberate string) {
-	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
-	Observe()
+func demandUnauthorized(t *T, token, deliberate string) {
+	_, response := Knock(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	t.Observe()
 	if response.Status != http.StatusUnauthorized {
-		Judge(
+		t.Judge(
 			Mismatch{
 				Wanted: "HTTP 401 to a request that " + deliberate,
 				Found:  response.Describe(),
@@ -177,23 +176,23 @@ func demandUnauthorized(ctx context.Context, token, deliberate string) {
 
 // demandReason makes a request with a token that the server refuses by a challenge, and
 // wants that to say that the token is why.
-func demandReason(ctx context.Context, token, deliberate string) {
-	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+func demandReason(t *T, token, deliberate string) {
+	_, response := Knock(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
 	challenge, found, _ := response.Challenge()
 	if response.Status != http.StatusUnauthorized || !found {
-		NotApplicable("the token is not refused with HTTP 401 and a Bearer challenge")
+		t.NotApplicable("the token is not refused with HTTP 401 and a Bearer challenge")
 	}
 	reason, _ := challenge.Get("error")
-	Demand(reason == "invalid_token", `error="invalid_token" for what `+deliberate, response.DescribeChallenge())
+	t.Demand(reason == "invalid_token", `error="invalid_token" for what `+deliberate, response.DescribeChallenge())
 }
 
 // demandRefused makes a request with a token that the server must not take, by whatever
 // status it says so: that has a requirement of its own.
-func demandRefused(ctx context.Context, token, deliberate string) {
-	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
-	Observe()
+func demandRefused(t *T, token, deliberate string) {
+	_, response := Knock(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	t.Observe()
 	if accepted(response) {
-		Judge(
+		t.Judge(
 			Mismatch{
 				Wanted: "a rejection of a request that " + deliberate,
 				Found:  response.Describe(),
@@ -205,32 +204,32 @@ func demandRefused(ctx context.Context, token, deliberate string) {
 
 // needAccepted makes a check inconclusive unless the server takes the good token: what it
 // says of others would show nothing.
-func needAccepted(ctx context.Context) {
-	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.Good))}})
+func needAccepted(t *T) {
+	_, response := Knock(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.Good))}})
 	if !accepted(response) {
-		Inconclusive(
+		t.Inconclusive(
 			"the valid access token is refused, too: "+response.Describe()+", "+response.DescribeChallenge(),
-			"make sure that the server trusts the authorization server that issued it, and accepts tokens for "+URL(),
+			"make sure that the server trusts the authorization server that issued it, and accepts tokens for "+URL(t),
 		)
 	}
 }
 
 // refuses demands that the server takes the good token, and none of the kinds.
-func refuses(ctx context.Context, kinds ...oauth.Kind) {
-	needAccepted(ctx)
+func refuses(t *T, kinds ...oauth.Kind) {
+	needAccepted(t)
 	for _, kind := range kinds {
-		demandRefused(ctx, Token(kind), "has "+kind.Says())
+		demandRefused(t, Token(t, kind), "has "+kind.Says())
 	}
 }
 
 // guessed are the claims of a token as somebody would forge it who read the metadata.
-func guessed(ctx context.Context) map[string]any {
-	response := unauthorized(ctx)
+func guessed(t *T) map[string]any {
+	response := unauthorized(t)
 	claims := map[string]any{
-		"sub": "user-1", "client_id": "mcpconform", "jti": "mcpconform", "aud": URL(),
+		"sub": "user-1", "client_id": "mcpconform", "jti": "mcpconform", "aud": URL(t),
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
 	}
-	for _, found := range documents(ctx, response) {
+	for _, found := range documents(t, response) {
 		servers, _ := found.members["authorization_servers"].([]any)
 		if len(servers) > 0 {
 			claims["iss"] = servers[0]
@@ -286,49 +285,49 @@ func withOtherCharacter(text string) string {
 func sessions() {
 	It("processes no request without an access token, also within a session",
 		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good),
-		func(ctx SpecContext) {
-			server, method := within(ctx)
+		func(t *T) {
+			server, method := within(t)
 
-			response := server.Anonymous(ctx, http.MethodPost, server.Body(method, nil), "has no access token")
+			response := server.Anonymous(t, http.MethodPost, server.Body(method, nil), "has no access token")
 
-			DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
+			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		})
 
 	It("accepts no notification without an access token, also within a session",
 		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good),
-		func(ctx SpecContext) {
-			server, _ := within(ctx)
+		func(t *T) {
+			server, _ := within(t)
 			notification := jsonrpc.NewNotification("notifications/mcpconform/unknown", nil)
-			if !accepted(server.Post(ctx, notification, "")) {
-				NotApplicable("the server refuses the notification with an access token, too")
+			if !accepted(server.Post(t, notification, "")) {
+				t.NotApplicable("the server refuses the notification with an access token, too")
 			}
 
-			response := server.Anonymous(ctx, http.MethodPost, notification, "has no access token")
+			response := server.Anonymous(t, http.MethodPost, notification, "has no access token")
 
-			DemandOf(response, !accepted(response), "HTTP 401 to a notification without a token")
+			t.DemandOf(response, !accepted(response), "HTTP 401 to a notification without a token")
 		})
 
 	It("sends a Bearer challenge in WWW-Authenticate with a 401 to a GET or DELETE",
 		Verifies("authorization.challenge.present"), NeedsToken(oauth.Good), AtRevisionsWith(protocol.Sessions),
-		func(ctx SpecContext) {
-			server, _ := within(ctx)
+		func(t *T) {
+			server, _ := within(t)
 
 			judged := false
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
-				response := server.Anonymous(ctx, method, nil, "has no access token")
+				response := server.Anonymous(t, method, nil, "has no access token")
 				if response.Status != http.StatusUnauthorized {
 					continue // another check judges that
 				}
 				judged = true
 				_, found, _ := response.Challenge()
-				Demand(
+				t.Demand(
 					found,
 					"a WWW-Authenticate header with a Bearer challenge, as to a POST",
 					response.DescribeChallenge(),
 				)
 			}
 			if !judged {
-				NotApplicable("the server answers neither GET nor DELETE with HTTP 401")
+				t.NotApplicable("the server answers neither GET nor DELETE with HTTP 401")
 			}
 		})
 
@@ -336,20 +335,20 @@ func sessions() {
 		"does not take a session id for an access token",
 		Verifies("security-best-practices.sessions.authentication"),
 		NeedsToken(oauth.Good),
-		func(ctx SpecContext) {
-			server, method := within(ctx)
+		func(t *T) {
+			server, method := within(t)
 			if server.HTTP.Session() == "" {
-				NotApplicable("the server assigns no session ids")
+				t.NotApplicable("the server assigns no session ids")
 			}
 
 			response := server.Anonymous(
-				ctx,
+				t,
 				http.MethodPost,
 				server.Body(method, nil),
 				"has a session id and no access token",
 			)
 
-			DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
+			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		},
 	)
 
@@ -357,60 +356,60 @@ func sessions() {
 		"verifies requests of each HTTP method",
 		Verifies("security-best-practices.requests.verified"),
 		NeedsToken(oauth.Good),
-		func(ctx SpecContext) {
-			server, method := within(ctx)
+		func(t *T) {
+			server, method := within(t)
 
-			response := server.Anonymous(ctx, http.MethodPost, server.Body(method, nil), "has no access token")
-			DemandOf(response, !accepted(response), "HTTP 401 to a POST without a token")
-			if !RevisionHas(protocol.Sessions) {
+			response := server.Anonymous(t, http.MethodPost, server.Body(method, nil), "has no access token")
+			t.DemandOf(response, !accepted(response), "HTTP 401 to a POST without a token")
+			if !t.Has(protocol.Sessions) {
 				return
 			}
 			response = server.Anonymous(
-				ctx,
+				t,
 				http.MethodGet,
 				nil,
 				"has no access token",
 				WithHeader(scripted.LastEventID, "mcpconform-1"),
 			)
-			DemandOf(response, !accepted(response), "HTTP 401 to a GET that resumes, without a token")
-			response = server.Anonymous(ctx, http.MethodDelete, nil, "has no access token")
-			DemandOf(response, !accepted(response), "HTTP 401 to a DELETE without a token")
+			t.DemandOf(response, !accepted(response), "HTTP 401 to a GET that resumes, without a token")
+			response = server.Anonymous(t, http.MethodDelete, nil, "has no access token")
+			t.DemandOf(response, !accepted(response), "HTTP 401 to a DELETE without a token")
 		},
 	)
 
 	It("refuses a session id of one user to another", Verifies("security-best-practices.sessions.bound"),
 		NeedsToken(oauth.Good, oauth.OtherUser),
-		func(ctx SpecContext) {
-			server, method := within(ctx)
+		func(t *T) {
+			server, method := within(t)
 			if server.HTTP.Session() == "" {
-				NotApplicable("the server assigns no session ids")
+				t.NotApplicable("the server assigns no session ids")
 			}
-			needOtherUser(ctx)
+			needOtherUser(t)
 
-			other := WithHeader("Authorization", Bearing(Token(oauth.OtherUser)))
-			response := server.Post(ctx, server.Body(method, nil), "has a token of another user", other)
-			DemandOf(response, !accepted(response), "a refusal, such as HTTP 404")
-			response = server.Get(ctx, "has a token of another user", other)
-			DemandOf(response, !accepted(response), "a rejection of a GET, such as HTTP 404")
-			response = server.Delete(ctx, "has a token of another user", other)
-			DemandOf(response, !accepted(response), "a rejection of a DELETE, such as HTTP 404")
+			other := WithHeader("Authorization", Bearing(Token(t, oauth.OtherUser)))
+			response := server.Post(t, server.Body(method, nil), "has a token of another user", other)
+			t.DemandOf(response, !accepted(response), "a refusal, such as HTTP 404")
+			response = server.Get(t, "has a token of another user", other)
+			t.DemandOf(response, !accepted(response), "a rejection of a GET, such as HTTP 404")
+			response = server.Delete(t, "has a token of another user", other)
+			t.DemandOf(response, !accepted(response), "a rejection of a DELETE, such as HTTP 404")
 		})
 }
 
 // within returns a session with a token, and a request that is made in it.
-func within(ctx context.Context) (*Server, string) {
-	server := UnusedSession(ctx)
-	method := BarrierMethod()
-	if Declares("tools") {
+func within(t *T) (*Server, string) {
+	server := UnusedSession(t)
+	method := BarrierMethod(t)
+	if Declares(t, "tools") {
 		method = "tools/list"
 	}
 	return server, method
 }
 
 // needOtherUser makes a check inconclusive unless the server lets the other user in at all.
-func needOtherUser(ctx context.Context) {
-	_, response := Knock(ctx, Attempt{Authorization: []string{Bearing(Token(oauth.OtherUser))}})
+func needOtherUser(t *T) {
+	_, response := Knock(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.OtherUser))}})
 	if !accepted(response) {
-		Inconclusive("the token of another user is refused: "+response.Describe(), "give one that the server accepts")
+		t.Inconclusive("the token of another user is refused: "+response.Describe(), "give one that the server accepts")
 	}
 }

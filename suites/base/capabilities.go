@@ -15,57 +15,57 @@ func clientCapabilities() {
 	It(
 		"rejects a call that needs an undeclared capability with -32021, naming the capability",
 		Verifies("base.capabilities.required"),
-		func(ctx SpecContext) {
-			asking, capability := askingTool(ctx, Session(ctx))
-			server := Connect(ctx) // where no earlier request can stand in
+		func(t *T) {
+			asking, capability := askingTool(t, Session(t))
+			server := Connect(t) // where no earlier request can stand in
 
-			reply, _ := server.Provoke(ctx, "tools/call", callBy(asking, Object{}), "")
+			reply, _ := server.Provoke(t, "tools/call", callBy(asking, Object{}), "")
 
-			exceptWithout(reply, capability)
-			Expect(reply).To(BeJSONRPCError(jsonrpc.MissingCapability))
+			exceptWithout(t, reply, capability)
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MissingCapability))
 			refusal, _ := reply.Error()
 			data, _ := refusal.Data.(map[string]any)
-			Expect(data["requiredCapabilities"]).To(HaveMember(capability))
+			t.Expect(data["requiredCapabilities"]).To(HaveMember(capability))
 		},
 	)
 
 	It(
 		"rejects a request that needs an undeclared capability with HTTP 400",
 		Verifies("base.capabilities.required-status"),
-		func(ctx SpecContext) {
-			asking, _ := askingTool(ctx, Session(ctx))
-			server := Connect(ctx) // where no earlier request can stand in
+		func(t *T) {
+			asking, _ := askingTool(t, Session(t))
+			server := Connect(t) // where no earlier request can stand in
 
-			reply, status := server.Provoke(ctx, "tools/call", callBy(asking, Object{}), "")
+			reply, status := server.Provoke(t, "tools/call", callBy(asking, Object{}), "")
 
 			if !lacks(reply) {
-				NotApplicable("the request is not refused with -32021: reported by another check")
+				t.NotApplicable("the request is not refused with -32021: reported by another check")
 			}
-			Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
+			t.Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
 		},
 	)
 }
 
 // askingTool finds a tool that asks this client for input, and the capability that
 // the client must declare for that.
-func askingTool(ctx SpecContext, server *Server) (asking Provocation, capability string) {
+func askingTool(t *T, server *Server) (asking Provocation, capability string) {
 	found := ""
 	capabilities := []string{"sampling", "elicitation", "roots"}
 	for _, capability := range capabilities {
-		asking, there := Provocable(capability)
+		asking, there := Provocable(t, capability)
 		if !there {
 			continue
 		}
-		reply := server.NeedOnce(ctx, "tools/call", asking.Call())
+		reply := server.NeedOnce(t, "tools/call", asking.Call())
 		if reply.Object()["resultType"] == inputRequired {
 			return asking, capability
 		}
 		found = "the tool " + asking.Tool + " did not ask the client for input: " + reply.Describe()
 	}
 	if found == "" {
-		Unprovoked(capabilities...)
+		Unprovoked(t, capabilities...)
 	}
-	Inconclusive(
+	t.Inconclusive(
 		found,
 		"name one that does in mcpconform.yaml: provocations: {elicitation: {tool: NAME, arguments: {…}}}",
 	)
@@ -81,11 +81,11 @@ func callBy(tool Provocation, capabilities Object) Object {
 
 // exceptWithout ends a check when a tool does without what it asks others for, or
 // asks all the same.
-func exceptWithout(reply Reply, capability string) {
+func exceptWithout(t *T, reply Reply, capability string) {
 	switch result := reply.Object(); {
 	case result["resultType"] == inputRequired:
-		NotApplicable("the tool asks for " + capability + " nevertheless: reported by another check")
+		t.NotApplicable("the tool asks for " + capability + " nevertheless: reported by another check")
 	case result != nil && result["isError"] != true:
-		NotApplicable("the tool does not need " + capability)
+		t.NotApplicable("the tool does not need " + capability)
 	}
 }

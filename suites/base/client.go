@@ -38,8 +38,8 @@ func opening() {
 		"continues with requests or notifications/initialized once its first request is answered",
 		Verifies("base.components.required"),
 		In(Meeting),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			requests := client.Requests()
 			if len(requests) == 0 || AnswerTo(requests[0]) == nil {
@@ -49,7 +49,7 @@ func opening() {
 			goesOn := func(request *Message) bool { // perhaps on another connection, after a look
 				return AnswerTo(request) != nil && len(client.AskedAfter(AnswerTo(request))) > 0
 			}
-			if Observed(
+			if t.Observed(
 				slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0,
 			) {
 				return
@@ -151,12 +151,12 @@ func gaveUp(client *Client, request *Message) bool {
 
 func asked() {
 	It("answers each of several concurrent ping requests", Verifies("base.requests.answered"), In(inquisitive),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			for _, id := range pingIDs {
 				request, answer := theAsked(client, id)
-				if !Observed(answer != nil) {
+				if !t.Observed(answer != nil) {
 					client.Missing(
 						request,
 						Mismatch{
@@ -169,12 +169,12 @@ func asked() {
 		})
 
 	It("answers a ping that has the id of a request of its own", Verifies("base.requests.answered"), In(inquisitive),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			own := client.NeedCalls(scripted.AddNumbers)[0].ID
 			request, answer := theAsked(client, own)
-			if !Observed(answer != nil) {
+			if !t.Observed(answer != nil) {
 				client.Missing(request, Mismatch{
 					Wanted: "an answer to the ping with the id " + own.String() + ", the id of an open call of the client",
 					Found:  "none",
@@ -184,8 +184,8 @@ func asked() {
 
 	It("continues after notifications/tools/list_changed during a call", Verifies("base.notifications.accepted"),
 		In(inquisitive),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			const despite = "notifications/tools/list_changed during a call"
 			client.NeedCalls(scripted.AddNumbers)
@@ -194,39 +194,39 @@ func asked() {
 				client.NeverBut("the client disconnected before the notification", "tools/call")
 			}
 			client.Does(callInquisitive, listInquisitive, despite)
-			client.StaysUsable(ctx, announced[0], despite)
+			client.StaysUsable(t, announced[0], despite)
 		})
 
 	It("accepts params with unknown members", Verifies("base.requests.extra-members"), In(inquisitive),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			request, answer := theAsked(client, extraID)
 			needPinging(client)
 			if answer == nil {
 				client.Missing(request, Mismatch{Wanted: "a result", Found: "no answer"})
 			}
-			Expect(client.Judging(answer)).To(BeResult())
+			t.Expect(client.Judging(answer)).To(BeResult())
 		})
 
 	It("rejects a server request with an unknown method", Verifies("base.errors.unknown-method"), In(inquisitive),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			request, answer := theAsked(client, unknownID)
 			needPinging(client)
 			if answer == nil {
 				client.Missing(request, Mismatch{Wanted: "an error", Found: "no answer"})
 			}
-			Expect(client.Judging(answer)).To(BeJSONRPCError())
+			t.Expect(client.Judging(answer)).To(BeJSONRPCError())
 		})
 
 	It(
 		"rejects a server request with an unknown method with -32601",
 		Verifies("base.errors.method-not-found"),
 		In(inquisitive),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			_, answer := theAsked(client, unknownID)
 			if answer == nil {
@@ -235,7 +235,7 @@ func asked() {
 			if _, refused := answer.Error(); !refused {
 				client.NeverBut("the client does not reject requests with an unknown method", "tools/call")
 			}
-			Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			t.Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		},
 	)
 }
@@ -324,35 +324,35 @@ func answered(client *Client, method string, nth int) *Message {
 
 func garbled() {
 	It("continues after text from the server that is not JSON", Verifies("base.errors.survived"), In(garbling),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			client.GoesOn(ctx, answered(client, "tools/list", 1), "text that is not JSON")
+			client.GoesOn(t, answered(client, "tools/list", 1), "text that is not JSON")
 		})
 
 	It("continues after text from the server that is not UTF-8", Verifies("base.errors.survived"), In(garbling),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			client.GoesOn(ctx, answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
+			client.GoesOn(t, answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
 		})
 
 	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), In(garbling),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			client.GoesOn(ctx, answered(client, "tools/call", 1), "JSON that is not a message")
+			client.GoesOn(t, answered(client, "tools/call", 1), "JSON that is not a message")
 		})
 
 	It(
 		"continues after a notification with malformed params and a response with an unknown id",
 		Verifies("base.errors.survived"),
 		In(garbling),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.GoesOn(
-				ctx,
+				t,
 				answered(client, "tools/list", 2),
 				"a notification with a string as params and a response to no request",
 			)
@@ -363,8 +363,8 @@ func garbled() {
 		"answers text from the server that is not JSON with -32700, if at all",
 		Verifies("base.errors.parse-error"),
 		In(garbling),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			answered(client, "tools/list", 1)
 			for _, said := range client.All() {
@@ -372,11 +372,11 @@ func garbled() {
 					break // what comes now may be about that
 				}
 				if _, refused := said.Error(); refused && fromClient(said) && said.Request == nil {
-					Expect(client.Judging(said)).To(BeJSONRPCError(jsonrpc.ParseError))
+					t.Expect(client.Judging(said)).To(BeJSONRPCError(jsonrpc.ParseError))
 					return
 				}
 			}
-			NotApplicable("the client does not answer text that is not JSON")
+			t.NotApplicable("the client does not answer text that is not JSON")
 		},
 	)
 
@@ -384,17 +384,17 @@ func garbled() {
 		"answers JSON from the server that is not a JSON-RPC message with -32600, if at all",
 		Verifies("base.errors.invalid-request"),
 		In(garbling),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			answered(client, "tools/call", 1)
 			for _, said := range client.Sent() {
 				if _, refused := said.Error(); refused && said.ID == jsonrpc.StringID("mcpconform-no-message") {
-					Expect(client.Judging(said)).To(BeJSONRPCError(jsonrpc.InvalidRequest))
+					t.Expect(client.Judging(said)).To(BeJSONRPCError(jsonrpc.InvalidRequest))
 					return
 				}
 			}
-			NotApplicable("the client does not answer JSON that is not a message")
+			t.NotApplicable("the client does not answer JSON that is not a message")
 		},
 	)
 }
@@ -442,10 +442,10 @@ func strangeMetadata() {
 		"accepts results with unknown values at reserved _meta keys",
 		Verifies("base.meta.reserved-values"),
 		In(reserved),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			client.GoesOn(ctx, answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
+			client.GoesOn(t, answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
 		},
 	)
 
@@ -453,10 +453,10 @@ func strangeMetadata() {
 		"accepts results with traceparent, tracestate and baggage in _meta",
 		Verifies("base.meta.trace-context-taken"),
 		In(traced),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			client.GoesOn(ctx, answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
+			client.GoesOn(t, answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
 		},
 	)
 }
@@ -507,14 +507,14 @@ var untyped = &Scenario{
 
 func resultTypes() {
 	It("rejects a result with an unknown resultType", Verifies("base.result-type.unrecognized"), In(strange),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			calls := client.NeedCalls(scripted.AddNumbers)
 			if client.OutcomeOf(usualCall).Failed() || len(calls) < 2 {
 				client.NeverBut("the client did not call the tool a second time", "tools/call")
 			}
-			if outcome := client.OutcomeOf(strangeCall); !Observed(outcome.Failed()) {
+			if outcome := client.OutcomeOf(strangeCall); !t.Observed(outcome.Failed()) {
 				client.NeedGiven(strangeCall)
 				client.Blame(AnswerTo(calls[1]), Mismatch{
 					Wanted: "that the call fails, since the resultType is unknown",
@@ -525,10 +525,10 @@ func resultTypes() {
 		})
 
 	It("treats a result without resultType as complete", Verifies("base.result-type.absent"), In(untyped),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			client.GoesOn(ctx, answered(client, "tools/list", 1), "a result without a resultType")
+			client.GoesOn(t, answered(client, "tools/list", 1), "a result without a resultType")
 		})
 }
 
@@ -554,16 +554,16 @@ var famous = &Scenario{
 
 func famousServer() {
 	It("sends the same requests whatever the serverInfo of the server", Verifies("base.fields.info-unused"), In(famous),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.NeedRequests("server/discover") // which tells what the server is
 			client.NeedRequests("tools/list")      // what it asks then
-			ordinary := Beside(ctx, Meeting)
+			ordinary := Beside(t, Meeting)
 			if ordinary == nil || !sameEnd(ordinary, client) {
 				client.NeverBut("the client did not end in the same way with both servers", "tools/list")
 			}
-			for request := range ObserveEach(client.Requests()) {
+			for request := range ObserveEach(t, client.Requests()) {
 				if len(ordinary.Requests(request.Method)) == 0 {
 					client.Blame(
 						request,

@@ -645,21 +645,21 @@ var earlyPing = jsonrpc.StringID("early")
 func takingOpenings() {
 	It("continues after an opening with unknown capabilities and all that a server may say of itself",
 		Verifies("base.results.accepted"), In(richOpening),
-		func(ctx SpecContext) {
-			forms.Opens(ctx, "unknown capabilities and optional members in the result")
+		func(t *T) {
+			forms.Opens(t, "unknown capabilities and optional members in the result")
 		})
 
 	It("continues after a ping and a log message before the answer to initialize",
 		Verifies("base.notifications.accepted"), In(earlyWords),
-		func(ctx SpecContext) {
-			forms.Opens(ctx, "a ping and a log message before the answer to initialize")
+		func(t *T) {
+			forms.Opens(t, "a ping and a log message before the answer to initialize")
 		})
 }
 
 func takingAnswers() {
 	const results, notifications, errors = "base.results.accepted", "base.notifications.accepted", "base.responses.errors"
 	accepts := func(what, requirement string, form, like *forms.Form) {
-		It(what, Verifies(requirement), In(manyForms), func(ctx SpecContext) { answers.Accepts(ctx, form, like) })
+		It(what, Verifies(requirement), In(manyForms), func(t *T) { answers.Accepts(t, form, like) })
 	}
 
 	accepts("accepts a tool result with an image", results, anImage, plain)
@@ -694,15 +694,15 @@ func takingAnswers() {
 
 	It("reads all of several messages that the server writes in one piece", Verifies("base.results.accepted"),
 		In(manyForms), NeedsTransport(protocol.Stdio),
-		func(ctx SpecContext) { answers.Accepts(ctx, inOnePiece, plain) })
+		func(t *T) { answers.Accepts(t, inOnePiece, plain) })
 
 	It("accepts a message that ends with CR and LF, of which the first is white space of JSON",
 		Verifies("base.results.accepted"), In(manyForms), NeedsTransport(protocol.Stdio),
-		func(ctx SpecContext) { answers.Accepts(ctx, inWindowsLine, plain) })
+		func(t *T) { answers.Accepts(t, inWindowsLine, plain) })
 
 	It("accepts structuredContent that is an array, as the outputSchema of its tool says",
 		Verifies("base.results.accepted"), In(manyForms), AtRevisionsWith(protocol.StructuredValues),
-		func(ctx SpecContext) { answers.Accepts(ctx, promisedList, plain) })
+		func(t *T) { answers.Accepts(t, promisedList, plain) })
 
 	accepts("continues after a log message without a logger", notifications, loggedText, plain)
 	accepts("continues after a log message whose data is an object", notifications, loggedObject, plain)
@@ -717,8 +717,8 @@ func takingAnswers() {
 	accepts("reports an error with the code -32000", errors, errorNearby, plain)
 
 	lists := func(what, method, despite string, position, like, nth int) {
-		It(what, Verifies(results), In(manyForms), func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		It(what, Verifies(results), In(manyForms), func(t *T) {
+			client := RunScenario(t)
 
 			requests := answers.Afterwards(client, method)
 			if len(requests) < nth {
@@ -726,7 +726,7 @@ func takingAnswers() {
 			}
 			needOwnOutcome(client, method, position)
 			client.Does(position, like, despite)
-			client.GoesOn(ctx, AnswerTo(requests[nth-1]), despite)
+			client.GoesOn(t, AnswerTo(requests[nth-1]), despite)
 		})
 	}
 	lists("accepts tools with as little or as much as the schema allows", "tools/list",
@@ -741,8 +741,8 @@ func takingAnswers() {
 		"resource templates with as little, and as much, as the schema allows", oddTemplates, plainTemplates, 2)
 
 	It("continues after an error for resources/list", Verifies(errors), In(manyForms),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			requests := answers.Afterwards(client, "resources/list")
 			if len(requests) < 2 {
@@ -750,7 +750,7 @@ func takingAnswers() {
 			}
 			needOwnOutcome(client, "prompts/list", listedPrompts)
 			client.Does(listedPrompts, plainPrompts, "an error for resources/list")
-			client.GoesOn(ctx, AnswerTo(requests[1]), "an error for resources/list")
+			client.GoesOn(t, AnswerTo(requests[1]), "an error for resources/list")
 		})
 }
 

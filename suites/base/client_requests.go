@@ -16,25 +16,25 @@ var logLevels = []any{"debug", "info", "notice", "warning", "error", "critical",
 // wants first of all. The rules judge the rest of them.
 func validRequests() {
 	It("sends resources/read with a non-empty string as uri", Verifies("base.schema.requests"), In(features.All),
-		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "resources/read", "uri") })
+		func(t *T) { features.DemandText(t, RunScenario(t), "resources/read", "uri") })
 
 	It("sends resources/subscribe with a non-empty string as uri", Verifies("base.schema.requests"), In(features.All),
-		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "resources/subscribe", "uri") })
+		func(t *T) { features.DemandText(t, RunScenario(t), "resources/subscribe", "uri") })
 
 	It("sends resources/unsubscribe with a non-empty string as uri", Verifies("base.schema.requests"), In(features.All),
-		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "resources/unsubscribe", "uri") })
+		func(t *T) { features.DemandText(t, RunScenario(t), "resources/unsubscribe", "uri") })
 
 	It("sends prompts/get with a non-empty string as name", Verifies("base.schema.requests"), In(features.All),
-		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "prompts/get", "name") })
+		func(t *T) { features.DemandText(t, RunScenario(t), "prompts/get", "name") })
 
 	It(
 		"sends completion/complete with a ref of type ref/prompt or ref/resource",
 		Verifies("base.schema.requests"),
 		In(features.All),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			for request := range ObserveEach(client.NeedRequests("completion/complete")) {
+			for request := range ObserveEach(t, client.NeedRequests("completion/complete")) {
 				ref, _ := request.ParamsObject()["ref"].(Object)
 				if kind := ref["type"]; kind != "ref/prompt" && kind != "ref/resource" {
 					client.Blame(
@@ -51,10 +51,10 @@ func validRequests() {
 	)
 
 	It("sends logging/setLevel with one of the eight log levels", Verifies("base.schema.requests"), In(features.All),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			for request := range ObserveEach(client.NeedRequests("logging/setLevel")) {
+			for request := range ObserveEach(t, client.NeedRequests("logging/setLevel")) {
 				demandLevel(client, request, request.ParamsObject()["level"], "/params/level")
 			}
 		})
@@ -63,8 +63,8 @@ func validRequests() {
 		"sends one of the eight log levels as logLevel in _meta",
 		Verifies("base.schema.requests"),
 		In(features.AllStateless),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			asking := slices.DeleteFunc(
 				client.Requests(),
@@ -73,7 +73,7 @@ func validRequests() {
 			if len(asking) == 0 {
 				client.NeverBut("the client requested no log messages", "logging/setLevel")
 			}
-			for request := range ObserveEach(asking) {
+			for request := range ObserveEach(t, asking) {
 				demandLevel(
 					client,
 					request,

@@ -131,10 +131,10 @@ func readingSchemas() {
 		"treats a schema without $schema as JSON Schema 2020-12",
 		Verifies("base.dialects.default-by-clients"),
 		In(schemaDialects),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			judgePair(client, undated, 4)
+			judgePair(t, client, undated, 4)
 		},
 	)
 
@@ -142,11 +142,11 @@ func readingSchemas() {
 		"validates by keywords of JSON Schema 2020-12 where a schema has no $schema",
 		Verifies("base.dialects.default-by-clients"),
 		In(schemaDialects),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			judgeBroken(client, besideRef, 6, "dependentRequired beside $ref")
-			judgeBroken(client, tooFew, 7, "minContains")
+			judgeBroken(t, client, besideRef, 6, "dependentRequired beside $ref")
+			judgeBroken(t, client, tooFew, 7, "minContains")
 		},
 	)
 
@@ -154,10 +154,10 @@ func readingSchemas() {
 		"validates by the JSON Schema dialect that $schema names",
 		Verifies("base.dialects.validated-by-clients"),
 		In(schemaDialects),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			judgePair(client, dated, 5)
+			judgePair(t, client, dated, 5)
 		},
 	)
 
@@ -165,16 +165,16 @@ func readingSchemas() {
 		"rejects a schema whose $schema is a dialect that it does not support",
 		Verifies("base.dialects.refused-by-clients"),
 		In(unknownDialect),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.NeedRequests("tools/list")
-			if Observed(isLeftOut(client, undatable) || client.FailedIn(ctx, listStep) != "") {
+			if t.Observed(isLeftOut(client, undatable) || client.FailedIn(t, listStep) != "") {
 				return // it does without the tool, or without all of them
 			}
 			call := client.NeedCalls(undatable)[0]
-			demandValidating(client)
-			if told := client.OutcomeOf(4); !Observed(results.Refused(told)) {
+			demandValidating(t, client)
+			if told := client.OutcomeOf(4); !t.Observed(results.Refused(told)) {
 				client.NeedGiven(4)
 				client.Blame(AnswerTo(call), Mismatch{
 					Wanted: "an error for the unknown dialect " + noDialect + " of the tool's outputSchema",
@@ -188,8 +188,8 @@ func readingSchemas() {
 		"fetches no $ref of a schema over the network",
 		Verifies("base.references.not-fetched-by-clients"),
 		In(networkReferences),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			listed := AnswerTo(client.NeedRequests("tools/list")[0])
 			for _, fetched := range client.Fetched() {
@@ -206,16 +206,16 @@ func readingSchemas() {
 		"rejects a tool, or its results, whose schema has a $ref that it cannot resolve",
 		Verifies("base.references.unresolved-by-clients", "tools.schemas.references"),
 		In(networkReferences),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			calls := client.Calls(referring)
-			if len(calls) == 0 && Observed(isLeftOut(client, referring)) {
+			if len(calls) == 0 && t.Observed(isLeftOut(client, referring)) {
 				return
 			}
 			client.NeedCalls(referring)
-			demandValidating(client)
-			if told := client.OutcomeOf(4); !Observed(results.Refused(told)) {
+			demandValidating(t, client)
+			if told := client.OutcomeOf(4); !t.Observed(results.Refused(told)) {
 				client.NeedGiven(4)
 				client.Blame(calls[0], Mismatch{
 					Wanted: "that the client rejects a result whose schema it cannot resolve",
@@ -227,10 +227,10 @@ func readingSchemas() {
 }
 
 // judgePair wants that the client took a pair, told of in a step, if it validates.
-func judgePair(client *Client, tool string, step int) {
+func judgePair(t *T, client *Client, tool string, step int) {
 	calls := client.NeedCalls(tool)
-	demandValidating(client)
-	if told := client.OutcomeOf(step); !Observed(!results.Refused(told)) {
+	demandValidating(t, client)
+	if told := client.OutcomeOf(step); !t.Observed(!results.Refused(told)) {
 		client.Blame(calls[0], Mismatch{
 			Wanted: `that the client accepts {"pair":[1,"one"]}, which conforms to JSON Schema 2020-12`,
 			Found:  "a refusal: " + told.Error, Where: "/result/structuredContent",
@@ -239,10 +239,10 @@ func judgePair(client *Client, tool string, step int) {
 }
 
 // judgeBroken wants that the client refused a result, told of in a step, if it validates.
-func judgeBroken(client *Client, tool string, step int, keyword string) {
+func judgeBroken(t *T, client *Client, tool string, step int, keyword string) {
 	calls := client.NeedCalls(tool)
-	demandValidating(client)
-	if told := client.OutcomeOf(step); !Observed(results.Refused(told)) {
+	demandValidating(t, client)
+	if told := client.OutcomeOf(step); !t.Observed(results.Refused(told)) {
 		client.NeedGiven(step)
 		client.Blame(AnswerTo(calls[0]), Mismatch{
 			Wanted: "a rejection of the result, which breaks " + keyword + " of the tool's outputSchema",
@@ -253,12 +253,12 @@ func judgeBroken(client *Client, tool string, step int, keyword string) {
 
 // demandValidating wants a client that refuses results that break a plain schema, and
 // no others. The steps 2 and 3 show it.
-func demandValidating(client *Client) {
+func demandValidating(t *T, client *Client) {
 	if results.Refused(client.OutcomeOf(2)) {
 		client.NeverBut("the client accepts no structuredContent at all", "tools/call")
 	}
 	if !results.Refused(client.OutcomeOf(3)) {
-		NotApplicable("the client does not validate results by schemas")
+		t.NotApplicable("the client does not validate results by schemas")
 	}
 }
 

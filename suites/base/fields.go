@@ -17,13 +17,13 @@ import (
 // fields checks what requests of the stateless era carry in _meta.
 func fields() {
 	It("rejects a request without clientCapabilities in _meta with -32602", Verifies("base.fields.missing"),
-		func(ctx SpecContext) {
-			needMethod(ctx)
-			server := Connect(ctx) // where no earlier request can stand in
+		func(t *T) {
+			needMethod(t)
+			server := Connect(t) // where no earlier request can stand in
 
-			InEachMethod(ctx, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
+			InEachMethod(t, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
 				return server.AttemptWith(
-					ctx,
+					t,
 					request,
 					Object{mcp.MetaCapabilities: scripted.Omitted},
 					"no clientCapabilities",
@@ -32,36 +32,36 @@ func fields() {
 		})
 
 	It("rejects a request without protocolVersion in _meta", Verifies("base.fields.missing"),
-		func(ctx SpecContext) {
-			needMethod(ctx)
-			exceptBesideHandshake()
-			server := Connect(ctx)
+		func(t *T) {
+			needMethod(t)
+			exceptBesideHandshake(t)
+			server := Connect(t)
 
-			InEachMethod(ctx, beRefusalOfFields(), func(request Harmless) any {
-				return server.AttemptWith(ctx, request, Object{mcp.MetaVersion: scripted.Omitted}, "no protocolVersion")
+			InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
+				return server.AttemptWith(t, request, Object{mcp.MetaVersion: scripted.Omitted}, "no protocolVersion")
 			})
 		})
 
 	It("rejects a request without _meta", Verifies("base.fields.missing"),
-		func(ctx SpecContext) {
-			needMethod(ctx)
-			exceptBesideHandshake()
-			server := Connect(ctx)
+		func(t *T) {
+			needMethod(t)
+			exceptBesideHandshake(t)
+			server := Connect(t)
 
-			InEachMethod(ctx, beRefusalOfFields(), func(request Harmless) any {
-				return server.AttemptWith(ctx, request, scripted.Omitted, "no _meta")
+			InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
+				return server.AttemptWith(t, request, scripted.Omitted, "no _meta")
 			})
 		})
 
 	It("rejects a request without clientCapabilities in _meta with HTTP 400", Verifies("base.fields.missing-status"),
-		func(ctx SpecContext) {
-			needMethod(ctx)
-			server := Connect(ctx)
+		func(t *T) {
+			needMethod(t)
+			server := Connect(t)
 
 			judged := 0
-			InEachMethod(ctx, beBadRequest(), func(request Harmless) any {
+			InEachMethod(t, beBadRequest(), func(request Harmless) any {
 				reply, status, err := server.Attempt(
-					ctx,
+					t,
 					request.Method,
 					request.With(Object{mcp.MetaCapabilities: scripted.Omitted}),
 					"no clientCapabilities",
@@ -73,52 +73,52 @@ func fields() {
 				return status
 			})
 			if judged == 0 {
-				NotApplicable("the request is not refused: reported by another check")
+				t.NotApplicable("the request is not refused: reported by another check")
 			}
 		})
 
 	It(
 		"rejects a request whose clientCapabilities in _meta is not an object with -32602",
 		Verifies("base.fields.malformed"),
-		func(ctx SpecContext) {
-			needMethod(ctx)
-			server := Session(ctx)
+		func(t *T) {
+			needMethod(t)
+			server := Session(t)
 
-			InEachMethod(ctx, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
+			InEachMethod(t, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
 				wrong := Object{mcp.MetaCapabilities: "sampling"}
-				return server.AttemptWith(ctx, request, wrong, "clientCapabilities are a string")
+				return server.AttemptWith(t, request, wrong, "clientCapabilities are a string")
 			})
 		},
 	)
 
 	It("rejects a request whose protocolVersion in _meta is not a string", Verifies("base.fields.malformed"),
-		func(ctx SpecContext) {
-			needMethod(ctx)
-			exceptBesideHandshake()
-			server := Connect(ctx)
+		func(t *T) {
+			needMethod(t)
+			exceptBesideHandshake(t)
+			server := Connect(t)
 
-			InEachMethod(ctx, beRefusalOfFields(), func(request Harmless) any {
+			InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
 				wrong := Object{mcp.MetaVersion: 20260728}
-				return server.AttemptWith(ctx, request, wrong, "protocolVersion is a number")
+				return server.AttemptWith(t, request, wrong, "protocolVersion is a number")
 			})
 		})
 
 	It("accepts a request without clientInfo in _meta", Verifies("base.fields.optional"),
-		func(ctx SpecContext) {
-			needMethod(ctx)
-			server := Session(ctx)
+		func(t *T) {
+			needMethod(t)
+			server := Session(t)
 
-			AcceptInEachMethod(ctx, func(request Harmless) any {
-				return server.AttemptWith(ctx, request, Object{mcp.MetaClientInfo: scripted.Omitted}, "")
+			AcceptInEachMethod(t, func(request Harmless) any {
+				return server.AttemptWith(t, request, Object{mcp.MetaClientInfo: scripted.Omitted}, "")
 			})
 		})
 
 	It("accepts requests with traceparent, tracestate and baggage in _meta", Verifies("base.meta.trace-context-taken"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			AcceptInEachMethod(ctx, func(request Harmless) any {
-				return server.AttemptWith(ctx, request, Object{
+			AcceptInEachMethod(t, func(request Harmless) any {
+				return server.AttemptWith(t, request, Object{
 					"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
 					"tracestate":  "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
 					"baggage":     "userId=alice,serverNode=DF%2028;ttl=30",
@@ -127,34 +127,34 @@ func fields() {
 		})
 
 	It("returns the same lists whatever the clientInfo of the request", Verifies("base.fields.info-unused"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			listed := false
-			for _, method := range lists() {
-				usual, unserved := namesFor(ctx, server, method, usualClient)
+			for _, method := range lists(t) {
+				usual, unserved := namesFor(t, server, method, usualClient)
 				if unserved {
 					continue // that it is answered, another check judges
 				}
 				for _, client := range otherClients {
-					names, refused := namesFor(ctx, server, method, client)
+					names, refused := namesFor(t, server, method, client)
 					listed = listed || len(usual)+len(names) > 0
 					if slices.Equal(usual, names) || refused && client == scripted.Omitted {
 						continue // another check judges whether it is needed
 					}
-					if again, _ := namesFor(ctx, server, method, usualClient); !slices.Equal(usual, again) {
+					if again, _ := namesFor(t, server, method, usualClient); !slices.Equal(usual, again) {
 						break // the list changes from one time to the next, whoever asks
 					}
-					Judge(Mismatch{
+					t.Judge(Mismatch{
 						Wanted: "from " + method + " the same list for every client, " + Show(usual),
 						Found:  Show(names) + ", for a client with " + described(client),
 					})
 				}
 			}
 			if !listed {
-				Inconclusive("the lists of the server are empty", "check a server that lists something")
+				t.Inconclusive("the lists of the server are empty", "check a server that lists something")
 			}
-			Observe()
+			t.Observe()
 		})
 }
 
@@ -176,25 +176,25 @@ func described(client any) string {
 }
 
 // lists are the methods of the lists that the server has. None ends the check.
-func lists() []string {
+func lists(t *T) []string {
 	var all []string
 	for _, feature := range []string{"tools", "prompts", "resources"} {
-		if Declares(feature) {
+		if Declares(t, feature) {
 			all = append(all, feature+"/list")
 		}
 	}
-	if len(ListedTemplates()) > 0 {
+	if len(ListedTemplates(t)) > 0 {
 		all = append(all, "resources/templates/list")
 	}
 	if len(all) == 0 {
-		NotApplicable("the server declares no list")
+		t.NotApplicable("the server declares no list")
 	}
 	return all
 }
 
 // needMethod makes sure that a request is served when nothing is wrong with it: or
 // else nothing shows what it is refused for.
-func needMethod(ctx SpecContext) { Session(ctx).Need(ctx, aMethod(), nil) }
+func needMethod(t *T) { Session(t).Need(t, aMethod(t), nil) }
 
 func beBadRequest() types.GomegaMatcher {
 	return Be("HTTP 400", func(status any) bool { return status == http.StatusBadRequest })
@@ -205,8 +205,8 @@ func meta(key string, value any) Object { return Object{"_meta": Object{key: val
 
 // beRefusalOfFields matches -32602. Over HTTP the version header may be looked at
 // first, which then has nothing in the body that it matches.
-func beRefusalOfFields() types.GomegaMatcher {
-	if Transport() == protocol.HTTP {
+func beRefusalOfFields(t *T) types.GomegaMatcher {
+	if t.Transport() == protocol.HTTP {
 		return BeJSONRPCError(jsonrpc.InvalidParams, jsonrpc.HeaderMismatch)
 	}
 	return BeJSONRPCError(jsonrpc.InvalidParams)
@@ -215,21 +215,21 @@ func beRefusalOfFields() types.GomegaMatcher {
 // exceptBesideHandshake ends a check of requests that name no revision when nothing
 // else tells that they are of this one: over stdio, to a server that makes handshakes
 // as well.
-func exceptBesideHandshake() {
-	if agreed := Handshakes(); Transport() == protocol.Stdio && len(agreed) > 0 {
-		NotApplicable("the server also serves " + agreed[len(agreed)-1] + ", at which this request is valid")
+func exceptBesideHandshake(t *T) {
+	if agreed := Handshakes(t); t.Transport() == protocol.Stdio && len(agreed) > 0 {
+		t.NotApplicable("the server also serves " + agreed[len(agreed)-1] + ", at which this request is valid")
 	}
 }
 
 // namesFor returns the names that a list has for a client, none where it refuses. Of a list
 // with several pages they are those of the first that has some.
-func namesFor(ctx SpecContext, server *Server, method string, client any) (names []string, refused bool) {
+func namesFor(t *T, server *Server, method string, client any) (names []string, refused bool) {
 	items := FirstPage(mcp.ListMember(method), func(cursor any) Object {
 		params := meta(mcp.MetaClientInfo, client)
 		if cursor != nil {
 			params["cursor"] = cursor
 		}
-		reply, _ := server.Try(ctx, method, params)
+		reply, _ := server.Try(t, method, params)
 		refused = refused || reply.Object() == nil
 		return reply.Object()
 	})

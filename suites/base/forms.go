@@ -17,13 +17,13 @@ func inForms() {
 		"returns the id of a request unchanged, whatever string or integer it is",
 		Verifies("base.responses.id", "base.requests.answered"),
 		ByBarrier(),
-		func(ctx SpecContext) {
+		func(t *T) {
 			ids := slices.DeleteFunc(
-				FormsOf(forms.ID),
+				FormsOf(t, forms.ID),
 				func(form forms.Form) bool { return form.Name == usedElsewhere },
 			)
 
-			InEachForm(ctx, Harmless{Method: BarrierMethod()}, ids)
+			InEachForm(t, Harmless{Method: BarrierMethod(t)}, ids)
 		},
 	)
 }
@@ -50,11 +50,11 @@ func ofServer() {
 		"continues with a server that writes messages in other legal forms",
 		Verifies("base.results.accepted"),
 		In(writesOtherwise),
-		func(ctx SpecContext) { RunScenario(ctx).GoesOnInEachForm(ctx, forms.Usual(false)) },
+		func(t *T) { RunScenario(t).GoesOnInEachForm(t, forms.Usual(false)) },
 	)
 
 	It("continues with a server that writes event streams in other legal forms",
 		Verifies("transports.http.request.both-answers"),
 		In(streamsOtherwise),
-		func(ctx SpecContext) { RunScenario(ctx).GoesOnInEachForm(ctx, forms.Usual(true)) })
+		func(t *T) { RunScenario(t).GoesOnInEachForm(t, forms.Usual(true)) })
 }

@@ -121,7 +121,7 @@ func messageRules() []rules.Rule {
 
 // answeredRequests sees the requests that were answered. One that was not may be so for
 // good reasons, such as the end of the connection: what brought no reply although
-// somebody waited for it is found where it was waited for (conform.NoReply), and told
+// somebody waited for it is found where it was waited for (check.NoReply), and told
 // here.
 func answeredRequests(c *rules.Conversation, reporter *rules.Reporter) {
 	for _, said := range c.Messages {

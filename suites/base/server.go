@@ -46,95 +46,95 @@ func requests() {
 		Opens(),
 		Verifies("base.components.required"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			if RevisionHas(protocol.PerRequestMeta) {
-				server.Speak(Revision(), scripted.Nothing())
+			if t.Has(protocol.PerRequestMeta) {
+				server.Speak(t.Revision(), scripted.Nothing())
 			} else {
-				_, err := server.Handshake(ctx, Hello(Revision()))
-				Demand(err == nil, "a handshake that succeeds", text(err))
+				_, err := server.Handshake(t, Hello(t, t.Revision()))
+				t.Demand(err == nil, "a handshake that succeeds", text(err))
 			}
 
-			Expect(server.Ask(ctx, BarrierMethod(), nil)).To(BeResult())
+			t.Expect(server.Ask(t, BarrierMethod(t), nil)).To(BeResult())
 		},
 	)
 
 	It("answers each of many concurrent requests", Verifies("base.requests.answered"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			var open []*scripted.Pending
 			for position := range openAtOnce {
 				id := jsonrpc.IntID(firstOfMany + int64(position))
-				open = append(open, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil))
+				open = append(open, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))
 			}
 
 			for _, request := range open {
-				server.MustAwait(ctx, request)
+				server.MustAwait(t, request)
 			}
 		})
 
 	It("returns an id that is a string unchanged", Verifies("base.responses.id"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			answered := answeredID(ctx, server, jsonrpc.StringID("mcpconform: a string, ünïcödé"))
+			answered := answeredID(t, server, jsonrpc.StringID("mcpconform: a string, ünïcödé"))
 
-			Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
+			t.Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
 		})
 
 	It("returns an id that is a string of digits as a string", Verifies("base.responses.id"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			answered := answeredID(ctx, server, jsonrpc.StringID("0042"))
+			answered := answeredID(t, server, jsonrpc.StringID("0042"))
 
-			Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
+			t.Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
 		})
 
 	It("returns the id 0 unchanged", Verifies("base.responses.id"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			answered := answeredID(ctx, server, jsonrpc.IntID(0))
+			answered := answeredID(t, server, jsonrpc.IntID(0))
 
-			Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
+			t.Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
 		})
 
 	It("returns an id of more than 32 bits unchanged", Verifies("base.responses.id"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			answered := answeredID(ctx, server, jsonrpc.IntID(largeID))
+			answered := answeredID(t, server, jsonrpc.IntID(largeID))
 
-			Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
+			t.Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
 		})
 
 	It("answers requests of each method whose id is a string", Verifies("base.requests.answered"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			AcceptInEachMethod(ctx, func(request Harmless) any {
+			AcceptInEachMethod(t, func(request Harmless) any {
 				id := jsonrpc.StringID("mcpconform: a string for " + request.Method)
-				asked := server.StartRaw(ctx, id, request.Method, scripted.Outgoing{}, request.With(nil))
-				return server.MustAwait(ctx, asked)
+				asked := server.StartRaw(t, id, request.Method, scripted.Outgoing{}, request.With(nil))
+				return server.MustAwait(t, asked)
 			})
 		})
 
 	It("answers requests with progress tokens of each kind", Verifies("base.requests.answered"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
+		func(t *T) {
+			server := Session(t)
+			server.Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
 
 			for _, token := range []any{0, "", "mcpconform", lastExactInteger} {
-				reply := server.MustAsk(ctx, aMethod(), Object{"_meta": Object{"progressToken": token}})
+				reply := server.MustAsk(t, aMethod(t), Object{"_meta": Object{"progressToken": token}})
 
-				Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeResult())
 			}
-			AcceptInEachMethod(ctx, func(request Harmless) any {
+			AcceptInEachMethod(t, func(request Harmless) any {
 				token := Object{"progressToken": "mcpconform-" + request.Method}
-				return server.MustAsk(ctx, request.Method, request.With(token))
+				return server.MustAsk(t, request.Method, request.With(token))
 			})
 		})
 
@@ -143,15 +143,15 @@ func requests() {
 		Opens(),
 		Verifies("base.requests.answered"),
 		AtRevisionsWith(protocol.Handshake),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
-			adopt(server, server.Need(ctx, "initialize", Hello(Revision())))
+		func(t *T) {
+			server := Connect(t)
+			adopt(server, server.Need(t, "initialize", Hello(t, t.Revision())))
 
-			server.MustAsk(ctx, aMethod(), nil)
+			server.MustAsk(t, aMethod(t), nil)
 
-			Observe() // with a result or an error, as it likes
-			server.Tell(ctx, "notifications/initialized", nil)
-			server.StaysUsable(ctx)
+			t.Observe() // with a result or an error, as it likes
+			server.Tell(t, "notifications/initialized", nil)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -161,20 +161,20 @@ func requests() {
 		Verifies("base.errors.survived"),
 		AtRevisionsWith(protocol.Handshake),
 		NeedsTransport(protocol.Stdio),
-		func(ctx SpecContext) {
-			Session(ctx) // or else nothing shows what it stumbles over
-			server := Connect(ctx)
+		func(t *T) {
+			Session(t) // or else nothing shows what it stumbles over
+			server := Connect(t)
 			id := jsonrpc.StringID("mcpconform-before-initialize")
 			early := jsonrpc.NewRequest(id, unknownMethod, nil)
 			server.StartRaw(
-				ctx,
+				t,
 				id,
 				unknownMethod,
 				scripted.Outgoing{Raw: early, Deliberate: beforeInitialize},
 				nil,
 			)
 
-			Expect(server.MustAsk(ctx, "initialize", Hello(Revision()))).To(BeResult())
+			t.Expect(server.MustAsk(t, "initialize", Hello(t, t.Revision()))).To(BeResult())
 		},
 	)
 
@@ -183,14 +183,14 @@ func requests() {
 		Opens(),
 		Verifies("base.requests.answered"),
 		AtRevisionsWith(protocol.Handshake),
-		func(ctx SpecContext) {
-			Session(ctx).Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
-			server := Connect(ctx)
-			adopt(server, server.Need(ctx, "initialize", Hello(Revision())))
+		func(t *T) {
+			Session(t).Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
+			server := Connect(t)
+			adopt(server, server.Need(t, "initialize", Hello(t, t.Revision())))
 
-			server.Tell(ctx, "notifications/initialized", Object{"_meta": Object{"com.example/trace": Object{"id": 7}}})
+			server.Tell(t, "notifications/initialized", Object{"_meta": Object{"com.example/trace": Object{"id": 7}}})
 
-			Expect(server.MustAsk(ctx, aMethod(), nil)).To(BeResult())
+			t.Expect(server.MustAsk(t, aMethod(t), nil)).To(BeResult())
 		},
 	)
 
@@ -200,21 +200,21 @@ func requests() {
 		NeedsTransport(protocol.HTTP),
 		NeedsProvocation("slow"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server, other := FreshSession(ctx), UnusedSession(ctx)
-			slow := Provoking("slow").Call()
-			call := server.Start(ctx, "tools/call", slow)
+		func(t *T) {
+			server, other := FreshSession(t), UnusedSession(t)
+			slow := Provoking(t, "slow").Call()
+			call := server.Start(t, "tools/call", slow)
 			beside := jsonrpc.StringID("mcpconform-beside-disconnection")
-			ofAnother := other.StartRaw(ctx, beside, "tools/call", scripted.Outgoing{}, slow)
-			server.Barrier(ctx) // the calls are under way
+			ofAnother := other.StartRaw(t, beside, "tools/call", scripted.Outgoing{}, slow)
+			server.Barrier(t) // the calls are under way
 
 			call.Delivery.Cut()
 
 			id := jsonrpc.StringID("mcpconform-after-disconnection")
-			Expect(
-				server.MustAwait(ctx, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)),
+			t.Expect(
+				server.MustAwait(t, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)),
 			).To(BeResult())
-			other.MustAwait(ctx, ofAnother)
+			other.MustAwait(t, ofAnother)
 		},
 	)
 
@@ -223,42 +223,42 @@ func requests() {
 		Verifies("base.errors.survived"),
 		AtRevisionsWith(protocol.Handshake),
 		NeedsTransport(protocol.HTTP),
-		func(ctx SpecContext) {
-			Session(ctx) // or else nothing shows what it stumbles over
-			hello := Hello(Revision())
+		func(t *T) {
+			Session(t) // or else nothing shows what it stumbles over
+			hello := Hello(t, t.Revision())
 			hello["clientInfo"] = Object{"name": "mcpconform"}
 
-			_, status, err := Connect(ctx).Attempt(ctx, "initialize", hello, "clientInfo without a version")
+			_, status, err := Connect(t).Attempt(t, "initialize", hello, "clientInfo without a version")
 
 			if refusal, refused := errors.AsType[*scripted.StatusError](err); refused {
-				Judging(Status{Response: refusal})
+				t.Judging(Status{Response: refusal})
 			}
 			refused := err == nil || status < http.StatusInternalServerError
-			Demand(refused, "a JSON-RPC response, or an HTTP client error", text(err))
+			t.Demand(refused, "a JSON-RPC response, or an HTTP client error", text(err))
 		},
 	)
 
 	It("accepts params with unknown members", Verifies("base.requests.extra-members"),
-		func(ctx SpecContext) {
-			acceptsParams(ctx, "mcpconformUnknown", Object{"nested": true})
+		func(t *T) {
+			acceptsParams(t, "mcpconformUnknown", Object{"nested": true})
 		})
 
 	It(
 		"accepts requests with unknown members in clientCapabilities",
 		Verifies("base.requests.extra-members"),
 		AtRevisionsWith(protocol.PerRequestMeta),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			AcceptInEachMethod(ctx, func(request Harmless) any {
-				return server.AttemptWith(ctx, request, Object{mcp.MetaCapabilities: unheardOf()}, "")
+			AcceptInEachMethod(t, func(request Harmless) any {
+				return server.AttemptWith(t, request, Object{mcp.MetaCapabilities: unheardOf(t)}, "")
 			})
 		},
 	)
 
 	It("accepts requests with unexpected values at reserved _meta keys", Verifies("base.meta.reserved-values"),
-		func(ctx SpecContext) {
-			acceptsParams(ctx, "_meta", Object{ // the prefix is reserved by the words of both revisions
+		func(t *T) {
+			acceptsParams(t, "_meta", Object{ // the prefix is reserved by the words of both revisions
 				"dev.mcp.conformance/null":   nil,
 				"dev.mcp.conformance/list":   []any{1, "two", Object{}},
 				"dev.mcp.conformance/number": 0.5,
@@ -268,9 +268,9 @@ func requests() {
 
 // unheardOf are capabilities with what no schema names: they are no closed set, and each
 // is an open object.
-func unheardOf() Object {
+func unheardOf(t *T) Object {
 	capabilities := Object{"mcpconformUnknown": Object{}}
-	for name, declared := range scripted.Everything(Revision()) {
+	for name, declared := range scripted.Everything(t.Revision()) {
 		known, _ := declared.(map[string]any)
 		more := maps.Clone(known)
 		more["mcpconformUnknown"] = Object{"nested": true}
@@ -280,12 +280,12 @@ func unheardOf() Object {
 }
 
 // acceptsParams demands that a further member of the params changes nothing.
-func acceptsParams(ctx context.Context, member string, value any) {
-	server := Session(ctx)
-	AcceptInEachMethod(ctx, func(request Harmless) any {
+func acceptsParams(t *T, member string, value any) {
+	server := Session(t)
+	AcceptInEachMethod(t, func(request Harmless) any {
 		params := Object{member: value}
 		maps.Copy(params, request.Params)
-		return server.MustAsk(ctx, request.Method, params)
+		return server.MustAsk(t, request.Method, params)
 	})
 }
 
@@ -304,161 +304,161 @@ const largeID = 1 << 40
 
 func malformed() {
 	It("rejects a request with an unknown method", Verifies("base.errors.unknown-method"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			reply := server.MustAsk(ctx, unknownMethod, nil)
+			reply := server.MustAsk(t, unknownMethod, nil)
 
-			Expect(reply).To(BeJSONRPCError())
+			t.Expect(reply).To(BeJSONRPCError())
 		})
 
 	It(
 		"rejects a request with an unknown method under an id that is a string",
 		Verifies("base.errors.unknown-method"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			request := server.StartRaw(
-				ctx, jsonrpc.StringID("mcpconform-unknown"), unknownMethod, scripted.Outgoing{}, nil,
+				t, jsonrpc.StringID("mcpconform-unknown"), unknownMethod, scripted.Outgoing{}, nil,
 			)
 
-			Expect(server.MustAwait(ctx, request)).To(BeJSONRPCError())
+			t.Expect(server.MustAwait(t, request)).To(BeJSONRPCError())
 		},
 	)
 
 	It("rejects a request with an unknown method with -32601", Verifies("base.errors.method-not-found"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			reply, _ := server.Try(ctx, unknownMethod, nil)
+			reply, _ := server.Try(t, unknownMethod, nil)
 
 			if _, refused := reply.Error(); !refused {
-				NotApplicable("the server does not answer it with an error")
+				t.NotApplicable("the server does not answer it with an error")
 			}
-			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
 	It("answers a request that has the method of a notification with an error or an object, if at all",
 		Verifies("base.schema.results"), AtRevisionsWith(protocol.Handshake),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			replies := refusalsOf(ctx, server, notifying, "has the method of a notification")
+			replies := refusalsOf(t, server, notifying, "has the method of a notification")
 
 			for _, reply := range replies {
 				_, refused := reply.Error()
 				result, _ := reply.Result()
 				_, isObject := result.(map[string]any)
-				DemandOf(reply, refused || isObject, "an error, or a result that is an object")
+				t.DemandOf(reply, refused || isObject, "an error, or a result that is an object")
 			}
 		})
 
 	It("answers text that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			refusals := refusalsOf(ctx, server, notJSON, "not JSON")
+			refusals := refusalsOf(t, server, notJSON, "not JSON")
 
 			for _, refusal := range refusals {
-				Expect(refusal).To(BeJSONRPCError(jsonrpc.ParseError))
+				t.Expect(refusal).To(BeJSONRPCError(jsonrpc.ParseError))
 			}
 		})
 
 	It("answers text that is not JSON without an id that it does not have, if at all", Verifies("base.responses.id"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			refusals := refusalsOf(ctx, server, notJSON, "not JSON")
+			refusals := refusalsOf(t, server, notJSON, "not JSON")
 
-			judgeKnownIDs(refusals, jsonrpc.StringID("mcpconform-cut"))
+			judgeKnownIDs(t, refusals, jsonrpc.StringID("mcpconform-cut"))
 		})
 
 	It("answers a JSON-RPC batch without requests under no id, if at all", Verifies("base.responses.id"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			refusals := refusalsOf(ctx, server, aBatch, "a batch")
+			refusals := refusalsOf(t, server, aBatch, "a batch")
 
-			judgeKnownIDs(refusals)
+			judgeKnownIDs(t, refusals)
 		})
 
 	It("answers JSON that is not a JSON-RPC message with -32600, if at all", Verifies("base.errors.invalid-request"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			refusals := refusalsOf(ctx, server, noMessage, "a method that is not a string")
+			refusals := refusalsOf(t, server, noMessage, "a method that is not a string")
 
 			for _, refusal := range refusals {
-				Expect(refusal).To(BeJSONRPCError(jsonrpc.InvalidRequest))
+				t.Expect(refusal).To(BeJSONRPCError(jsonrpc.InvalidRequest))
 			}
 		})
 
 	It("continues after text that is not JSON", Verifies("base.errors.survived"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			say(ctx, server, notJSON, "not JSON")
+			say(t, server, notJSON, "not JSON")
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		})
 
 	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			say(ctx, server, noMessage, "a method that is not a string")
+			say(t, server, noMessage, "a method that is not a string")
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		})
 
 	It("continues after a message that is not a JSON object", Verifies("base.errors.survived"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			say(ctx, server, `"mcpconform"`, "a string where a message belongs")
+			say(t, server, `"mcpconform"`, "a string where a message belongs")
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		})
 
 	It("continues after a JSON-RPC batch", Verifies("base.errors.survived"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			say(ctx, server, aBatch, "a batch")
+			say(t, server, aBatch, "a batch")
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		})
 
 	It("continues after text that is not UTF-8", Verifies("base.errors.survived"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			say(ctx, server, brokenLetters, "bytes that are not UTF-8")
+			say(t, server, brokenLetters, "bytes that are not UTF-8")
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		})
 
 	It("continues after tools/call with arguments that are a string", Verifies("base.errors.survived"),
 		NeedsCapability("tools"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
 			server.Survives(
-				ctx,
+				t,
 				"tools/call",
-				Object{"name": aTool(), "arguments": "mcpconform"},
+				Object{"name": aTool(t), "arguments": "mcpconform"},
 				"arguments that are a string",
 			)
 		})
 
 	It("continues after a response with an unknown id", Verifies("base.errors.survived"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			say(ctx, server, `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to no request")
+			say(t, server, `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to no request")
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		})
 }
 
@@ -473,19 +473,19 @@ const (
 
 func notifications() {
 	It("sends no response to known or unknown notifications", Verifies("base.notifications.unanswered"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			mark := server.Mark()
 
-			known := reasons(ctx, server, knownNotification(), Object{"requestId": "mcpconform-never-asked"})
-			unknown := reasons(ctx, server, "notifications/mcpconform-unknown", nil)
+			known := reasons(t, server, knownNotification(t), Object{"requestId": "mcpconform-never-asked"})
+			unknown := reasons(t, server, "notifications/mcpconform-unknown", nil)
 			if known != nil && unknown != nil {
-				NotApplicable("the transport rejects notifications")
+				t.NotApplicable("the transport rejects notifications")
 			}
 
-			barrier := server.Ask(ctx, BarrierMethod(), nil)
+			barrier := server.Ask(t, BarrierMethod(t), nil)
 
-			DemandNone("no response to a notification", slices.DeleteFunc(responsesBut(server, mark, barrier),
+			t.DemandNone("no response to a notification", slices.DeleteFunc(responsesBut(server, mark, barrier),
 				func(response scripted.Received) bool { return known[response.Index] || unknown[response.Index] }))
 		})
 }
@@ -505,8 +505,8 @@ func reasons(ctx context.Context, server *Server, method string, params any) map
 }
 
 // knownNotification is one that clients may send at any time.
-func knownNotification() string {
-	if !RevisionHas(protocol.RootsListChanged) {
+func knownNotification(t *T) string {
+	if !t.Has(protocol.RootsListChanged) {
 		return "notifications/cancelled"
 	}
 	return "notifications/roots/list_changed"
@@ -514,18 +514,18 @@ func knownNotification() string {
 
 // aMethod is one that the server answers without any effect: a list that it
 // declares, or what every server answers.
-func aMethod() string {
+func aMethod(t *T) string {
 	for _, feature := range []string{"tools", "prompts", "resources"} {
-		if Declares(feature) {
+		if Declares(t, feature) {
 			return feature + "/list"
 		}
 	}
-	return BarrierMethod()
+	return BarrierMethod(t)
 }
 
 // aTool is the name of a tool, if the server lists any.
-func aTool() string {
-	for _, tool := range ListedTools() {
+func aTool(t *T) string {
+	for _, tool := range ListedTools(t) {
 		if name, isText := tool["name"].(string); isText {
 			return name
 		}
@@ -537,32 +537,32 @@ func isResponse(received scripted.Received) bool { return received.Kind == jsonr
 
 // answeredID sends a request with an id and returns the id of the response: whatever
 // response comes is meant for it, as nothing else was asked for.
-func answeredID(ctx context.Context, server *Server, id jsonrpc.ID) jsonrpc.ID {
-	request := server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)
-	received, err := request.WaitOr(ctx, isResponse)
+func answeredID(t *T, server *Server, id jsonrpc.ID) jsonrpc.ID {
+	request := server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)
+	received, err := request.WaitOr(t, isResponse)
 	return server.Answered(request, received, err).ID
 }
 
 // say sends something illegal; whether the transport takes it is all the same.
-func say(ctx context.Context, server *Server, raw, reason string) {
+func say(t *T, server *Server, raw, reason string) {
 	message := scripted.Outgoing{Raw: []byte(raw), Deliberate: reason}
 	switch kind := jsonrpc.Parse(message.Raw).Kind; {
 	case server.HTTP == nil:
 	case kind == jsonrpc.Invalid || kind == jsonrpc.Batch:
-		message.Header = completed(server)
+		message.Header = completed(t, server)
 	}
-	delivery := server.Deliver(ctx, message)
+	delivery := server.Deliver(t, message)
 	select {
 	case <-delivery.Done():
-	case <-wait.After(ctx, server.ReplyTime()): // what follows will tell
-	case <-ctx.Done():
+	case <-wait.After(t, server.ReplyTime()): // what follows will tell
+	case <-t.Done():
 	}
 }
 
 // completed gives a body that headers cannot repeat those of a request that every server
 // answers, so that nothing is wrong but the body.
-func completed(server *Server) func(http.Header) {
-	whole := server.HTTP.HeaderOf(http.MethodPost, []byte(barrierUnder(server, "mcpconform")))
+func completed(t *T, server *Server) func(http.Header) {
+	whole := server.HTTP.HeaderOf(http.MethodPost, []byte(barrierUnder(t, server, "mcpconform")))
 	return func(header http.Header) {
 		for name, values := range whole {
 			if header.Get(name) == "" {
@@ -573,10 +573,10 @@ func completed(server *Server) func(http.Header) {
 }
 
 // judgeKnownIDs judges that responses to what is illegal have no id that nobody sent.
-func judgeKnownIDs(refusals []Reply, sent ...jsonrpc.ID) {
+func judgeKnownIDs(t *T, refusals []Reply, sent ...jsonrpc.ID) {
 	for _, refusal := range refusals {
 		isKnown := slices.Contains(sent, refusal.ID) || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID
-		DemandOf(refusal, isKnown, "no id, or the id of a request")
+		t.DemandOf(refusal, isKnown, "no id, or the id of a request")
 	}
 }
 
@@ -590,10 +590,10 @@ func responsesBut(server *Server, mark int, barrier Reply) []scripted.Received {
 
 // refusalsOf sends something illegal and returns the responses to it, without those
 // that find fault with the headers, which a server over HTTP may read first.
-func refusalsOf(ctx context.Context, server *Server, raw, reason string) []Reply {
+func refusalsOf(t *T, server *Server, raw, reason string) []Reply {
 	mark := server.Mark()
-	say(ctx, server, raw, reason)
-	barrier := server.NeedUsable(ctx, "see the results of base.errors.survived")
+	say(t, server, raw, reason)
+	barrier := server.NeedUsable(t, "see the results of base.errors.survived")
 	var refusals []Reply
 	for _, response := range responsesBut(server, mark, barrier) {
 		if refusal, _ := response.Error(); server.HTTP == nil || refusal.Code != jsonrpc.HeaderMismatch {
@@ -601,7 +601,7 @@ func refusalsOf(ctx context.Context, server *Server, raw, reason string) []Reply
 		}
 	}
 	if len(refusals) == 0 {
-		NotApplicable("the server does not answer malformed messages")
+		t.NotApplicable("the server does not answer malformed messages")
 	}
 	return refusals
 }

@@ -41,42 +41,42 @@ const beforeInitialize = "no initialize before"
 // misread checks what a server makes of messages that it could take for others.
 func misread() {
 	It("sends no response to a message without an id, whatever its method", Verifies("base.notifications.unanswered"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			InEachMethod(ctx, beUnanswered(), func(request Harmless) any {
-				return answerWithoutID(ctx, server, request)
+			InEachMethod(t, beUnanswered(), func(request Harmless) any {
+				return answerWithoutID(t, server, request)
 			})
-			server.NeedUsable(ctx, surviving)
+			server.NeedUsable(t, surviving)
 		})
 
 	It("answers a JSON-RPC batch with single messages, if at all", Verifies("base.messages.single"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			mark := server.Mark()
 
-			first, second := barrierUnder(server, "mcpconform-first"), barrierUnder(server, "mcpconform-second")
-			say(ctx, server, "["+first+","+second+"]", "a batch of two requests")
-			say(ctx, server, "[]", "an empty batch")
+			first, second := barrierUnder(t, server, "mcpconform-first"), barrierUnder(t, server, "mcpconform-second")
+			say(t, server, "["+first+","+second+"]", "a batch of two requests")
+			say(t, server, "[]", "an empty batch")
 
-			server.NeedUsable(ctx, surviving)
-			DemandNone("single messages", server.Sent(mark, func(received scripted.Received) bool {
+			server.NeedUsable(t, surviving)
+			t.DemandNone("single messages", server.Sent(mark, func(received scripted.Received) bool {
 				return received.Kind == jsonrpc.Batch
 			}))
 		})
 
 	It("serves no request that is almost JSON", Verifies("base.json.refused"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			mark := server.Mark()
 
 			for _, almost := range almostJSON {
-				request := barrierUnder(server, ofAlmostJSON+almost.what)
-				say(ctx, server, strings.Replace(request, `"@"`, almost.value, 1), "has "+almost.what)
+				request := barrierUnder(t, server, ofAlmostJSON+almost.what)
+				say(t, server, strings.Replace(request, `"@"`, almost.value, 1), "has "+almost.what)
 			}
 
-			server.NeedUsable(ctx, surviving)
-			DemandNone("no result for text that is not JSON", server.Sent(mark, func(received scripted.Received) bool {
+			server.NeedUsable(t, surviving)
+			t.DemandNone("no result for text that is not JSON", server.Sent(mark, func(received scripted.Received) bool {
 				_, served := received.Result()
 				return served && strings.HasPrefix(received.ID.String(), `"`+ofAlmostJSON)
 			}))
@@ -91,26 +91,26 @@ const ofAlmostJSON = "mcpconform: "
 
 // barrierUnder writes a request that every server answers, with a member "@" in its
 // params whose value is "@".
-func barrierUnder(server *Server, id string) string {
+func barrierUnder(t *T, server *Server, id string) string {
 	params := server.WithMeta(Object{"mcpconform": "@"})
-	return string(jsonrpc.NewRequest(jsonrpc.StringID(id), BarrierMethod(), params))
+	return string(jsonrpc.NewRequest(jsonrpc.StringID(id), BarrierMethod(t), params))
 }
 
 // answerWithoutID sends the message of a request without its id, and returns the response
 // to it, nil for none. Over HTTP a refusal may have an error without an id in its body, and
 // wherever it is read an error -32600 says that it was taken for a broken request.
-func answerWithoutID(ctx context.Context, server *Server, request Harmless) any {
+func answerWithoutID(t *T, server *Server, request Harmless) any {
 	mark := server.Mark()
 	raw := jsonrpc.NewNotification(request.Method, server.WithMeta(request.With(nil)))
-	delivery := server.Say(ctx, string(raw), "has no id")
+	delivery := server.Say(t, string(raw), "has no id")
 	select {
 	case <-delivery.Done():
-	case <-wait.After(ctx, server.ReplyTime()): // what came until then is judged
-	case <-ctx.Done():
+	case <-wait.After(t, server.ReplyTime()): // what came until then is judged
+	case <-t.Done():
 	}
 	came := server.Sent(mark, isResponse)
-	if Transport() == protocol.Stdio {
-		came = responsesBut(server, mark, server.NeedUsable(ctx, surviving))
+	if t.Transport() == protocol.Stdio {
+		came = responsesBut(server, mark, server.NeedUsable(t, surviving))
 	}
 	for _, response := range came {
 		refusal, refused := response.Error()
@@ -132,34 +132,34 @@ func beUnanswered() types.GomegaMatcher {
 func crashing() {
 	It("answers requests that come together with malformed messages",
 		Verifies("base.requests.answered"), NeedsTransport(protocol.Stdio), ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
 			for _, malformed := range malformedForms {
-				before := server.Start(ctx, BarrierMethod(), nil)
-				say(ctx, server, malformed.raw, malformed.reason)
-				after := server.Start(ctx, BarrierMethod(), nil)
+				before := server.Start(t, BarrierMethod(t), nil)
+				say(t, server, malformed.raw, malformed.reason)
+				after := server.Start(t, BarrierMethod(t), nil)
 
-				demandNoCrash(ctx, server, before, "before "+malformed.reason)
-				demandNoCrash(ctx, server, after, "after "+malformed.reason)
+				demandNoCrash(t, server, before, "before "+malformed.reason)
+				demandNoCrash(t, server, after, "after "+malformed.reason)
 			}
 		})
 
 	It("answers ping before initialize, and initialize after earlier requests", Opens(),
 		Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), NeedsTransport(protocol.Stdio),
-		func(ctx SpecContext) {
-			Session(ctx).Need(ctx, "ping", nil) // or else nothing shows what it stumbles over
-			server := Connect(ctx)
+		func(t *T) {
+			Session(t).Need(t, "ping", nil) // or else nothing shows what it stumbles over
+			server := Connect(t)
 
-			demandNoCrash(ctx, server, server.Start(ctx, "ping", nil), "before initialize")
+			demandNoCrash(t, server, server.Start(t, "ping", nil), "before initialize")
 			for _, method := range []string{"tools/list", unknownMethod} {
 				id := jsonrpc.StringID("mcpconform-early-" + method)
 				early := scripted.Outgoing{Deliberate: beforeInitialize}
-				server.StartRaw(ctx, id, method, early, nil)
+				server.StartRaw(t, id, method, early, nil)
 			}
-			hello := server.Start(ctx, "initialize", Hello(Revision()))
+			hello := server.Start(t, "initialize", Hello(t, t.Revision()))
 
-			demandNoCrash(ctx, server, hello, "after earlier requests")
+			demandNoCrash(t, server, hello, "after earlier requests")
 		})
 }
 
@@ -168,25 +168,25 @@ func crashing() {
 func refusedByStatus() {
 	It("answers valid requests with JSON-RPC responses, not with an HTTP server error alone",
 		Verifies("base.requests.answered"), NeedsTransport(protocol.HTTP),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			requests := HarmlessRequests()
+			requests := HarmlessRequests(t)
 			for _, kind := range []string{"progress", "logging"} { // of which servers tell on a stream
-				if told, there := Provocable(kind); there {
+				if told, there := Provocable(t, kind); there {
 					call := told.Reporting("mcpconform-" + kind)
 					requests = append(requests, Harmless{Method: "tools/call", Params: call})
 				}
 			}
 			for _, request := range requests {
-				status, failed := failsByStatus(ctx, server, request)
+				status, failed := failsByStatus(t, server, request)
 				if failed { // which may be for a moment
-					status, failed = failsByStatus(ctx, server, request)
+					status, failed = failsByStatus(t, server, request)
 				}
-				Observe()
+				t.Observe()
 				if failed {
-					Judging(status)
-					DemandOf(status, false, "a JSON-RPC response to "+request.Method)
+					t.Judging(status)
+					t.DemandOf(status, false, "a JSON-RPC response to "+request.Method)
 				}
 			}
 		})
@@ -205,23 +205,23 @@ func failsByStatus(ctx context.Context, server *Server, request Harmless) (statu
 
 // demandNoCrash wants a request to be answered by a server whose process would otherwise
 // have crashed. One that exits in good order, or says nothing, is for other checks.
-func demandNoCrash(ctx context.Context, server *Server, request *scripted.Pending, when string) {
-	_, err := request.Wait(ctx)
+func demandNoCrash(t *T, server *Server, request *scripted.Pending, when string) {
+	_, err := request.Wait(t)
 	if err == nil {
-		Observe()
+		t.Observe()
 		return
 	}
 	process := server.Stdio.Pipe.Process()
 	if !server.Alive() {
 		select {
 		case <-process.Done():
-		case <-wait.After(ctx, server.ReplyTime()): // it has closed its standard output alone
-		case <-ctx.Done():
+		case <-wait.After(t, server.ReplyTime()): // it has closed its standard output alone
+		case <-t.Done():
 		}
 	}
 	exit := process.Exit()
 	if exit.Code == 0 {
-		Inconclusive(request.Method+" "+when+" was not answered: "+err.Error(), surviving)
+		t.Inconclusive(request.Method+" "+when+" was not answered: "+err.Error(), surviving)
 	}
-	Judge(Mismatch{Wanted: "a response to " + request.Method + " " + when, Found: "none: the process " + exit.Past()})
+	t.Judge(Mismatch{Wanted: "a response to " + request.Method + " " + when, Found: "none: the process " + exit.Past()})
 }

@@ -18,23 +18,23 @@ import (
 func statelessness() {
 	It("accepts a first request other than server/discover, and lists the same whatever it listed first",
 		Verifies("base.stateless.context"),
-		func(ctx SpecContext) {
-			methods := lists()
-			greeted := Connect(ctx)
-			greeted.Need(ctx, "server/discover", nil)
-			onward := listed(ctx, greeted, slices.All(methods)) // or else nothing shows what it is refused for
-			server := Connect(ctx)
+		func(t *T) {
+			methods := lists(t)
+			greeted := Connect(t)
+			greeted.Need(t, "server/discover", nil)
+			onward := listed(t, greeted, slices.All(methods)) // or else nothing shows what it is refused for
+			server := Connect(t)
 
 			back := map[string][]any{}
 			for _, method := range slices.Backward(methods) {
-				Expect(server.Ask(ctx, method, nil)).To(BeResult())
-				back[method] = serverlists.Keys(ctx, server, method)
+				t.Expect(server.Ask(t, method, nil)).To(BeResult())
+				back[method] = serverlists.Keys(t, server, method)
 			}
 			for _, method := range methods {
 				if serverlists.SameItems(onward[method], back[method]) {
 					continue
 				}
-				judgeOrder(ctx, methods, method, onward[method], back[method])
+				judgeOrder(t, methods, method, onward[method], back[method])
 			}
 		})
 
@@ -42,64 +42,64 @@ func statelessness() {
 		"serves a request after a notification as it does before",
 		Verifies("base.stateless.context"),
 		NeedsTransport(protocol.Stdio),
-		func(ctx SpecContext) {
-			other := Connect(ctx)
-			other.Need(ctx, "server/discover", nil)
-			greeted := other.Need(ctx, aMethod(), nil)
-			server := Connect(ctx)
+		func(t *T) {
+			other := Connect(t)
+			other.Need(t, "server/discover", nil)
+			greeted := other.Need(t, aMethod(t), nil)
+			server := Connect(t)
 
-			crossed := server.Start(ctx, "server/discover", nil)
-			server.Abandon(ctx, crossed)
-			reply := server.Ask(ctx, aMethod(), nil)
+			crossed := server.Start(t, "server/discover", nil)
+			server.Abandon(t, crossed)
+			reply := server.Ask(t, aMethod(t), nil)
 
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 			_, before := greeted["resultType"] // results of the handshake era have none
 			_, after := reply.Object()["resultType"]
-			Demand(after || !before, "a result with a resultType, as before the notification", "one without")
+			t.Demand(after || !before, "a result with a resultType, as before the notification", "one without")
 		},
 	)
 
 	It(
 		"rejects a request without clientCapabilities even if an earlier request had them",
 		Verifies("base.stateless.context"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			server.Need(ctx, aMethod(), nil)
+			server.Need(t, aMethod(t), nil)
 			reply, _ := server.Provoke(
-				ctx,
-				aMethod(),
+				t,
+				aMethod(t),
 				meta(mcp.MetaCapabilities, scripted.Omitted),
 				"no clientCapabilities",
 			)
 
-			Expect(reply).To(BeJSONRPCError())
+			t.Expect(reply).To(BeJSONRPCError())
 		},
 	)
 
 	It("ignores capabilities that only an earlier request declared", Verifies("base.stateless.context"),
-		func(ctx SpecContext) {
-			asking, capability := askingTool(ctx, Session(ctx))
+		func(t *T) {
+			asking, capability := askingTool(t, Session(t))
 			if alone := UnusedSession(
-				ctx,
-			).NeedOnce(ctx, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
-				NotApplicable("the server requests " + capability + " of every client, whatever it declares")
+				t,
+			).NeedOnce(t, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
+				t.NotApplicable("the server requests " + capability + " of every client, whatever it declares")
 			}
-			server := FreshSession(ctx)
+			server := FreshSession(t)
 			if asked := server.NeedOnce(
-				ctx,
+				t,
 				"tools/call",
 				asking.Call(),
 			); asked.Object()["resultType"] != inputRequired {
-				Inconclusive(
+				t.Inconclusive(
 					"the tool "+asking.Tool+" did not ask the client for input: "+asked.Describe(),
 					"name a tool that always requests input in mcpconform.yaml",
 				)
 			}
 
-			reply := server.Once(ctx, "tools/call", callBy(asking, Object{}))
+			reply := server.Once(t, "tools/call", callBy(asking, Object{}))
 
-			DemandOf(
+			t.DemandOf(
 				reply,
 				reply.Object()["resultType"] != inputRequired,
 				"no request for input from a client that does not declare "+capability+" in this request",
@@ -107,47 +107,47 @@ func statelessness() {
 		})
 
 	It("accepts a declared capability that an earlier request did not declare", Verifies("base.stateless.context"),
-		func(ctx SpecContext) {
-			asking, capability := askingTool(ctx, Session(ctx))
-			server := FreshSession(ctx)
+		func(t *T) {
+			asking, capability := askingTool(t, Session(t))
+			server := FreshSession(t)
 
-			server.NeedOnce(ctx, "tools/call", callBy(asking, Object{}))
-			reply := server.Once(ctx, "tools/call", asking.Call())
+			server.NeedOnce(t, "tools/call", callBy(asking, Object{}))
+			reply := server.Once(t, "tools/call", asking.Call())
 
-			DemandOf(reply, !lacks(reply), "the capability "+capability+" to be accepted, as this request declares it")
+			t.DemandOf(reply, !lacks(reply), "the capability "+capability+" to be accepted, as this request declares it")
 		})
 
 	It("ignores the logLevel of an earlier request", Verifies("base.stateless.context"), NeedsProvocation("logging"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			loud, quiet := Provoking("logging").Call(), Provoking("logging").Call()
+		func(t *T) {
+			server := FreshSession(t)
+			loud, quiet := Provoking(t, "logging").Call(), Provoking(t, "logging").Call()
 			loud["_meta"] = Object{mcp.MetaLogLevel: "debug"}
 			before := server.Mark()
-			server.Need(ctx, "tools/call", loud)
+			server.Need(t, "tools/call", loud)
 			if len(server.Sent(before, Notification("notifications/message"))) == 0 {
-				NotApplicable("the server logs nothing for a request with the logLevel debug")
+				t.NotApplicable("the server logs nothing for a request with the logLevel debug")
 			}
 
 			mark := server.Mark()
-			server.Need(ctx, "tools/call", quiet)
-			server.BarrierOnAllStreams(ctx)
+			server.Need(t, "tools/call", quiet)
+			server.BarrierOnAllStreams(t)
 
 			logged := server.Sent(mark, Notification("notifications/message"))
-			DemandNone("no log messages for a request without logLevel", logged)
+			t.DemandNone("no log messages for a request without logLevel", logged)
 		})
 
 	It("answers interleaved requests of two clients on one connection", Verifies("base.stateless.interleaved"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			server.Need(ctx, aMethod(), nil) // or else nothing shows what it stumbles over
+		func(t *T) {
+			server := Session(t)
+			server.Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
 
 			var open []*scripted.Pending
 			for turn := range openAtOnce {
-				open = append(open, server.Start(ctx, aMethod(), clientOfTurn(turn)))
+				open = append(open, server.Start(t, aMethod(t), clientOfTurn(turn)))
 			}
 
 			for _, request := range open {
-				Expect(server.Await(ctx, request)).To(BeResult())
+				t.Expect(server.Await(t, request)).To(BeResult())
 			}
 		})
 
@@ -155,74 +155,74 @@ func statelessness() {
 		"answers requests of two clients with the same id each with its own result",
 		Verifies("base.stateless.interleaved"),
 		NeedsTransport(protocol.HTTP),
-		func(ctx SpecContext) {
-			needMethod(ctx)
-			if aMethod() == "server/discover" {
-				NotApplicable("the server declares no list to compare with server/discover")
+		func(t *T) {
+			needMethod(t)
+			if aMethod(t) == "server/discover" {
+				t.NotApplicable("the server declares no list to compare with server/discover")
 			}
-			if _, told := Connect(ctx).Need(ctx, "server/discover", nil)["supportedVersions"]; !told {
-				Inconclusive(
+			if _, told := Connect(t).Need(t, "server/discover", nil)["supportedVersions"]; !told {
+				t.Inconclusive(
 					"the answer to server/discover cannot be identified: it has no supportedVersions",
 					"fix the failures of server/discover first",
 				)
 			}
-			one, other := Connect(ctx), Connect(ctx)
+			one, other := Connect(t), Connect(t)
 
-			first := one.StartRaw(ctx, jsonrpc.StringID("mcpconform-shared"), aMethod(), scripted.Outgoing{}, nil)
+			first := one.StartRaw(t, jsonrpc.StringID("mcpconform-shared"), aMethod(t), scripted.Outgoing{}, nil)
 			second := other.StartRaw(
-				ctx,
+				t,
 				jsonrpc.StringID("mcpconform-shared"),
 				"server/discover",
 				scripted.Outgoing{},
 				secondClient(),
 			)
 
-			Expect(one.Await(ctx, first)).To(HaveMember(mcp.ListMember(aMethod())))
-			Expect(other.Await(ctx, second)).To(HaveMember("supportedVersions"))
+			t.Expect(one.Await(t, first)).To(HaveMember(mcp.ListMember(aMethod(t))))
+			t.Expect(other.Await(t, second)).To(HaveMember("supportedVersions"))
 		},
 	)
 
 	It("answers a request that reuses the id of an answered request", Verifies("base.requests.id-again"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			for range 2 {
 				reply := server.Await(
-					ctx,
+					t,
 					server.StartRaw(
-						ctx,
+						t,
 						jsonrpc.StringID("mcpconform-again"),
-						BarrierMethod(),
+						BarrierMethod(t),
 						scripted.Outgoing{},
 						nil,
 					),
 				)
-				Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeResult())
 			}
 		})
 
 	It("accepts a nextCursor from another connection", Verifies("base.stateless.connection"),
-		func(ctx SpecContext) {
-			method, cursor := furtherPage(ctx, Session(ctx))
-			other := Connect(ctx)
+		func(t *T) {
+			method, cursor := furtherPage(t, Session(t))
+			other := Connect(t)
 
-			reply := other.Ask(ctx, method, Object{"cursor": cursor})
+			reply := other.Ask(t, method, Object{"cursor": cursor})
 
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		})
 
 	It(
 		"accepts resources/read or prompts/get of a listed item on another connection",
 		Verifies("base.stateless.connection"),
-		func(ctx SpecContext) {
-			method, params := somethingListed()
-			Session(ctx).Need(ctx, method, params)
-			other := Connect(ctx)
+		func(t *T) {
+			method, params := somethingListed(t)
+			Session(t).Need(t, method, params)
+			other := Connect(t)
 
 			params["_meta"] = Object{mcp.MetaClientInfo: Object{"name": "mcpconform-elsewhere", "version": "1.0.0"}}
-			reply := other.Ask(ctx, method, params)
+			reply := other.Ask(t, method, params)
 
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		},
 	)
 }
@@ -244,33 +244,33 @@ func secondClient() Object {
 }
 
 // furtherPage returns the first list that has a further page, and its cursor.
-func furtherPage(ctx SpecContext, server *Server) (method string, cursor any) {
+func furtherPage(t *T, server *Server) (method string, cursor any) {
 	for _, list := range []string{"tools", "prompts", "resources"} {
-		if !Declares(list) {
+		if !Declares(t, list) {
 			continue
 		}
-		if next, more := server.Need(ctx, list+"/list", nil)["nextCursor"]; more {
+		if next, more := server.Need(t, list+"/list", nil)["nextCursor"]; more {
 			return list + "/list", next
 		}
 	}
-	NotApplicable("no list of the server has a second page")
+	t.NotApplicable("no list of the server has a second page")
 	return "", nil
 }
 
 // somethingListed returns a request for something that the server lists and that
 // has no effect: a resource, or a prompt without arguments.
-func somethingListed() (method string, params Object) {
-	for _, resource := range ListedResources() {
+func somethingListed(t *T) (method string, params Object) {
+	for _, resource := range ListedResources(t) {
 		if uri, isText := resource["uri"].(string); isText {
 			return "resources/read", Object{"uri": uri}
 		}
 	}
-	for _, prompt := range ListedPrompts() {
+	for _, prompt := range ListedPrompts(t) {
 		if arguments, _ := prompt["arguments"].([]any); len(arguments) == 0 {
 			return "prompts/get", Object{"name": prompt["name"]}
 		}
 	}
-	NotApplicable("the server lists neither resources nor prompts without arguments")
+	t.NotApplicable("the server lists neither resources nor prompts without arguments")
 	return "", nil
 }
 
@@ -294,13 +294,13 @@ func listed(ctx context.Context, server *Server, methods iter.Seq2[int, string])
 
 // judgeOrder judges a list that was another one when the lists were asked for in the other
 // order. One that changes with time is not the same again on connections of the same kind.
-func judgeOrder(ctx context.Context, methods []string, method string, onward, back []any) {
-	again := listed(ctx, Connect(ctx), slices.All(methods))[method]
-	backAgain := listed(ctx, Connect(ctx), slices.Backward(methods))[method]
+func judgeOrder(t *T, methods []string, method string, onward, back []any) {
+	again := listed(t, Connect(t), slices.All(methods))[method]
+	backAgain := listed(t, Connect(t), slices.Backward(methods))[method]
 	if !serverlists.SameItems(onward, again) || !serverlists.SameItems(back, backAgain) {
-		Inconclusive("what "+method+" lists changes over time", "check a server whose lists stay the same")
+		t.Inconclusive("what "+method+" lists changes over time", "check a server whose lists stay the same")
 	}
-	Judge(Mismatch{
+	t.Judge(Mismatch{
 		Wanted: "the same from " + method + " in whatever order the lists are requested: " + Show(onward),
 		Found:  "requested in the other order: " + Show(back),
 	})

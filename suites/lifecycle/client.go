@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -101,15 +100,15 @@ func speaks(client *Client, revision any) bool {
 
 func shaking() {
 	It("supports the protocolVersion that it requests", Verifies("lifecycle.version.supported"), In(granting),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			asked, answer := hello(client)
 			granted, version := answer.ResultObject()["protocolVersion"], asked.ParamsObject()["protocolVersion"]
 			if granted != version {
-				NotApplicable("the client requests " + Show(version) + ", and is checked at that revision")
+				t.NotApplicable("the client requests " + Show(version) + ", and is checked at that revision")
 			}
-			if Observed(wentOn(client, answer)) {
+			if t.Observed(wentOn(client, answer)) {
 				return
 			}
 			if broken := client.Unconnected(); broken != "" {
@@ -123,19 +122,19 @@ func shaking() {
 		})
 
 	It("requests the latest protocolVersion that it supports", Verifies("lifecycle.version.latest"), In(unnamed),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			asked, answer := hello(client)
 			version, _ := asked.ParamsObject()["protocolVersion"].(string)
-			switch isOlder := version < Revision(); {
+			switch isOlder := version < t.Revision(); {
 			case !slices.Contains(protocol.Released(), version):
 				client.NeverBut("the client asks for "+Show(version)+", which is not a revision", "initialize")
 			case isOlder && !wentOn(client, answer):
 				client.NeverBut("the client disconnected when the server answered with a later revision", "initialize")
 			case isOlder:
 				client.Blame(asked, Mismatch{
-					Wanted: Revision() + ", with which the client continues when the server answers with it", Found: version,
+					Wanted: t.Revision() + ", with which the client continues when the server answers with it", Found: version,
 					Where: "/params/protocolVersion",
 				})
 			}
@@ -144,18 +143,18 @@ func shaking() {
 
 	It("continues at another protocolVersion that the server answers with and it supports",
 		Verifies("lifecycle.version.accepted"), In(unnamed),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			asked, answer := hello(client)
 			version, answered := asked.ParamsObject()["protocolVersion"], answer.ResultObject()["protocolVersion"]
 			if version == answered {
-				NotApplicable("the client requests " + Show(version) + ", with which the server answers")
+				t.NotApplicable("the client requests " + Show(version) + ", with which the server answers")
 			}
-			if Observed(wentOn(client, answer)) {
+			if t.Observed(wentOn(client, answer)) {
 				return
 			}
-			broken, met := client.Unconnected(), Beside(ctx, Meeting)
+			broken, met := client.Unconnected(), Beside(t, Meeting)
 			if broken == "" || met == nil || met.Unconnected() != "" || !speaks(met, answered) {
 				client.NeverBut("it is unknown whether the client supports "+Show(answered), "initialize")
 			}
@@ -170,8 +169,8 @@ func shaking() {
 		"disconnects from a server that answers with an unsupported protocolVersion",
 		Verifies("lifecycle.version.disconnected"),
 		In(outdated),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			_, answer := hello(client)
 			for _, said := range client.Sent() {
@@ -181,7 +180,7 @@ func shaking() {
 				if after && (isReady || isWork) {
 					client.Blame(said, Mismatch{
 						Wanted: "that the client disconnects from a server that answers with " + strangeRevision(
-							Transport() == protocol.HTTP,
+							t.Transport() == protocol.HTTP,
 						),
 						Found: said.Method,
 					})
@@ -190,7 +189,7 @@ func shaking() {
 			if client.Exit.Ended {
 				client.NeverBut("the client had to be terminated", "initialize")
 			}
-			needTakingUp(ctx, client)
+			needTakingUp(t, client)
 			client.Judging(answer)
 		},
 	)
@@ -199,19 +198,19 @@ func shaking() {
 		"handles an initialize result with an unsupported protocolVersion",
 		Verifies("lifecycle.errors.version"),
 		In(outdated),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			_, answer := hello(client)
-			demandCoping(ctx, client, answer, "a server that supports none of its revisions")
+			demandCoping(t, client, answer, "a server that supports none of its revisions")
 		},
 	)
 }
 
 // needTakingUp makes the check inconclusive unless the client takes up the session with a
 // good server.
-func needTakingUp(ctx context.Context, client *Client) {
-	if met := Beside(ctx, Meeting); met != nil && len(met.Requests("initialize")) > 0 {
+func needTakingUp(t *T, client *Client) {
+	if met := Beside(t, Meeting); met != nil && len(met.Requests("initialize")) > 0 {
 		if _, answer := hello(met); wentOn(met, answer) {
 			return
 		}
@@ -221,11 +220,11 @@ func needTakingUp(ctx context.Context, client *Client) {
 
 // demandCoping demands that the client comes to an end by itself, and does not crash,
 // as it does with a good server, of which it asks something.
-func demandCoping(ctx context.Context, client *Client, after *Message, with string) {
+func demandCoping(t *T, client *Client, after *Message, with string) {
 	if client.ByHand() {
 		client.NeverBut("it is unknown how the client ended", "")
 	}
-	met := Beside(ctx, Meeting)
+	met := Beside(t, Meeting)
 	if met == nil || !met.Exit.Well() {
 		client.NeverBut("the client does not exit without an error with a valid server either", "")
 	}
@@ -268,10 +267,10 @@ func undeclared() {
 		"sends resources/list, resources/templates/list, resources/read only if the server declares resources",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(features.ToolsAlone),
-		func(ctx SpecContext) {
-			features.DemandRestraint(
-				RunScenario(ctx),
-				Beside(ctx, features.All),
+		func(t *T) {
+			features.DemandRestraint(t,
+				RunScenario(t),
+				Beside(t, features.All),
 				"resources",
 				"resources/list",
 				"resources/templates/list",
@@ -284,10 +283,10 @@ func undeclared() {
 		"sends resources/subscribe and resources/unsubscribe only if the server declares resources.subscribe",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(features.Unsubscribable),
-		func(ctx SpecContext) {
-			features.DemandRestraint(
-				RunScenario(ctx),
-				Beside(ctx, features.All),
+		func(t *T) {
+			features.DemandRestraint(t,
+				RunScenario(t),
+				Beside(t, features.All),
 				"resources.subscribe",
 				"resources/subscribe",
 				"resources/unsubscribe",
@@ -299,10 +298,10 @@ func undeclared() {
 		"sends prompts/list and prompts/get only if the server declares prompts",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(features.ToolsAlone),
-		func(ctx SpecContext) {
-			features.DemandRestraint(
-				RunScenario(ctx),
-				Beside(ctx, features.All),
+		func(t *T) {
+			features.DemandRestraint(t,
+				RunScenario(t),
+				Beside(t, features.All),
 				"prompts",
 				"prompts/list",
 				"prompts/get",
@@ -314,8 +313,8 @@ func undeclared() {
 		"sends tools/list and tools/call only if the server declares tools",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(features.PromptsAlone),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			for _, request := range client.Requests("tools/list", "tools/call") {
 				client.Blame(request, Mismatch{
@@ -324,7 +323,7 @@ func undeclared() {
 				})
 			}
 			client.NeedRequests("prompts/list")
-			Observe()
+			t.Observe()
 		},
 	)
 
@@ -332,8 +331,8 @@ func undeclared() {
 		"sends completion/complete only if the server declares completions",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(features.ToolsAlone),
-		func(ctx SpecContext) {
-			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "completions", "completion/complete")
+		func(t *T) {
+			features.DemandRestraint(t, RunScenario(t), Beside(t, features.All), "completions", "completion/complete")
 		},
 	)
 
@@ -341,19 +340,19 @@ func undeclared() {
 		"sends logging/setLevel only if the server declares logging",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(features.ToolsAlone),
-		func(ctx SpecContext) {
-			features.DemandRestraint(RunScenario(ctx), Beside(ctx, features.All), "logging", "logging/setLevel")
+		func(t *T) {
+			features.DemandRestraint(t, RunScenario(t), Beside(t, features.All), "logging", "logging/setLevel")
 		},
 	)
 }
 
 func missing() {
 	It("handles a server that declares only tools", Verifies("lifecycle.errors.capabilities"), In(bare),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			_, answer := hello(client)
-			demandCoping(ctx, client, answer, "a server that declares only tools")
+			demandCoping(t, client, answer, "a server that declares only tools")
 		})
 }
 
@@ -381,10 +380,10 @@ const (
 )
 
 // givenUp returns the call that the client has given up, as it tells.
-func givenUp(client *Client) *Message {
+func givenUp(t *T, client *Client) *Message {
 	call := client.NeedCalls(scripted.AddNumbers)[0]
 	if told, there := client.ToldOutcome(silentCall); !there || !told.Failed() {
-		Inconclusive(
+		t.Inconclusive(
 			"the client does not report that a call timed out",
 			`let the client cancel the call after its "timeout" in milliseconds, and write {"step":2,"outcome":"failed"} to standard output`,
 		)
@@ -398,10 +397,10 @@ func waiting() {
 		Verifies("lifecycle.errors.timeouts"),
 		In(silent),
 		WaitsLong(),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			call := givenUp(client)
+			call := givenUp(t, client)
 			after, there := client.ToldOutcome(listAfter)
 			if before, told := client.ToldOutcome(listBefore); there && after.Failed() && told && !before.Failed() {
 				client.Blame(
@@ -412,7 +411,7 @@ func waiting() {
 					},
 				)
 			}
-			if !Observed(len(client.AskedAfter(call)) > 0) {
+			if !t.Observed(len(client.AskedAfter(call)) > 0) {
 				client.NeverBut("the client sent no further request after the timeout", "tools/list")
 			}
 		},
@@ -423,11 +422,11 @@ func waiting() {
 		Verifies("lifecycle.timeouts.cancelled-by-clients"),
 		In(silent),
 		WaitsLong(),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			call := givenUp(client)
-			if Observed(client.CancellationOf(call) != nil) {
+			call := givenUp(t, client)
+			if t.Observed(client.CancellationOf(call) != nil) {
 				return
 			}
 			client.NeedGoingOn(call)

@@ -10,7 +10,7 @@ import (
 func inForms() {
 	It("answers initialize in each legal form of capabilities and clientInfo",
 		Verifies("lifecycle.initialize.answered"),
-		func(ctx SpecContext) {
-			InEachHello(ctx, forms.HelloAt(Revision(), Transport()))
+		func(t *T) {
+			InEachHello(t, forms.HelloAt(t.Revision(), t.Transport()))
 		})
 }

@@ -2,7 +2,6 @@
 package lifecycle
 
 import (
-	"context"
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
@@ -39,10 +38,10 @@ var aString = Be("a string", func(value any) bool {
 })
 
 // otherHandshake is the newest revision with a handshake beside the one under test.
-func otherHandshake() string {
+func otherHandshake(t *T) string {
 	var other string
 	for _, revision := range protocol.Released() {
-		if protocol.Has(revision, protocol.Handshake) && revision != Revision() {
+		if protocol.Has(revision, protocol.Handshake) && revision != t.Revision() {
 			other = revision
 		}
 	}
@@ -51,33 +50,33 @@ func otherHandshake() string {
 
 func initialization() {
 	It("answers initialize with capabilities and serverInfo", Verifies("lifecycle.initialize.answered"),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			result := server.Call(ctx, "initialize", Hello(Revision()))
+			result := server.Call(t, "initialize", Hello(t, t.Revision()))
 
-			Expect(result).To(HaveMember("capabilities", anObject))
-			Expect(result).To(HaveMember("serverInfo", anObject))
-			Expect(result["serverInfo"]).To(HaveMember("name", aString))
-			Expect(result["serverInfo"]).To(HaveMember("version", aString))
+			t.Expect(result).To(HaveMember("capabilities", anObject))
+			t.Expect(result).To(HaveMember("serverInfo", anObject))
+			t.Expect(result["serverInfo"]).To(HaveMember("name", aString))
+			t.Expect(result["serverInfo"]).To(HaveMember("version", aString))
 		})
 
 	It("answers initialize under an id that is a string", Verifies("lifecycle.initialize.answered"),
-		func(ctx SpecContext) {
-			Session(ctx) // or else nothing shows what it stumbles over
-			server := Connect(ctx)
+		func(t *T) {
+			Session(t) // or else nothing shows what it stumbles over
+			server := Connect(t)
 
 			id := jsonrpc.StringID("mcpconform-initialize")
-			request := server.StartRaw(ctx, id, "initialize", scripted.Outgoing{}, Hello(Revision()))
+			request := server.StartRaw(t, id, "initialize", scripted.Outgoing{}, Hello(t, t.Revision()))
 
-			Expect(server.MustAwait(ctx, request)).To(BeResult())
+			t.Expect(server.MustAwait(t, request)).To(BeResult())
 		})
 
 	It(
 		"answers initialize of a client with capabilities that it does not know",
 		Verifies("lifecycle.initialize.answered"),
-		func(ctx SpecContext) {
-			Session(ctx) // or else nothing shows what it stumbles over
+		func(t *T) {
+			Session(t) // or else nothing shows what it stumbles over
 			unknown := Object{"setting": []any{1, "two"}}
 			capabilities := scripted.Nothing().
 				With("roots", Object{"listChanged": true, "mcpconformUnknown": unknown}).
@@ -85,35 +84,35 @@ func initialization() {
 				With("experimental", Object{"com.example/mcpconform": unknown}).
 				With("mcpconformUnknown", unknown)
 
-			reply := Connect(ctx).MustAsk(ctx, "initialize", scripted.Hello(Revision(), capabilities))
+			reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(t.Revision(), capabilities))
 
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		},
 	)
 
 	It(
 		"answers initialize of a client with capabilities that have no members",
 		Verifies("lifecycle.initialize.answered"),
-		func(ctx SpecContext) {
-			Session(ctx) // or else nothing shows what it stumbles over
+		func(t *T) {
+			Session(t) // or else nothing shows what it stumbles over
 			capabilities := scripted.Nothing()
 			for _, name := range []string{"roots", "sampling", "elicitation", "experimental"} {
 				capabilities = capabilities.With(name, Object{})
 			}
 
-			reply := Connect(ctx).MustAsk(ctx, "initialize", scripted.Hello(Revision(), capabilities))
+			reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(t.Revision(), capabilities))
 
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		},
 	)
 
 	It("answers initialize of a client that tells more of itself", Verifies("lifecycle.initialize.answered"),
-		func(ctx SpecContext) {
-			Session(ctx) // or else nothing shows what it stumbles over
-			hello := Hello(Revision())
+		func(t *T) {
+			Session(t) // or else nothing shows what it stumbles over
+			hello := Hello(t, t.Revision())
 			hello["_meta"] = Object{"com.example/trace": Object{"id": 7}}
 			info := Object{"name": "mcpconform", "title": "MCP conformance harness", "version": "1.0.0"}
-			if RevisionHas(protocol.Icons) {
+			if t.Has(protocol.Icons) {
 				info["description"] = "A client that tells all that there is to be told."
 				info["websiteUrl"] = "https://example.com"
 				info["icons"] = []any{
@@ -123,49 +122,49 @@ func initialization() {
 			}
 			hello["clientInfo"] = info
 
-			reply := Connect(ctx).MustAsk(ctx, "initialize", hello)
+			reply := Connect(t).MustAsk(t, "initialize", hello)
 
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		})
 
 	It("answers initialize of a client of another revision, which declares what that has",
 		Verifies("lifecycle.initialize.answered"),
-		func(ctx SpecContext) {
-			Session(ctx) // or else nothing shows what it stumbles over
-			other := otherHandshake()
+		func(t *T) {
+			Session(t) // or else nothing shows what it stumbles over
+			other := otherHandshake(t)
 
-			reply := Connect(ctx).MustAsk(ctx, "initialize", scripted.Hello(other, scripted.Everything(other)))
+			reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(other, scripted.Everything(other)))
 
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		})
 
 	It(
 		"answers initialize that has MCP-Protocol-Version",
 		Verifies("lifecycle.initialize.answered"),
 		NeedsTransport(protocol.HTTP),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
-			server.HTTP.SetVersion(Revision()) // it is wanted of later requests, and forbidden in none
+		func(t *T) {
+			server := Connect(t)
+			server.HTTP.SetVersion(t.Revision()) // it is wanted of later requests, and forbidden in none
 
-			result := server.Call(ctx, "initialize", Hello(Revision()))
+			result := server.Call(t, "initialize", Hello(t, t.Revision()))
 
-			Expect(result).To(HaveMember("serverInfo", anObject))
+			t.Expect(result).To(HaveMember("serverInfo", anObject))
 		},
 	)
 
 	It(
 		"sends no requests other than ping between initialize and notifications/initialized",
 		Verifies("lifecycle.requests.before-initialized"),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			result := server.Need(ctx, "initialize", Hello(Revision()))
+			result := server.Need(t, "initialize", Hello(t, t.Revision()))
 
 			adopt(server, result)
-			_, _ = server.Listen(ctx) // where there is such a stream, requests would come there
-			server.BarrierOnAllStreams(ctx)
+			_, _ = server.Listen(t) // where there is such a stream, requests would come there
+			server.BarrierOnAllStreams(t)
 			early := server.Sent(server.Began(), isRequestButPing)
-			DemandNone("no request but pings before notifications/initialized", early)
+			t.DemandNone("no request but pings before notifications/initialized", early)
 		},
 	)
 }
@@ -175,50 +174,50 @@ const unknownRevision = "1900-01-01"
 
 func versionNegotiation() {
 	It("answers with the requested protocolVersion if it supports it", Verifies("lifecycle.version.echoed"),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			result := server.Need(ctx, "initialize", Hello(Revision()))
+			result := server.Need(t, "initialize", Hello(t, t.Revision()))
 
-			Expect(result).To(HaveMember("protocolVersion", Revision()))
+			t.Expect(result).To(HaveMember("protocolVersion", t.Revision()))
 		})
 
 	It("answers an unknown protocolVersion with one that it supports", Verifies("lifecycle.version.countered"),
 		Together("unknown version"),
-		func(ctx SpecContext) {
+		func(t *T) {
 			unknown := []string{unknownRevision}
-			if Transport() == protocol.HTTP { // where another connection costs no process
+			if t.Transport() == protocol.HTTP { // where another connection costs no process
 				unknown = append(unknown, "2999-12-31", "")
 			}
 
 			answered := false
 			for _, version := range unknown {
-				reply := Opened(ctx, (*Server).MustAsk, Hello(version))
+				reply := Opened(t, (*Server).MustAsk, Hello(t, version))
 
 				if refusal, refused := reply.Error(); refused && refusal.Code == jsonrpc.InvalidParams {
 					continue // as the example under the heading Error Handling does
 				}
 				answered = true
-				Expect(reply).To(HaveMember("protocolVersion", BeARevision()))
+				t.Expect(reply).To(HaveMember("protocolVersion", BeARevision()))
 			}
 			if !answered {
-				NotApplicable("the server rejects the handshake, as in the example under Error Handling")
+				t.NotApplicable("the server rejects the handshake, as in the example under Error Handling")
 			}
 		})
 
 	It("answers a protocolVersion that has no initialize with one that has it",
 		Verifies("lifecycle.version.countered"),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			reply := server.MustAsk(ctx, "initialize", Hello(protocol.Newest()))
+			reply := server.MustAsk(t, "initialize", Hello(t, protocol.Newest()))
 
 			if refusal, refused := reply.Error(); refused &&
 				(refusal.Code == jsonrpc.InvalidParams || refusal.Code == jsonrpc.UnsupportedRevision) {
-				NotApplicable("the server rejects the handshake, as in the example under Error Handling")
+				t.NotApplicable("the server rejects the handshake, as in the example under Error Handling")
 			}
 			answered, _ := reply.Object()["protocolVersion"].(string)
-			DemandOf(
+			t.DemandOf(
 				reply,
 				slices.Contains(protocol.Released(), answered) && protocol.Has(answered, protocol.Handshake),
 				"a protocolVersion that has initialize",
@@ -229,22 +228,22 @@ func versionNegotiation() {
 		"answers an unknown protocolVersion with the latest that it supports",
 		Verifies("lifecycle.version.countered-with-latest"),
 		Together("unknown version"),
-		func(ctx SpecContext) {
-			reply := Opened(ctx, (*Server).NeedReply, Hello(unknownRevision))
+		func(t *T) {
+			reply := Opened(t, (*Server).NeedReply, Hello(t, unknownRevision))
 			answered, _ := reply.Object()["protocolVersion"].(string)
 			if !slices.Contains(protocol.Released(), answered) {
-				Inconclusive(
+				t.Inconclusive(
 					"the server answered an unknown revision with "+Show(answered),
 					"see the result of lifecycle.version.countered",
 				)
 			}
 
-			Observe() // of the latest of all there is no later one to ask for
+			t.Observe() // of the latest of all there is no later one to ask for
 			for _, later := range protocol.Released() {
 				if later > answered && later <= protocol.Last(protocol.Handshake) {
-					asked := Connect(ctx).Need(ctx, "initialize", Hello(later))["protocolVersion"]
-					Judging(reply)
-					Demand(asked != later, "the latest revision that it supports, "+later, answered)
+					asked := Connect(t).Need(t, "initialize", Hello(t, later))["protocolVersion"]
+					t.Judging(reply)
+					t.Demand(asked != later, "the latest revision that it supports, "+later, answered)
 				}
 			}
 		},
@@ -256,10 +255,10 @@ func capabilityNegotiation() {
 		"implements tools/list if it declares tools",
 		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
 		NeedsCapability("tools"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			judgeKnown(ctx, server, Request{Method: "tools/list"})
+			judgeKnown(t, server, Request{Method: "tools/list"})
 		},
 	)
 
@@ -267,10 +266,10 @@ func capabilityNegotiation() {
 		"implements prompts/list if it declares prompts",
 		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
 		NeedsCapability("prompts"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			judgeKnown(ctx, server, Request{Method: "prompts/list"})
+			judgeKnown(t, server, Request{Method: "prompts/list"})
 		},
 	)
 
@@ -278,10 +277,10 @@ func capabilityNegotiation() {
 		"implements resources/list if it declares resources",
 		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
 		NeedsCapability("resources"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			judgeKnown(ctx, server, Request{Method: "resources/list"})
+			judgeKnown(t, server, Request{Method: "resources/list"})
 		},
 	)
 
@@ -290,10 +289,10 @@ func capabilityNegotiation() {
 		Verifies("lifecycle.capabilities.offered"),
 		AtRevisionsWith(protocol.Handshake),
 		NeedsCapability("resources"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			judgeKnown(ctx, server, Request{Method: "resources/templates/list"})
+			judgeKnown(t, server, Request{Method: "resources/templates/list"})
 		},
 	)
 
@@ -301,11 +300,11 @@ func capabilityNegotiation() {
 		"implements resources/subscribe if it declares resources.subscribe",
 		Verifies("lifecycle.capabilities.offered"),
 		NeedsCapability("resources.subscribe"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
 			judgeKnown(
-				ctx,
+				t,
 				server,
 				Request{Method: "resources/subscribe", Params: Object{"uri": unknownURI}, Name: unknownURI},
 			)
@@ -316,10 +315,10 @@ func capabilityNegotiation() {
 		"implements completion/complete if it declares completions",
 		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
 		NeedsCapability("completions"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			judgeKnown(ctx, server, Request{Method: "completion/complete", Params: Object{
+			judgeKnown(t, server, Request{Method: "completion/complete", Params: Object{
 				"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
 				"argument": Object{"name": "any", "value": ""},
 			}, Name: unknownPrompt})
@@ -330,10 +329,10 @@ func capabilityNegotiation() {
 		"implements logging/setLevel if it declares logging",
 		Verifies("lifecycle.capabilities.offered"),
 		NeedsCapability("logging"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			judgeKnown(ctx, server, Request{Method: "logging/setLevel", Params: Object{"level": "info"}})
+			judgeKnown(t, server, Request{Method: "logging/setLevel", Params: Object{"level": "info"}})
 		},
 	)
 
@@ -341,11 +340,11 @@ func capabilityNegotiation() {
 		"implements tasks/get if it declares tasks",
 		Verifies("lifecycle.capabilities.offered"),
 		NeedsCapability("tasks"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			judgeKnown(
-				ctx,
+				t,
 				server,
 				Request{Method: "tasks/get", Params: Object{"taskId": unknownTask}, Name: unknownTask},
 			)
@@ -365,18 +364,18 @@ const (
 // right is for the checks of its page. An error shows that the method is known when it
 // names what was wrong, or is another one, or of another code, than that for a method that
 // is not.
-func judgeKnown(ctx context.Context, server *Server, asked Request) {
-	unknown, respondedToUnknown := server.Try(ctx, unknownMethod, nil)
-	reply, responded := server.Try(ctx, asked.Method, asked.Params) // last: a report shows the last answer
+func judgeKnown(t *T, server *Server, asked Request) {
+	unknown, respondedToUnknown := server.Try(t, unknownMethod, nil)
+	reply, responded := server.Try(t, asked.Method, asked.Params) // last: a report shows the last answer
 
 	refusal, refused := reply.Error()
 	unknownRefusal, _ := unknown.Error()
 	alike := !responded && !respondedToUnknown || reply.Alike(asked.Name, unknown, unknownMethod)
 	if alike && refusal.Code == unknownRefusal.Code && refusal.Code != jsonrpc.MethodNotFound {
-		Inconclusive("the server rejects "+asked.Method+" as it does an unknown method: "+reply.Describe(),
+		t.Inconclusive("the server rejects "+asked.Method+" as it does an unknown method: "+reply.Describe(),
 			"make sure that the server can serve "+asked.Method)
 	}
-	DemandOf(
+	t.DemandOf(
 		reply,
 		responded && (!refused || refusal.Code != jsonrpc.MethodNotFound),
 		"the method "+asked.Method+" to be known",
@@ -387,49 +386,49 @@ func judgeKnown(ctx context.Context, server *Server, asked Request) {
 func errorHandling() {
 	It("continues after an initialize with an unknown protocolVersion", Verifies("lifecycle.errors.version"),
 		Together("unknown version"),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			asked := server.Start(ctx, "initialize", Hello(unknownRevision))
-			Connect(ctx).Need(ctx, "initialize", Hello(Revision()))
-			reply := server.MustAwait(ctx, asked)
+			asked := server.Start(t, "initialize", Hello(t, unknownRevision))
+			Connect(t).Need(t, "initialize", Hello(t, t.Revision()))
+			reply := server.MustAwait(t, asked)
 			if _, refused := reply.Error(); !refused {
 				adopt(server, reply.Object())
 				// Who serves nothing before it has not failed here.
-				server.Accepts(ctx, "notifications/initialized", nil)
-				server.StaysUsable(ctx)
+				server.Accepts(t, "notifications/initialized", nil)
+				server.StaysUsable(t)
 			}
 		})
 
 	It("handles a client that declares no capabilities", Verifies("lifecycle.errors.capabilities"),
 		Together("declaring nothing"),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			reply := server.MustAsk(ctx, "initialize", scripted.Hello(Revision(), scripted.Nothing()))
+			reply := server.MustAsk(t, "initialize", scripted.Hello(t.Revision(), scripted.Nothing()))
 
 			if _, refused := reply.Error(); refused {
-				Session(ctx) // of a client that declares everything
-				Observe()    // it needs more, and says so
+				Session(t)  // of a client that declares everything
+				t.Observe() // it needs more, and says so
 				return
 			}
 			adopt(server, reply.Object())
-			server.Tell(ctx, "notifications/initialized", nil)
-			server.StaysUsable(ctx)
+			server.Tell(t, "notifications/initialized", nil)
+			server.StaysUsable(t)
 		})
 
 	It(
 		"continues while its sampling/createMessage request is not answered",
 		Verifies("lifecycle.errors.timeouts"),
 		NeedsProvocation("sampling"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			server.Answer("sampling/createMessage", scripted.Silence)
 
-			question := asking.Provoke(ctx, server, "sampling", "sampling/createMessage")
+			question := asking.Provoke(t, server, "sampling", "sampling/createMessage")
 
-			server.StaysUsable(ctx)
-			question.GiveUp(ctx)
+			server.StaysUsable(t)
+			question.GiveUp(t)
 		},
 	)
 }

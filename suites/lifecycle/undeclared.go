@@ -19,23 +19,23 @@ func unannounced() {
 			"sends notifications/"+feature+"/list_changed only if it declares "+feature+".listChanged",
 			Verifies("lifecycle.capabilities.own"),
 			Alone(),
-			func(ctx SpecContext) {
-				trigger := unlessDeclared(feature+".listChanged", feature+"-changed")
-				server := FreshSession(ctx)
-				server.Hear(ctx)
-				before := server.All(ctx, feature+"/list")
+			func(t *T) {
+				trigger := unlessDeclared(t, feature+".listChanged", feature+"-changed")
+				server := FreshSession(t)
+				server.Hear(t)
+				before := server.All(t, feature+"/list")
 				mark := server.Mark()
 
-				changed := server.Need(ctx, "tools/call", trigger.Call())
+				changed := server.Need(t, "tools/call", trigger.Call())
 
-				if changed["isError"] == true || lists.Unchanged(before, server.All(ctx, feature+"/list")) {
-					Inconclusive(
+				if changed["isError"] == true || lists.Unchanged(before, server.All(t, feature+"/list")) {
+					t.Inconclusive(
 						"the list of "+feature+" did not change",
 						"make sure that the tool for "+feature+"-changed changes it",
 					)
 				}
-				server.BarrierOnAllStreams(ctx)
-				DemandNone(
+				server.BarrierOnAllStreams(t)
+				t.DemandNone(
 					"no "+announcement+" of a server that does not declare "+feature+".listChanged",
 					server.Sent(mark, Notification(announcement)),
 				)
@@ -47,22 +47,22 @@ func unannounced() {
 		"sends notifications/resources/updated only if it declares resources.subscribe",
 		Verifies("lifecycle.capabilities.own"),
 		Alone(),
-		func(ctx SpecContext) {
-			trigger := unlessDeclared("resources.subscribe", "resource-updated")
-			server := FreshSession(ctx)
-			server.Hear(ctx)
-			subscribeAnyway(ctx, server, trigger.Resource)
+		func(t *T) {
+			trigger := unlessDeclared(t, "resources.subscribe", "resource-updated")
+			server := FreshSession(t)
+			server.Hear(t)
+			subscribeAnyway(t, server, trigger.Resource)
 			mark := server.Mark()
 
-			if server.Need(ctx, "tools/call", trigger.Call())["isError"] == true {
-				Inconclusive(
+			if server.Need(t, "tools/call", trigger.Call())["isError"] == true {
+				t.Inconclusive(
 					"the tool "+trigger.Tool+" did not change the resource",
 					"make sure that the tool for resource-updated changes it",
 				)
 			}
 
-			server.BarrierOnAllStreams(ctx)
-			DemandNone("no notifications/resources/updated of a server that does not declare resources.subscribe",
+			server.BarrierOnAllStreams(t)
+			t.DemandNone("no notifications/resources/updated of a server that does not declare resources.subscribe",
 				server.Sent(mark, Notification("notifications/resources/updated")))
 		},
 	)
@@ -70,16 +70,16 @@ func unannounced() {
 
 // unlessDeclared returns the tool that makes a change happen. A server that declares to
 // tell of it, or has no such tool, has nothing to be silent about.
-func unlessDeclared(capability, kind string) Provocation {
-	if Declares(capability) {
-		NotApplicable("the server declares " + capability)
+func unlessDeclared(t *T, capability, kind string) Provocation {
+	if Declares(t, capability) {
+		t.NotApplicable("the server declares " + capability)
 	}
-	if feature, _, _ := strings.Cut(capability, "."); !Declares(feature) {
-		NotApplicable("the server does not declare " + feature)
+	if feature, _, _ := strings.Cut(capability, "."); !Declares(t, feature) {
+		t.NotApplicable("the server does not declare " + feature)
 	}
-	trigger, known := Provocable(kind)
+	trigger, known := Provocable(t, kind)
 	if !known {
-		NotApplicable("no known tool makes this change")
+		t.NotApplicable("no known tool makes this change")
 	}
 	return trigger
 }

@@ -21,23 +21,23 @@ func cancelling() {
 			),
 			NeedsProvocation("slow"),
 			ByBarrier(),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
+			func(t *T) {
+				server := FreshSession(t)
 				const token, other = "mcpconform-given-up", "mcpconform-completed"
-				request := server.Start(ctx, "tools/call", Provoking("slow").Reporting(token))
-				first, err := request.WaitOr(ctx, concerns(request.ID, token))
+				request := server.Start(t, "tools/call", Provoking(t, "slow").Reporting(token))
+				first, err := request.WaitOr(t, concerns(request.ID, token))
 				if server.Needed(request, first, err); first.Kind == jsonrpc.Response {
-					Inconclusive("the slow tool reports no progress that shows that it runs",
+					t.Inconclusive("the slow tool reports no progress that shows that it runs",
 						"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 				}
 
-				server.Abandon(ctx, request)
+				server.Abandon(t, request)
 
-				server.StaysUsable(ctx) // until here, something may have crossed the cancellation
+				server.StaysUsable(t) // until here, something may have crossed the cancellation
 				mark := server.Mark()
 				// The same call, begun later, is answered when this one would have been.
-				server.CompleteSlow(ctx, other)
-				DemandNone("no further message for the call", server.Sent(mark, concerns(request.ID, token)))
+				server.CompleteSlow(t, other)
+				t.DemandNone("no further message for the call", server.Sent(mark, concerns(request.ID, token)))
 			},
 		)
 	})

@@ -24,32 +24,32 @@ func ServerChecks() {
 	Describe("Every transport", func() {
 
 		It("accepts and returns multi-byte UTF-8 characters in a request id", Verifies("transports.utf8"), ByBarrier(),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
 
-				request := server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)
+				request := server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)
 				received, err := request.WaitOr(
-					ctx,
+					t,
 					func(received scripted.Received) bool { return received.Kind == jsonrpc.Response },
 				)
 				reply := server.Answered(request, received, err) // whatever id it has, as nothing else was asked for
 
-				Demand(reply.ID == id, "the id "+id.String(), reply.ID.String())
-				Expect(reply).To(BeResult())
+				t.Demand(reply.ID == id, "the id "+id.String(), reply.ID.String())
+				t.Expect(reply).To(BeResult())
 			})
 
 		It("accepts long text of multi-byte UTF-8 characters", Verifies("transports.utf8"), ByBarrier(),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-				server.Need(ctx, BarrierMethod(), nil)
+			func(t *T) {
+				server := Session(t)
+				server.Need(t, BarrierMethod(t), nil)
 
 				// Whatever power of two is cut at, one of both has a character there.
 				for _, shift := range []string{"", ".."} {
 					text := shift + strings.Repeat("🙂", longText)
-					reply := server.MustAsk(ctx, BarrierMethod(), Object{"_meta": Object{"com.example/text": text}})
+					reply := server.MustAsk(t, BarrierMethod(t), Object{"_meta": Object{"com.example/text": text}})
 
-					Expect(reply).To(BeResult())
+					t.Expect(reply).To(BeResult())
 				}
 			})
 	})

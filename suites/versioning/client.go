@@ -1,7 +1,6 @@
 package versioning
 
 import (
-	"context"
 	"net/http"
 	"sync/atomic"
 
@@ -223,13 +222,13 @@ func Probe(client *Client) *Message {
 // DemandFallback wants a client to make a handshake, as it does with a server that says
 // plainly that it knows nothing else, or wants a handshake first; otherwise tells what is
 // missing after a message.
-func DemandFallback(ctx context.Context, client *Client, after *Message, otherwise Mismatch) {
+func DemandFallback(t *T, client *Client, after *Message, otherwise Mismatch) {
 	switch {
-	case Observed(FallsBack(client)):
-	case FallsBack(Beside(ctx, Handshaking)), FallsBack(Beside(ctx, Balking)):
+	case t.Observed(FallsBack(client)):
+	case FallsBack(Beside(t, Handshaking)), FallsBack(Beside(t, Balking)):
 		client.Missing(after, otherwise)
 	default:
-		NotApplicable("the client speaks no revision with a handshake")
+		t.NotApplicable("the client speaks no revision with a handshake")
 	}
 }
 
@@ -238,12 +237,12 @@ func agreeing() {
 		"reports an error if it supports no protocol version in data.supported of -32022",
 		Verifies("versioning.unsupported.retried"),
 		In(strangers),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			refusal := refused(client)
 			// Who may invoke anything inline has told its user, and asks what it is told to ask next.
-			told := refusal.Request.Method != "server/discover" && client.Breakdown(ctx) != ""
+			told := refusal.Request.Method != "server/discover" && client.Breakdown(t) != ""
 			for _, request := range client.AskedAfter(refusal) {
 				if version := request.Meta()[mcp.MetaVersion]; !told && version == protocol.First(protocol.Discovery) &&
 					request.Method != "server/discover" {
@@ -258,7 +257,7 @@ func agreeing() {
 			if client.Exit.Ended {
 				client.NeverBut("the client had to be terminated", "server/discover")
 			}
-			if Observed(client.Breakdown(ctx) != "") {
+			if t.Observed(client.Breakdown(t) != "") {
 				return // which its user sees
 			}
 			client.NeedGiven(connectStep)
@@ -270,13 +269,13 @@ func agreeing() {
 		"falls back to an older protocol version in data.supported of -32022",
 		Verifies("versioning.unsupported.retried"),
 		In(older),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			refusal := refused(client)
 			switch {
-			case Observed(FallsBack(client)):
-			case FallsBack(Beside(ctx, Handshaking)), FallsBack(Beside(ctx, handshaken)):
+			case t.Observed(FallsBack(client)):
+			case FallsBack(Beside(t, Handshaking)), FallsBack(Beside(t, handshaken)):
 				if client.Unconnected() == "" {
 					client.NeedGiven(connectStep)
 				}
@@ -288,7 +287,7 @@ func agreeing() {
 					Where: "/error/data/supported",
 				})
 			default:
-				NotApplicable("the client speaks no revision with a handshake")
+				t.NotApplicable("the client speaks no revision with a handshake")
 			}
 		},
 	)
@@ -300,18 +299,18 @@ func probing() {
 		Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"),
 		In(Meeting),
 		NeedsTransport(protocol.Stdio),
-		func(ctx SpecContext) {
-			demandProbe(RunScenario(ctx))
+		func(t *T) {
+			demandProbe(RunScenario(t))
 		},
 	)
 
 	It("sends server/discover first if it supports initialize, too",
 		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(protocol.Stdio),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			if !FallsBack(client) {
-				NotApplicable("the client speaks no revision with a handshake")
+				t.NotApplicable("the client speaks no revision with a handshake")
 			}
 			demandProbe(client)
 		})
@@ -321,15 +320,15 @@ func probing() {
 		Verifies("transports.stdio.probe.any-error"),
 		In(Balking),
 		NeedsTransport(protocol.Stdio),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			refusal := refused(client)
-			control := Beside(ctx, Handshaking)
+			control := Beside(t, Handshaking)
 			switch {
 			case !FallsBack(client) && !FallsBack(control):
-				NotApplicable("the client speaks no revision with a handshake")
-			case !Observed(FallsBack(client)):
+				t.NotApplicable("the client speaks no revision with a handshake")
+			case !t.Observed(FallsBack(client)):
 				client.Missing(refusal, Mismatch{
 					Wanted: "initialize, as after the code " + Show(
 						jsonrpc.MethodNotFound,
@@ -348,10 +347,10 @@ func probing() {
 
 	// fallsBack is a check of a refusal that is like another one, after which clients fall back.
 	fallsBack := func(after, requirement string, scenario *Scenario, like string) {
-		It("falls back to initialize after "+after, Verifies(requirement), In(scenario), func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		It("falls back to initialize after "+after, Verifies(requirement), In(scenario), func(t *T) {
+			client := RunScenario(t)
 
-			DemandFallback(ctx, client, Probe(client), Mismatch{
+			DemandFallback(t, client, Probe(client), Mismatch{
 				Wanted: "initialize, as after " + like, Found: "no such request",
 			})
 		})
@@ -360,27 +359,27 @@ func probing() {
 		"an error with the id of the request: neither is of this revision"
 	for _, one := range refusals {
 		It("falls back to initialize after "+one.words, Verifies("transports.stdio.probe.any-error"), In(one.scenario),
-			NeedsTransport(protocol.Stdio), func(ctx SpecContext) {
-				client := RunScenario(ctx)
+			NeedsTransport(protocol.Stdio), func(t *T) {
+				client := RunScenario(t)
 
-				DemandFallback(ctx, client, refused(client), Mismatch{
+				DemandFallback(t, client, refused(client), Mismatch{
 					Wanted: "initialize, as after any other error", Found: "no such request", Where: "/error",
 				})
 			})
 		It("falls back to initialize after HTTP 400 with "+one.words, Verifies(inspected), In(one.scenario),
-			NeedsTransport(protocol.HTTP), func(ctx SpecContext) {
-				client := RunScenario(ctx)
+			NeedsTransport(protocol.HTTP), func(t *T) {
+				client := RunScenario(t)
 
-				DemandFallback(ctx, client, Probe(client), Mismatch{
+				DemandFallback(t, client, Probe(client), Mismatch{
 					Wanted: "initialize: this error is not of this revision", Found: "no such request",
 				})
 			})
 	}
 	It("falls back to initialize after HTTP 400 with the error -32601", Verifies(inspected), In(Handshaking),
-		NeedsTransport(protocol.HTTP), func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		NeedsTransport(protocol.HTTP), func(t *T) {
+			client := RunScenario(t)
 
-			DemandFallback(ctx, client, Probe(client), Mismatch{
+			DemandFallback(t, client, Probe(client), Mismatch{
 				Wanted: "initialize, as after other errors", Found: "no such request",
 			})
 		})
@@ -396,17 +395,17 @@ func probing() {
 		"falls back to initialize without the Mcp-Session-Id of an HTTP 400",
 		Verifies("transports.http.older.inspected"),
 		In(muttering),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			handshakes := client.Requests("initialize")
 			if len(handshakes) == 0 {
-				NotApplicable("the client does not fall back to initialize")
+				t.NotApplicable("the client does not fall back to initialize")
 			}
 			var attached *Message
 			for _, initialize := range handshakes {
 				head, there := client.HeadOf(initialize)
-				if there && Observed(head.HTTP.Header.Get(scripted.SessionHeader) == "") {
+				if there && t.Observed(head.HTTP.Header.Get(scripted.SessionHeader) == "") {
 					return
 				}
 				attached = initialize
@@ -423,12 +422,12 @@ func probing() {
 		"sends no server/discover to a server that it already knows to need initialize",
 		Verifies("versioning.eras.remembered"),
 		In(forgetful),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			handshakes := client.Requests("initialize")
 			if len(handshakes) == 0 {
-				NotApplicable("the client speaks no revision with a handshake")
+				t.NotApplicable("the client speaks no revision with a handshake")
 			}
 			if len(handshakes) < 2 {
 				client.NeverBut("the client began no new session after the server ended the first", "tools/list")

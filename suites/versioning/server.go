@@ -40,11 +40,11 @@ func unsupported() {
 		"rejects the unknown protocol version 1900-01-01 with -32022",
 		Verifies("versioning.unsupported.refused"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			InEachMethod(ctx, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
-				return server.AttemptWith(ctx, request, Object{mcp.MetaVersion: ancient}, "")
+			InEachMethod(t, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
+				return server.AttemptWith(t, request, Object{mcp.MetaVersion: ancient}, "")
 			})
 		},
 	)
@@ -53,12 +53,12 @@ func unsupported() {
 		"rejects the future protocol version 2999-12-31 with -32022",
 		Verifies("versioning.unsupported.refused"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			reply := askAt(ctx, server, distant)
+			reply := askAt(t, server, distant)
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		},
 	)
 
@@ -66,12 +66,12 @@ func unsupported() {
 		"rejects a protocol version that is not a date with -32022",
 		Verifies("versioning.unsupported.refused"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			reply := askAt(ctx, server, undated)
+			reply := askAt(t, server, undated)
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 		},
 	)
 
@@ -79,18 +79,18 @@ func unsupported() {
 		"rejects released protocol versions that it does not implement with -32022",
 		Verifies("versioning.unsupported.refused"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			unlisted := Unimplemented(texts(listedVersions(ctx, Session(ctx))))
+		func(t *T) {
+			unlisted := Unimplemented(t, texts(listedVersions(t, Session(t))))
 			if len(unlisted) == 0 {
-				NotApplicable("the server implements all released revisions")
+				t.NotApplicable("the server implements all released revisions")
 			}
-			server, last := Connect(ctx), len(unlisted)-1
+			server, last := Connect(t), len(unlisted)-1
 
 			for _, revision := range unlisted[:last] {
-				Expect(askAt(ctx, server, revision)).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+				t.Expect(askAt(t, server, revision)).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 			}
-			InEachMethod(ctx, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
-				return server.AttemptWith(ctx, request, Object{mcp.MetaVersion: unlisted[last]}, "")
+			InEachMethod(t, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
+				return server.AttemptWith(t, request, Object{mcp.MetaVersion: unlisted[last]}, "")
 			})
 		},
 	)
@@ -98,12 +98,12 @@ func unsupported() {
 	It(
 		"lists the protocol version under test in data.supported of the error -32022",
 		Verifies("versioning.unsupported.listed"),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
-			refusalOf(ctx, server)
+		func(t *T) {
+			server := Connect(t)
+			refusalOf(t, server)
 
-			InEachMethod(ctx, beListed(), func(request Harmless) any {
-				return server.AttemptWith(ctx, request, Object{mcp.MetaVersion: distant}, "")
+			InEachMethod(t, beListed(t), func(request Harmless) any {
+				return server.AttemptWith(t, request, Object{mcp.MetaVersion: distant}, "")
 			})
 		},
 	)
@@ -111,31 +111,31 @@ func unsupported() {
 	It(
 		"lists only protocol versions that it serves in data.supported of the error -32022",
 		Verifies("versioning.unsupported.listed"),
-		func(ctx SpecContext) {
-			refusal := refusalOf(ctx, Connect(ctx))
+		func(t *T) {
+			refusal := refusalOf(t, Connect(t))
 
 			data, _ := refusal.Data.(map[string]any)
-			judgeSupported(ctx, data["supported"])
+			judgeSupported(t, data["supported"])
 		},
 	)
 }
 
 // judgeSupported judges what the error for a revision lists as supported: the server does
 // not refuse it. Revisions that begin with initialize are served in another way.
-func judgeSupported(ctx SpecContext, supported any) {
+func judgeSupported(t *T, supported any) {
 	const most = 5
-	discovered := listedVersions(ctx, Session(ctx))
+	discovered := listedVersions(t, Session(t))
 	named, _ := supported.([]any)
 	asked := 0
 	for _, one := range named {
 		revision, isText := one.(string)
 		if !isText || beginsWithInitialize(one) || slices.Contains(discovered, one) || asked == most {
-			Observe()
+			t.Observe()
 			continue
 		}
 		asked++
-		refusal, refused := askAt(ctx, Connect(ctx), revision).Error()
-		Demand(!refused || refusal.Code != jsonrpc.UnsupportedRevision,
+		refusal, refused := askAt(t, Connect(t), revision).Error()
+		t.Demand(!refused || refusal.Code != jsonrpc.UnsupportedRevision,
 			"only revisions that the server supports in data.supported", Show(one)+", which it refuses with -32022")
 	}
 }
@@ -145,26 +145,26 @@ func independence() {
 		"serves a supported protocol version after it rejected an unsupported one",
 		Verifies("versioning.requests.independent"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			refusalOf(ctx, server)
+			refusalOf(t, server)
 
-			Expect(server.Ask(ctx, BarrierMethod(), nil)).To(BeResult())
+			t.Expect(server.Ask(t, BarrierMethod(t), nil)).To(BeResult())
 		},
 	)
 
 	It(
 		"rejects an unsupported protocol version after it served a supported one",
 		Verifies("versioning.requests.independent"),
-		func(ctx SpecContext) {
-			refusalOf(ctx, Connect(ctx)) // or else nothing shows what it remembers
-			server := Connect(ctx)
+		func(t *T) {
+			refusalOf(t, Connect(t)) // or else nothing shows what it remembers
+			server := Connect(t)
 
-			server.Need(ctx, BarrierMethod(), nil)
-			reply := askAt(ctx, server, distant)
+			server.Need(t, BarrierMethod(t), nil)
+			reply := askAt(t, server, distant)
 
-			Expect(reply).To(BeJSONRPCError())
+			t.Expect(reply).To(BeJSONRPCError())
 		},
 	)
 }
@@ -173,77 +173,77 @@ func eras() {
 	It(
 		"names the protocol version under test in the error if it rejects initialize",
 		Verifies("versioning.eras.refusal-helps"),
-		func(ctx SpecContext) {
-			server := handshakeClient(ctx)
+		func(t *T) {
+			server := handshakeClient(t)
 
-			reply, _, err := server.Attempt(ctx, "initialize", oldHello(), "")
+			reply, _, err := server.Attempt(t, "initialize", oldHello(), "")
 
 			said := reply.Raw
 			if status, refused := errors.AsType[*scripted.StatusError](err); refused {
 				said = status.Body
-				Judging(Status{Response: status})
+				t.Judging(Status{Response: status})
 			} else if _, refused := reply.Error(); err != nil || !refused {
-				NotApplicable("the server does not reject initialize")
+				t.NotApplicable("the server does not reject initialize")
 			}
-			Demand(strings.Contains(string(said), Revision()), "an error that names "+Revision(), excerpt.Short(said))
+			t.Demand(strings.Contains(string(said), t.Revision()), "an error that names "+t.Revision(), excerpt.Short(said))
 		},
 	)
 
 	It(
 		"negotiates and serves a protocol version that has initialize if it accepts initialize",
 		Verifies("versioning.eras.handshake-served"),
-		func(ctx SpecContext) {
-			server := handshakeClient(ctx)
+		func(t *T) {
+			server := handshakeClient(t)
 
-			reply, responded := server.Try(ctx, "initialize", oldHello())
+			reply, responded := server.Try(t, "initialize", oldHello())
 
 			if _, refused := reply.Error(); !responded || refused {
-				NotApplicable("the server does not accept initialize")
+				t.NotApplicable("the server does not accept initialize")
 			}
 			revision, _ := reply.Object()["protocolVersion"].(string)
-			Demand(protocol.Has(revision, protocol.Handshake), "a revision that has initialize", Show(revision))
-			goOn(ctx, server, revision)
-			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
+			t.Demand(protocol.Has(revision, protocol.Handshake), "a revision that has initialize", Show(revision))
+			goOn(t, server, revision)
+			t.Expect(server.Ask(t, "ping", nil)).To(BeResult())
 		},
 	)
 
 	It(
 		"negotiates a protocol version that has initialize also if initialize asks for one that has not",
 		Verifies("versioning.eras.handshake-served"),
-		func(ctx SpecContext) {
-			plain, responded := handshakeClient(ctx).Try(ctx, "initialize", oldHello())
+		func(t *T) {
+			plain, responded := handshakeClient(t).Try(t, "initialize", oldHello())
 			if _, refused := plain.Error(); !responded || refused {
-				NotApplicable("the server does not accept initialize")
+				t.NotApplicable("the server does not accept initialize")
 			}
 
 			hello := oldHello()
-			hello["protocolVersion"] = Revision()
-			server := handshakeClient(ctx)
-			reply, responded := server.Try(ctx, "initialize", hello)
+			hello["protocolVersion"] = t.Revision()
+			server := handshakeClient(t)
+			reply, responded := server.Try(t, "initialize", hello)
 
-			Demand(responded, "a response to initialize", "none")
+			t.Demand(responded, "a response to initialize", "none")
 			refusal, refused := reply.Error()
 			if refused && (refusal.Code == jsonrpc.InvalidParams || refusal.Code == jsonrpc.UnsupportedRevision) {
-				NotApplicable("the server rejects the version")
+				t.NotApplicable("the server rejects the version")
 			}
 			revision, _ := reply.Object()["protocolVersion"].(string)
-			DemandOf(
+			t.DemandOf(
 				reply,
 				slices.Contains(protocol.Released(), revision) && protocol.Has(revision, protocol.Handshake),
 				"a revision that has initialize",
 			)
-			goOn(ctx, server, revision)
-			Expect(server.Ask(ctx, "ping", nil)).To(BeResult())
+			goOn(t, server, revision)
+			t.Expect(server.Ask(t, "ping", nil)).To(BeResult())
 		},
 	)
 }
 
 // goOn ends the handshake.
-func goOn(ctx SpecContext, server *Server, revision string) {
+func goOn(t *T, server *Server, revision string) {
 	if server.HTTP != nil {
 		server.HTTP.SetVersion(revision)
 	}
-	server.Tell(ctx, "notifications/initialized", nil)
+	server.Tell(t, "notifications/initialized", nil)
 }
 
 func oldHello() Object {
@@ -252,8 +252,8 @@ func oldHello() Object {
 
 // handshakeClient opens a connection of a client that knows no other era than that
 // of the handshake.
-func handshakeClient(ctx SpecContext) *Server {
-	server := Connect(ctx)
+func handshakeClient(t *T) *Server {
+	server := Connect(t)
 	server.Speak("", nil)
 	if server.HTTP != nil {
 		server.HTTP.SetVersion("")
@@ -263,8 +263,8 @@ func handshakeClient(ctx SpecContext) *Server {
 
 // beListed matches an error -32022 that lists the revision under test as supported, and
 // whatever is no such error, which other checks judge.
-func beListed() types.GomegaMatcher {
-	return Be("error -32022 with "+Show(Revision())+" in data.supported", func(value any) bool {
+func beListed(t *T) types.GomegaMatcher {
+	return Be("error -32022 with "+Show(t.Revision())+" in data.supported", func(value any) bool {
 		reply, _ := value.(Reply)
 		refusal, refused := reply.Error()
 		if !refused || refusal.Code != jsonrpc.UnsupportedRevision {
@@ -272,25 +272,25 @@ func beListed() types.GomegaMatcher {
 		}
 		data, _ := refusal.Data.(map[string]any)
 		list, _ := data["supported"].([]any)
-		return slices.Contains(list, any(Revision()))
+		return slices.Contains(list, any(t.Revision()))
 	})
 }
 
 // askAt asks for something harmless at a revision.
-func askAt(ctx SpecContext, server *Server, revision string) Reply {
+func askAt(t *T, server *Server, revision string) Reply {
 	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
-	reply, _ := server.Provoke(ctx, BarrierMethod(), params, "")
+	reply, _ := server.Provoke(t, BarrierMethod(t), params, "")
 	return reply
 }
 
 // refusalOf returns the error for a revision that no server supports. A
 // server that does not refuse it in the right way ends the check: another judges it.
-func refusalOf(ctx SpecContext, server *Server) jsonrpc.Error {
+func refusalOf(t *T, server *Server) jsonrpc.Error {
 	params := Object{"_meta": Object{mcp.MetaVersion: distant}}
-	reply, _, err := server.Attempt(ctx, BarrierMethod(), params, "")
+	reply, _, err := server.Attempt(t, BarrierMethod(t), params, "")
 	refusal, refused := reply.Error()
 	if err != nil || !refused || refusal.Code != jsonrpc.UnsupportedRevision {
-		NotApplicable("the server does not reject " + distant + " as a revision that it does not support")
+		t.NotApplicable("the server does not reject " + distant + " as a revision that it does not support")
 	}
 	return refusal
 }
@@ -312,10 +312,10 @@ func beginsWithInitialize(revision any) bool {
 }
 
 // listedVersions are the revisions that the server says it supports.
-func listedVersions(ctx SpecContext, server *Server) []any {
-	listed, isList := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
+func listedVersions(t *T, server *Server) []any {
+	listed, isList := server.Need(t, "server/discover", nil)["supportedVersions"].([]any)
 	if !isList {
-		Inconclusive("server/discover lists no revisions", "fix the failures of server/discover first")
+		t.Inconclusive("server/discover lists no revisions", "fix the failures of server/discover first")
 	}
 	return listed
 }

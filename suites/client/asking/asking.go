@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -30,16 +31,16 @@ func (q *ServerRequest) Params() conform.Object { return q.Parameters }
 
 // Provoke calls a tool that makes the server ask by a method, and waits for that. A
 // tool that ends without asking makes the check inconclusive.
-func Provoke(ctx context.Context, server *conform.Server, kind, method string) *ServerRequest {
-	provocation := conform.Provoking(kind)
-	server.KeepListening(ctx)
+func Provoke(t *check.T, server *conform.Server, kind, method string) *ServerRequest {
+	provocation := conform.Provoking(t, kind)
+	server.KeepListening(t)
 	mark := server.Mark()
-	call := server.Start(ctx, "tools/call", provocation.Call())
-	received, err := call.WaitOr(ctx, conform.RequestOf(method))
+	call := server.Start(t, "tools/call", provocation.Call())
+	received, err := call.WaitOr(t, conform.RequestOf(method))
 	reply := server.Needed(call, received, err)
 	asked := server.ServerRequests(mark, method)
 	if len(asked) == 0 {
-		conform.Inconclusive(
+		t.Inconclusive(
 			fmt.Sprintf("the tool %s ended without %s: %s", provocation.Tool, method, reply.Describe()),
 			"name a tool that requests it under provocations."+kind+" in mcpconform.yaml",
 		)
@@ -71,9 +72,9 @@ func (q *ServerRequest) Since(method string) []conform.ServerRequest {
 
 // GiveUp leaves the question unanswered: it cancels the call that waits for the
 // answer. In the stateless era none does.
-func (q *ServerRequest) GiveUp(ctx context.Context) {
-	if conform.RevisionHas(protocol.ServerRequests) {
-		q.server.Abandon(ctx, q.call)
+func (q *ServerRequest) GiveUp(t *check.T) {
+	if t.Has(protocol.ServerRequests) {
+		q.server.Abandon(t, q.call)
 	}
 }
 
@@ -81,21 +82,21 @@ func (q *ServerRequest) GiveUp(ctx context.Context) {
 // where it should not, and returns what it asked for all the same. How the call ends is
 // left to the server. A tool that does not ask a client of whom it may makes the check
 // inconclusive.
-func Unasked(ctx context.Context, able, server *conform.Server, kind, method string) []conform.ServerRequest {
-	Provoke(ctx, able, kind, method).Outcome(ctx)
-	server.KeepListening(ctx)
+func Unasked(t *check.T, able, server *conform.Server, kind, method string) []conform.ServerRequest {
+	Provoke(t, able, kind, method).Outcome(t)
+	server.KeepListening(t)
 	mark := server.Mark()
-	server.NeedReply(ctx, "tools/call", conform.Provoking(kind).Call())
-	server.BarrierOnAllStreams(ctx)
+	server.NeedReply(t, "tools/call", conform.Provoking(t, kind).Call())
+	server.BarrierOnAllStreams(t)
 	return server.ServerRequests(mark, method)
 }
 
 // DemandNone fails the check when something was asked for. It observes that it was not:
 // the check sees to it that it could have been.
-func DemandNone(all ...conform.ServerRequest) {
-	conform.Observe()
+func DemandNone(t *check.T, all ...conform.ServerRequest) {
+	t.Observe()
 	for _, asked := range all {
-		conform.Judge(rules.Mismatch{Wanted: "no " + asked.Method, Found: excerpt.Short(asked.Raw), Of: asked.At})
+		t.Judge(rules.Mismatch{Wanted: "no " + asked.Method, Found: excerpt.Short(asked.Raw), Of: asked.At})
 	}
 }
 
@@ -112,12 +113,12 @@ const Marker = "mcpconform-wrong-4711"
 // NeedSuccess makes the check inconclusive when a tool that asks does not succeed for a
 // client that gives it what it wants: then how it ends shows nothing of what it was
 // given. It returns how the call ended.
-func NeedSuccess(ctx context.Context, server *conform.Server, kind string) conform.Reply {
-	provocation := conform.Provoking(kind)
-	server.KeepListening(ctx)
-	reply := server.NeedReply(ctx, "tools/call", provocation.Call())
+func NeedSuccess(t *check.T, server *conform.Server, kind string) conform.Reply {
+	provocation := conform.Provoking(t, kind)
+	server.KeepListening(t)
+	reply := server.NeedReply(t, "tools/call", provocation.Call())
 	if !Succeeded(reply) {
-		conform.Inconclusive(
+		t.Inconclusive(
 			"the tool "+provocation.Tool+" does not succeed with a client that answers its request: "+reply.Describe(),
 			"name one that does under provocations."+kind+" in mcpconform.yaml",
 		)
@@ -128,16 +129,16 @@ func NeedSuccess(ctx context.Context, server *conform.Server, kind string) confo
 // JudgeValidation judges how the call ended, as the function does that has this name, of
 // a tool that ended otherwise for a right answer. One that tells of errors in results
 // which succeed may quote there what it rejects: then nothing shows which it does.
-func (q *ServerRequest) JudgeValidation(ctx context.Context, outcome, good conform.Reply, wrong string) {
-	if conform.RevisionHas(protocol.ServerRequests) && takes(outcome) {
+func (q *ServerRequest) JudgeValidation(t *check.T, outcome, good conform.Reply, wrong string) {
+	if t.Has(protocol.ServerRequests) && takes(outcome) {
 		q.server.Answer(q.Method, scripted.Refusal(jsonrpc.InternalError, "the client failed"))
-		failed := Provoke(ctx, q.server, q.kind, q.Method).Outcome(ctx)
+		failed := Provoke(t, q.server, q.kind, q.Method).Outcome(t)
 		if Succeeded(failed) && alike(outcome, failed) > alike(outcome, good) {
-			conform.Inconclusive("the tool reports the failure in a successful result: "+failed.Describe(),
+			t.Inconclusive("the tool reports the failure in a successful result: "+failed.Describe(),
 				"name a tool that returns an error under provocations."+q.kind+" in mcpconform.yaml")
 		}
 	}
-	JudgeValidation(outcome, wrong)
+	JudgeValidation(t, outcome, wrong)
 }
 
 // alike counts the bytes with which the texts of two results begin alike.
@@ -159,11 +160,11 @@ func takes(outcome conform.Reply) bool {
 // JudgeValidation judges how a call ended whose question got a wrong answer, and which
 // succeeds with a right one: a refusal shows that the server looked, the marker in a
 // success that it did not. Anything else shows nothing.
-func JudgeValidation(outcome conform.Reply, wrong string) {
+func JudgeValidation(t *check.T, outcome conform.Reply, wrong string) {
 	taken := takes(outcome)
 	if Succeeded(outcome) && !taken {
-		conform.Inconclusive("the call succeeded, and it is unknown whether the server noticed that "+wrong,
+		t.Inconclusive("the call succeeded, and it is unknown whether the server noticed that "+wrong,
 			"name a tool that returns the answer of the client under provocations in mcpconform.yaml")
 	}
-	conform.DemandOf(outcome, !taken, "an error, since "+wrong)
+	t.DemandOf(outcome, !taken, "an error, since "+wrong)
 }

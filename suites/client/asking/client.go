@@ -1,9 +1,9 @@
 package asking
 
 import (
-	"context"
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -146,9 +146,9 @@ func NeedDeclared(
 
 // JudgeFulfilment judges that the client answers what it was asked for by a question of
 // Declared. One that refuses may have its reasons, but not that it knows no such request.
-func JudgeFulfilment(client *conform.Client, call *rules.Message, request conform.AnsweredRequest) {
+func JudgeFulfilment(t *check.T, client *conform.Client, call *rules.Message, request conform.AnsweredRequest) {
 	switch {
-	case conform.Observed(request.Answered()):
+	case t.Observed(request.Answered()):
 	case request.Refused && disowns(request.Refusal.Code):
 		client.Blame(request.Answer, rules.Mismatch{
 			Wanted: "an answer to " + request.Method + ", whose capability the client declares",
@@ -173,10 +173,10 @@ func disowns(code int64) bool {
 
 // JudgeUntold judges that a client which declares a capability though nobody has told it to
 // does not refuse what it is asked for then as if it knew nothing of it.
-func JudgeUntold(client *conform.Client, method, capability string) {
+func JudgeUntold(t *check.T, client *conform.Client, method, capability string) {
 	client.NeedRequests("tools/call")
 	if !client.Declares(capability) {
-		conform.NotApplicable("the client declares " + capability + " only if the steps ask for it")
+		t.NotApplicable("the client declares " + capability + " only if the steps ask for it")
 	}
 	answered := false
 	for _, request := range client.NeedServerRequests(method) {
@@ -186,7 +186,7 @@ func JudgeUntold(client *conform.Client, method, capability string) {
 				Found:  request.Describe(),
 			})
 		}
-		answered = conform.Observed(request.Answered()) || answered
+		answered = t.Observed(request.Answered()) || answered
 	}
 	if !answered {
 		client.NeverBut("the client neither answered "+method+" nor rejected it as unknown", method)
@@ -195,10 +195,10 @@ func JudgeUntold(client *conform.Client, method, capability string) {
 
 // NeedUndeclared returns what came of a question of Undeclared, of which the check needs
 // an answer. Of a client that declares the capability nothing is shown.
-func NeedUndeclared(client *conform.Client, method, capability string) conform.AnsweredRequest {
+func NeedUndeclared(t *check.T, client *conform.Client, method, capability string) conform.AnsweredRequest {
 	client.NeedRequests("tools/call")
 	if client.Declares(capability) {
-		conform.NotApplicable("the client declares " + capability + " regardless of the steps")
+		t.NotApplicable("the client declares " + capability + " regardless of the steps")
 	}
 	request := client.NeedServerRequests(method)[0]
 	if request.Answer == nil {
@@ -209,9 +209,9 @@ func NeedUndeclared(client *conform.Client, method, capability string) conform.A
 
 // Abstained observes that the client gave nothing to what it has not declared, though it
 // gives that where it has: to a question of Declared by the same method.
-func Abstained(ctx context.Context, client *conform.Client, request conform.AnsweredRequest) {
+func Abstained(t *check.T, client *conform.Client, request conform.AnsweredRequest) {
 	if declared := conform.Beside(
-		ctx,
+		t,
 		Declared,
 	); declared != nil &&
 		slices.ContainsFunc(declared.ServerRequests(request.Method), conform.AnsweredRequest.Answered) {
@@ -226,13 +226,13 @@ func Abstained(ctx context.Context, client *conform.Client, request conform.Answ
 
 // JudgeDeclaration judges that the client has declared a capability of which it makes
 // use: in the handshake, or with the very request that brings its answer.
-func JudgeDeclaration(client *conform.Client, request conform.AnsweredRequest, capability string) {
+func JudgeDeclaration(t *check.T, client *conform.Client, request conform.AnsweredRequest, capability string) {
 	for _, conversation := range client.Conversations {
 		if !slices.Contains(conversation.Messages, request.Answer) {
 			continue
 		}
 		declared := conversation.ClientDeclared(request.Answer)
-		if _, there := declared[capability]; !conform.Observed(there) {
+		if _, there := declared[capability]; !t.Observed(there) {
 			client.Blame(request.Answer, rules.Mismatch{
 				Wanted: "the capability " + capability + " declared, since it answers", Found: rules.Show(declared),
 			})

@@ -161,10 +161,10 @@ func forms() {
 		"accepts no elicitation/create if it does not declare elicitation",
 		Verifies("elicitation.capability.declared"),
 		In(asking.Undeclared),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			request := asking.NeedUndeclared(client, method, "elicitation")
+			request := asking.NeedUndeclared(t, client, method, "elicitation")
 			if request.Result["action"] == "accept" {
 				client.Blame(
 					request.Answer,
@@ -174,7 +174,7 @@ func forms() {
 					},
 				)
 			}
-			asking.Abstained(ctx, client, request)
+			asking.Abstained(t, client, request)
 		},
 	)
 
@@ -182,12 +182,12 @@ func forms() {
 		"implements elicitation/create if it declares elicitation",
 		Verifies("elicitation.capability.mode"),
 		In(asking.Declared),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			_, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
 			switch {
-			case Observed(request.Answered()):
+			case t.Observed(request.Answered()):
 			case request.Answer == nil:
 				client.NeverBut("the client did not answer "+method, method)
 			case request.Refusal.Code == jsonrpc.MethodNotFound:
@@ -205,14 +205,14 @@ func forms() {
 		"answers elicitation/create if it declares elicitation",
 		Verifies("elicitation.capability.fulfilled"),
 		In(asking.Declared),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
-			if Revision() >= modeSince && request.Refused {
+			if t.Revision() >= modeSince && request.Refused {
 				client.NeverBut("the client rejected "+method, method) // which breaks a requirement of its own
 			}
-			asking.JudgeFulfilment(client, call, request)
+			asking.JudgeFulfilment(t, client, call, request)
 		},
 	)
 
@@ -220,7 +220,7 @@ func forms() {
 		"implements elicitation/create or does not declare elicitation",
 		Verifies("elicitation.capability.fulfilled"),
 		In(asking.Undeclared),
-		func(ctx SpecContext) { asking.JudgeUntold(RunScenario(ctx), method, "elicitation") },
+		func(t *T) { asking.JudgeUntold(t, RunScenario(t), method, "elicitation") },
 	)
 
 	It(
@@ -228,11 +228,11 @@ func forms() {
 		Verifies("elicitation.capability.declared"),
 		In(filled),
 		AtRevisionsWith(protocol.PerRequestMeta),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			for _, request := range needAccepted(client) {
-				asking.JudgeDeclaration(client, request, "elicitation")
+				asking.JudgeDeclaration(t, client, request, "elicitation")
 			}
 		},
 	)
@@ -241,8 +241,8 @@ func forms() {
 		"fills in the defaults of all fields if it fills in any",
 		Verifies("elicitation.defaults.filled-in"),
 		In(filled),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			seen := false
 			for _, request := range needAccepted(client) {
@@ -255,7 +255,7 @@ func forms() {
 					continue // a client need not support defaults
 				}
 				seen = true
-				if !Observed(len(missing) == 0) {
+				if !t.Observed(len(missing) == 0) {
 					client.Blame(request.Answer, Mismatch{
 						Wanted: "the defaults of all fields, as it fills in some: also of " + strings.Join(
 							missing,
@@ -267,7 +267,7 @@ func forms() {
 				}
 			}
 			if !seen {
-				NotApplicable("the client fills in no defaults, which are optional")
+				t.NotApplicable("the client fills in no defaults, which are optional")
 			}
 		},
 	)
@@ -276,15 +276,15 @@ func forms() {
 		"returns the required fields and a listed enum value in elicitation content",
 		Verifies("elicitation.content.matches"),
 		In(filled),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			for _, request := range needAccepted(client) {
 				content, _ := request.Result["content"].(map[string]any)
 				asked, _ := request.Params["requestedSchema"].(map[string]any)
 				required, _ := asked["required"].([]any)
 				for _, name := range required {
-					if _, there := content[name.(string)]; !Observed(there) {
+					if _, there := content[name.(string)]; !t.Observed(there) {
 						client.Blame(
 							request.Answer,
 							Mismatch{
@@ -295,7 +295,7 @@ func forms() {
 						)
 					}
 				}
-				if status, there := content["status"]; Observed(there) && !slices.Contains(statuses, status) {
+				if status, there := content["status"]; t.Observed(there) && !slices.Contains(statuses, status) {
 					client.Blame(
 						request.Answer,
 						Mismatch{
@@ -310,11 +310,11 @@ func forms() {
 	)
 
 	It("treats elicitation/create without mode as form mode", Verifies("elicitation.mode.default"), In(filled),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			accepted := needAccepted(client)
-			if Observed(slices.ContainsFunc(accepted, withoutMode)) {
+			if t.Observed(slices.ContainsFunc(accepted, withoutMode)) {
 				return
 			}
 			for _, request := range client.ServerRequests(method) {
@@ -329,11 +329,11 @@ func forms() {
 
 	It("answers elicitation/create with a choice of several values", Verifies("elicitation.capability.fulfilled"),
 		In(filled),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			if Revision() < modeSince {
-				NotApplicable("forms of this revision have no multi-select")
+			if t.Revision() < modeSince {
+				t.NotApplicable("forms of this revision have no multi-select")
 			}
 			needAccepted(client)
 			for _, request := range client.ServerRequests(method) {
@@ -342,7 +342,7 @@ func forms() {
 				if properties[several] == nil {
 					continue
 				}
-				if !Observed(request.Answered()) {
+				if !t.Observed(request.Answered()) {
 					client.Missing(request.Message, Mismatch{
 						Wanted: "an answer, as to other forms",
 						Found:  request.Describe(),
@@ -417,15 +417,15 @@ func modes() {
 		"rejects URL elicitation with -32602 if it declares only elicitation.form",
 		Verifies("elicitation.mode.refused"),
 		In(formsOnly),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.NeedRequests("tools/call")
 			switch {
 			case !client.Declares("elicitation"):
 				client.NeverBut("the client does not declare elicitation", method)
 			case client.Declares("elicitation.url"):
-				NotApplicable("the client declares URL mode regardless of the steps")
+				t.NotApplicable("the client declares URL mode regardless of the steps")
 			}
 			if !slices.ContainsFunc(client.NeedServerRequests(method), AnsweredRequest.Answered) {
 				client.NeverBut("the client accepts no forms either", method)
@@ -434,7 +434,7 @@ func modes() {
 				switch {
 				case request.Answer == nil:
 					client.NeverBut("the client did not answer "+method, method)
-				case !Observed(request.Refusal.Code == jsonrpc.InvalidParams):
+				case !t.Observed(request.Refusal.Code == jsonrpc.InvalidParams):
 					client.Blame(request.Answer, Mismatch{
 						Wanted: "error -32602 (Invalid params), since " + notDeclared, Found: request.Describe(),
 					})
@@ -493,8 +493,8 @@ func announcing(id string) []byte {
 
 func visiting() {
 	It("does not fetch the url of a URL elicitation itself", Verifies("elicitation.url.not-fetched"), In(visited),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			visits := client.NeedServerRequests(method)
 			for _, fetched := range client.Fetched() {
@@ -503,7 +503,7 @@ func visiting() {
 			handled := func(request AnsweredRequest) bool {
 				return request.Answered() && len(client.AskedAfter(request.Answer)) > 0
 			}
-			if !Observed(slices.ContainsFunc(visits, handled)) {
+			if !t.Observed(slices.ContainsFunc(visits, handled)) {
 				client.NeverBut("the client did not answer a URL elicitation and continue", method)
 			}
 		})
@@ -512,8 +512,8 @@ func visiting() {
 		"ignores notifications/elicitation/complete for an unknown or completed elicitationId",
 		Verifies("elicitation.completion.ignored"),
 		In(visited),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.NeedRequests("tools/call")
 			announced := client.FromServer(completion)
@@ -528,7 +528,7 @@ func visiting() {
 					)
 				}
 			}
-			client.StaysUsable(ctx, announced[0], "notifications/elicitation/complete for no open elicitation")
+			client.StaysUsable(t, announced[0], "notifications/elicitation/complete for no open elicitation")
 		},
 	)
 }

@@ -33,12 +33,12 @@ func requests() {
 		"requests elicitation/create only from a client that declares elicitation",
 		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, scripted.Everything(Revision()).Without("elicitation"))
+		func(t *T) {
+			server := SessionOf(t, scripted.Everything(t.Revision()).Without("elicitation"))
 
-			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation", method)
+			requests := asking.Unasked(t, Session(t), server, "elicitation", method)
 
-			asking.DemandNone(requests...)
+			asking.DemandNone(t, requests...)
 		},
 	)
 
@@ -46,12 +46,12 @@ func requests() {
 		"sends no form elicitation to a client that declares only elicitation.url",
 		Verifies("elicitation.request.mode"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, offering(Object{"url": Object{}}))
+		func(t *T) {
+			server := SessionOf(t, offering(t, Object{"url": Object{}}))
 
-			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation", method)
+			requests := asking.Unasked(t, Session(t), server, "elicitation", method)
 
-			asking.DemandNone(inMode(false, requests)...)
+			asking.DemandNone(t, inMode(false, requests)...)
 		},
 	)
 
@@ -59,12 +59,12 @@ func requests() {
 		"sends no URL elicitation to a client that declares only elicitation.form",
 		Verifies("elicitation.request.mode"),
 		NeedsProvocation("elicitation-url"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, offering(Object{"form": Object{}}))
+		func(t *T) {
+			server := SessionOf(t, offering(t, Object{"form": Object{}}))
 
-			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation-url", method)
+			requests := asking.Unasked(t, Session(t), server, "elicitation-url", method)
 
-			asking.DemandNone(inMode(true, requests)...)
+			asking.DemandNone(t, inMode(true, requests)...)
 		},
 	)
 
@@ -72,13 +72,13 @@ func requests() {
 		"sends form, not URL, elicitation to a client that declares only elicitation.form",
 		Verifies("elicitation.request.mode"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, offering(Object{"form": Object{}}))
+		func(t *T) {
+			server := SessionOf(t, offering(t, Object{"form": Object{}}))
 
-			question := asking.Provoke(ctx, server, "elicitation", method)
-			question.Outcome(ctx)
+			question := asking.Provoke(t, server, "elicitation", method)
+			question.Outcome(t)
 
-			asking.DemandNone(inMode(true, question.Since(method))...)
+			asking.DemandNone(t, inMode(true, question.Since(method))...)
 		},
 	)
 
@@ -86,12 +86,12 @@ func requests() {
 		"sends no URL elicitation to a client whose elicitation capability is an empty object",
 		Verifies("elicitation.request.mode"),
 		NeedsProvocation("elicitation-url"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, offering(Object{}))
+		func(t *T) {
+			server := SessionOf(t, offering(t, Object{}))
 
-			requests := asking.Unasked(ctx, Session(ctx), server, "elicitation-url", method)
+			requests := asking.Unasked(t, Session(t), server, "elicitation-url", method)
 
-			asking.DemandNone(inMode(true, requests)...)
+			asking.DemandNone(t, inMode(true, requests)...)
 		},
 	)
 }
@@ -102,8 +102,8 @@ func inMode(url bool, all []ServerRequest) []ServerRequest {
 }
 
 // offering is a client that declares elicitation in its own way.
-func offering(modes Object) scripted.Capabilities {
-	return scripted.Everything(Revision()).With("elicitation", modes)
+func offering(t *T, modes Object) scripted.Capabilities {
+	return scripted.Everything(t.Revision()).With("elicitation", modes)
 }
 
 func answers() {
@@ -111,12 +111,12 @@ func answers() {
 		"continues after form elicitation was accepted",
 		Verifies("elicitation.answer.handled"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
+			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -124,13 +124,13 @@ func answers() {
 		"continues after form elicitation was declined",
 		Verifies("elicitation.answer.handled"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
 
-			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
+			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -138,13 +138,13 @@ func answers() {
 		"continues after form elicitation was cancelled",
 		Verifies("elicitation.answer.handled"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
 
-			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
+			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -153,8 +153,8 @@ func answers() {
 		Verifies("elicitation.answer.handled"),
 		AtRevisionsWith(protocol.PerRequestMeta),
 		NeedsProvocation("input-rounds"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			for _, action := range []string{"decline", "cancel"} {
 				rounds := 0
 				server.Answer(method, Answering(func(asked Object) Object {
@@ -164,13 +164,13 @@ func answers() {
 					return Object{"action": action}
 				}))
 
-				asking.Provoke(ctx, server, "input-rounds", method).MustEnd(ctx)
+				asking.Provoke(t, server, "input-rounds", method).MustEnd(t)
 
 				if rounds < 2 {
-					Inconclusive("the tool requested input only once",
+					t.Inconclusive("the tool requested input only once",
 						"name one that requests it twice under provocations.input-rounds in mcpconform.yaml")
 				}
-				server.StaysUsable(ctx)
+				server.StaysUsable(t)
 			}
 		},
 	)
@@ -179,13 +179,13 @@ func answers() {
 		"continues after the client rejected elicitation/create with -32602",
 		Verifies("elicitation.answer.handled"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			server.Answer(method, scripted.Refusal(jsonrpc.InvalidParams, "this client cannot show this form"))
 
-			asking.Provoke(ctx, server, "elicitation", method).MustEnd(ctx)
+			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -193,14 +193,14 @@ func answers() {
 		"continues while elicitation/create is unanswered",
 		Verifies("elicitation.answer.handled"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			server.Answer(method, scripted.Silence)
 
-			question := asking.Provoke(ctx, server, "elicitation", method)
+			question := asking.Provoke(t, server, "elicitation", method)
 
-			server.StaysUsable(ctx)
-			question.GiveUp(ctx)
+			server.StaysUsable(t)
+			question.GiveUp(t)
 		},
 	)
 
@@ -208,9 +208,9 @@ func answers() {
 		"rejects elicitation content that does not match requestedSchema",
 		Verifies("elicitation.answer.validated"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			good := asking.NeedSuccess(ctx, server, "elicitation")
+		func(t *T) {
+			server := Session(t)
+			good := asking.NeedSuccess(t, server, "elicitation")
 			server.Answer(method, Answering(func(params Object) Object {
 				content := Object{}
 				for _, name := range fieldsOf(params) {
@@ -219,15 +219,15 @@ func answers() {
 				return Object{"action": "accept", "content": content}
 			}))
 
-			question := asking.Provoke(ctx, server, "elicitation", method)
-			outcome := question.Outcome(ctx)
+			question := asking.Provoke(t, server, "elicitation", method)
+			outcome := question.Outcome(t)
 
 			if len(question.Since(method)) > 1 {
-				Observe() // it asked again
+				t.Observe() // it asked again
 				return
 			}
 			question.JudgeValidation(
-				ctx,
+				t,
 				outcome,
 				good,
 				"every field of the answer has a value that the schema does not allow",
@@ -252,18 +252,18 @@ func visits() {
 		"sends URL elicitation with mode url, a message, a url and, until 2025-11-25, an elicitationId",
 		Verifies("elicitation.url.parameters"),
 		NeedsProvocation("elicitation-url"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			question := asking.Provoke(ctx, server, "elicitation-url", method)
+			question := asking.Provoke(t, server, "elicitation-url", method)
 
-			Expect(question.Params()).To(HaveMember("mode", "url"))
-			Expect(question.Params()).To(HaveMember("message", BeText()))
-			Expect(question.Params()).To(HaveMember("url", BeText()))
-			if RevisionHas(protocol.ElicitationIDs) {
-				Expect(question.Params()).To(HaveMember("elicitationId", BeText()))
+			t.Expect(question.Params()).To(HaveMember("mode", "url"))
+			t.Expect(question.Params()).To(HaveMember("message", BeText()))
+			t.Expect(question.Params()).To(HaveMember("url", BeText()))
+			if t.Has(protocol.ElicitationIDs) {
+				t.Expect(question.Params()).To(HaveMember("elicitationId", BeText()))
 			}
-			question.Outcome(ctx)
+			question.Outcome(t)
 		},
 	)
 
@@ -271,19 +271,19 @@ func visits() {
 		"gives URL elicitations in two sessions different elicitationIds",
 		Verifies("elicitation.url.id-unique"),
 		NeedsProvocation("elicitation-url"),
-		func(ctx SpecContext) {
-			server, other := FreshSession(ctx), FreshSession(ctx)
+		func(t *T) {
+			server, other := FreshSession(t), FreshSession(t)
 
-			first := asking.Provoke(ctx, server, "elicitation-url", method)
-			second := asking.Provoke(ctx, other, "elicitation-url", method)
+			first := asking.Provoke(t, server, "elicitation-url", method)
+			second := asking.Provoke(t, other, "elicitation-url", method)
 
 			if elicitationID(first) == nil || elicitationID(second) == nil {
-				Inconclusive("the server sent no elicitationId", "see the result of elicitation.url.parameters")
+				t.Inconclusive("the server sent no elicitationId", "see the result of elicitation.url.parameters")
 			}
-			Expect(second.Params()).NotTo(HaveMember("elicitationId", elicitationID(first)))
-			first.Outcome(ctx)
-			second.Outcome(ctx)
-			server.Try(ctx, "tools/call", Provoking("elicitation-url").Call()) // a rule compares those of one session
+			t.Expect(second.Params()).NotTo(HaveMember("elicitationId", elicitationID(first)))
+			first.Outcome(t)
+			second.Outcome(t)
+			server.Try(t, "tools/call", Provoking(t, "elicitation-url").Call()) // a rule compares those of one session
 		},
 	)
 
@@ -291,13 +291,13 @@ func visits() {
 		"continues after URL elicitation was declined",
 		Verifies("elicitation.answer.url-mode"),
 		NeedsProvocation("elicitation-url"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
 
-			asking.Provoke(ctx, server, "elicitation-url", method).MustEnd(ctx)
+			asking.Provoke(t, server, "elicitation-url", method).MustEnd(t)
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -305,13 +305,13 @@ func visits() {
 		"continues after URL elicitation was cancelled",
 		Verifies("elicitation.answer.url-mode"),
 		NeedsProvocation("elicitation-url"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
 
-			asking.Provoke(ctx, server, "elicitation-url", method).MustEnd(ctx)
+			asking.Provoke(t, server, "elicitation-url", method).MustEnd(t)
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -320,25 +320,25 @@ func visits() {
 		Verifies("elicitation.completion.client"),
 		NeedsTransport(protocol.HTTP),
 		NeedsProvocation("elicitation-url"),
-		func(ctx SpecContext) {
-			server, bystander := FreshSession(ctx), FreshSession(ctx)
-			listen(ctx, server)
-			listen(ctx, bystander)
+		func(t *T) {
+			server, bystander := FreshSession(t), FreshSession(t)
+			listen(t, server)
+			listen(t, bystander)
 
-			question := asking.Provoke(ctx, server, "elicitation-url", method)
-			question.Outcome(ctx)
-			if demanding, there := Provocable("url-required"); there {
-				server.TryTool(ctx, demanding.Call()) // its error, too, makes the client visit a URL
+			question := asking.Provoke(t, server, "elicitation-url", method)
+			question.Outcome(t)
+			if demanding, there := Provocable(t, "url-required"); there {
+				server.TryTool(t, demanding.Call()) // its error, too, makes the client visit a URL
 			}
 
-			server.Barrier(ctx)
-			bystander.BarrierOnAllStreams(ctx)
+			server.Barrier(t)
+			bystander.BarrierOnAllStreams(t)
 			announced := bystander.Sent(bystander.Began(), Notification(completion))
 			if len(announced)+len(server.Sent(server.Began(), Notification(completion))) == 0 {
-				Inconclusive("the server sent no notifications/elicitation/complete",
+				t.Inconclusive("the server sent no notifications/elicitation/complete",
 					"name a tool after which it is sent under provocations.elicitation-url in mcpconform.yaml")
 			}
-			DemandNone("nothing on a connection without an elicitation", announced)
+			t.DemandNone("nothing on a connection without an elicitation", announced)
 		},
 	)
 
@@ -346,31 +346,31 @@ func visits() {
 		"lists at least one URL elicitation, with elicitationId and url, in the error -32042",
 		Verifies("elicitation.required.listed", "elicitation.required.elicitations"),
 		NeedsProvocation("url-required"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			reply := server.NeedReply(ctx, "tools/call", Provoking("url-required").Call())
+			reply := server.NeedReply(t, "tools/call", Provoking(t, "url-required").Call())
 
 			refusal, refused := reply.Error()
 			if !refused || refusal.Code != urlRequired {
-				Inconclusive("the call was not rejected with the error -32042: "+reply.Describe(),
+				t.Inconclusive("the call was not rejected with the error -32042: "+reply.Describe(),
 					"name a tool that is rejected so under provocations.url-required in mcpconform.yaml")
 			}
-			Expect(refusal.Data).To(HaveMember("elicitations", BeAList()))
+			t.Expect(refusal.Data).To(HaveMember("elicitations", BeAList()))
 			elicitations, _ := refusal.Data.(map[string]any)["elicitations"].([]any)
-			Demand(len(elicitations) > 0, "at least one elicitation", "an empty list")
+			t.Demand(len(elicitations) > 0, "at least one elicitation", "an empty list")
 			for _, one := range elicitations {
-				Expect(one).To(HaveMember("mode", "url"))
-				Expect(one).To(HaveMember("elicitationId", BeText()))
-				Expect(one).To(HaveMember("url", BeText()))
+				t.Expect(one).To(HaveMember("mode", "url"))
+				t.Expect(one).To(HaveMember("elicitationId", BeText()))
+				t.Expect(one).To(HaveMember("url", BeText()))
 			}
 		},
 	)
 }
 
 // listen opens the stream for what belongs to no request, if the server has one.
-func listen(ctx SpecContext, server *Server) {
-	server.KeepListening(ctx)
+func listen(t *T, server *Server) {
+	server.KeepListening(t)
 }
 
 func elicitationID(question *asking.ServerRequest) any { return question.Params()["elicitationId"] }

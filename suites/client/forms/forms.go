@@ -3,13 +3,13 @@
 package forms
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -64,36 +64,36 @@ func NewTable(at, from int, all ...*Form) *Table {
 }
 
 // Steps are those of the forms, in order.
-func (t *Table) Steps() scenario.Steps {
+func (table *Table) Steps() scenario.Steps {
 	var steps scenario.Steps
-	for _, form := range t.forms {
+	for _, form := range table.forms {
 		steps = append(steps, form.Step)
 	}
 	return steps
 }
 
 // Refused are the positions of the steps that are answered with an error.
-func (t *Table) Refused() []int {
+func (table *Table) Refused() []int {
 	var refused []int
-	for i, form := range t.forms {
+	for i, form := range table.forms {
 		if form.Fails {
-			refused = append(refused, t.first+i)
+			refused = append(refused, table.first+i)
 		}
 	}
 	return refused
 }
 
 // End is the position of the step that follows those of the forms.
-func (t *Table) End() int { return t.first + len(t.forms) }
+func (table *Table) End() int { return table.first + len(table.forms) }
 
 // Bind lets a server answer in the forms, and returns what tells whether the client has
 // come to the last one.
-func (t *Table) Bind(server *scripted.Server) (isThrough func() bool) {
+func (table *Table) Bind(server *scripted.Server) (isThrough func() bool) {
 	var through atomic.Bool
 	for _, method := range []string{"tools/call", "resources/read", "prompts/get"} {
 		server.On(method, func(call *scripted.Call) {
-			form := t.answering(call)
-			if form == t.last() {
+			form := table.answering(call)
+			if form == table.last() {
 				through.Store(true)
 			}
 			if form != nil && form.Answer != nil {
@@ -106,20 +106,20 @@ func (t *Table) Bind(server *scripted.Server) (isThrough func() bool) {
 	return through.Load
 }
 
-func (t *Table) last() *Form { return t.forms[len(t.forms)-1] }
+func (table *Table) last() *Form { return table.forms[len(table.forms)-1] }
 
 // Afterwards returns the requests of a method with which the client comes when it has come
 // to the last form.
-func (t *Table) Afterwards(client *conform.Client, method string) []*conform.Message {
-	last := t.request(client, t.last())
+func (table *Table) Afterwards(client *conform.Client, method string) []*conform.Message {
+	last := table.request(client, table.last())
 	return slices.DeleteFunc(client.Requests(method), func(request *conform.Message) bool {
 		return !request.Event.At.After(last.Event.At)
 	})
 }
 
 // answering returns the form in which a call is answered; nil for none.
-func (t *Table) answering(call *scripted.Call) *Form {
-	for _, form := range t.forms {
+func (table *Table) answering(call *scripted.Call) *Form {
+	for _, form := range table.forms {
 		if form.Step.Method() == call.Message.Method && form.asksFor(call.Params()) {
 			return form
 		}
@@ -147,10 +147,10 @@ func (f *Form) asksFor(params scripted.Object) bool {
 
 // Accepts demands that the client takes what the server answers in a form, as it takes
 // another, and continues.
-func (t *Table) Accepts(ctx context.Context, form, like *Form) {
-	client := conform.RunScenario(ctx)
+func (table *Table) Accepts(t *check.T, form, like *Form) {
+	client := conform.RunScenario(t)
 
-	request := t.request(client, form)
+	request := table.request(client, form)
 	answer := conform.AnswerTo(request)
 	if form.Before != "" && !precedes(client, form.Before, request, answer) {
 		client.NeverBut("the client did not request "+form.Before, form.Step.Method())
@@ -159,30 +159,30 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 		if answer == nil {
 			answer = request
 		}
-		client.GoesOn(ctx, answer, form.Despite)
-		t.tellsError(client, form)
+		client.GoesOn(t, answer, form.Despite)
+		table.tellsError(client, form)
 		return
 	}
-	outcome, _ := client.ToldOutcome(t.position(form))
-	if form.Reports && outcome.Failed() && conform.Observed(strings.Contains(outcome.Error, Told)) {
-		client.GoesOn(ctx, answer, form.Despite)
+	outcome, _ := client.ToldOutcome(table.position(form))
+	if form.Reports && outcome.Failed() && t.Observed(strings.Contains(outcome.Error, Told)) {
+		client.GoesOn(t, answer, form.Despite)
 		return
 	}
-	client.Does(t.position(form), t.position(like), form.Despite)
-	if !t.doesTheRest(client, form, request) {
-		client.GoesOn(ctx, answer, form.Despite)
+	client.Does(table.position(form), table.position(like), form.Despite)
+	if !table.doesTheRest(t, client, form, request) {
+		client.GoesOn(t, answer, form.Despite)
 	}
-	given := client.Given(t.position(form))
+	given := client.Given(table.position(form))
 	if given == nil {
 		client.NeverBut("the driver reports no result of the step with "+form.Despite, form.Step.Method())
 	}
 	if form.Shows == "" || shows(given, form.Shows) {
 		return
 	}
-	if like.Shows == "" || !shows(client.Given(t.position(like)), like.Shows) {
+	if like.Shows == "" || !shows(client.Given(table.position(like)), like.Shows) {
 		client.NeverBut("the client does not report the text that it received", form.Step.Method())
 	}
-	client.Blame(answer, conform.Mismatch{
+	client.Blame(answer, check.Mismatch{
 		Wanted: "the text as it was sent: " + conform.Show(form.Shows),
 		Found:  conform.Show(given),
 	})
@@ -191,17 +191,17 @@ func (t *Table) Accepts(ctx context.Context, form, like *Form) {
 // doesTheRest tells whether the client is known to have done the step of a form and all that
 // follow, and to have ended well, on no other connection: with requests or, as from a cache,
 // without.
-func (t *Table) doesTheRest(client *conform.Client, form *Form, request *conform.Message) bool {
-	for position := t.position(form); position < t.End(); position++ {
+func (table *Table) doesTheRest(t *check.T, client *conform.Client, form *Form, request *conform.Message) bool {
+	for position := table.position(form); position < table.End(); position++ {
 		told, there := client.ToldOutcome(position)
-		if !there || told.Failed() != t.forms[position-t.first].Fails {
+		if !there || told.Failed() != table.forms[position-table.first].Fails {
 			return false
 		}
 	}
 	leaves := slices.ContainsFunc(client.Requests(), func(later *conform.Message) bool {
 		return later.Event.Connection != request.Event.Connection && later.Event.At.After(request.Event.At)
 	})
-	return conform.Observed(client.Exit.Well() && !leaves)
+	return t.Observed(client.Exit.Well() && !leaves)
 }
 
 // precedes tells whether the server said a notification between a request and its answer.
@@ -213,13 +213,13 @@ func precedes(client *conform.Client, method string, request, answer *conform.Me
 }
 
 // tellsError demands that the API of the client gives its caller an error.
-func (t *Table) tellsError(client *conform.Client, form *Form) {
-	outcome := client.OutcomeOf(t.position(form))
+func (table *Table) tellsError(client *conform.Client, form *Form) {
+	outcome := client.OutcomeOf(table.position(form))
 	if outcome.Failed() || shows(outcome.Result, Told) {
 		return
 	}
-	client.NeedGiven(t.position(form))
-	client.Blame(t.request(client, form), conform.Mismatch{
+	client.NeedGiven(table.position(form))
+	client.Blame(table.request(client, form), check.Mismatch{
 		Wanted: "a failure of the step, with " + form.Despite,
 		Found:  conform.ShowOutcome(outcome),
 	})
@@ -227,7 +227,7 @@ func (t *Table) tellsError(client *conform.Client, form *Form) {
 
 // request returns the request of the client that is answered in a form. Without one the
 // check is inconclusive.
-func (t *Table) request(client *conform.Client, form *Form) *conform.Message {
+func (table *Table) request(client *conform.Client, form *Form) *conform.Message {
 	for _, request := range client.Requests(form.Step.Method()) {
 		if form.asksFor(request.ParamsObject()) {
 			return request
@@ -237,10 +237,10 @@ func (t *Table) request(client *conform.Client, form *Form) *conform.Message {
 	return nil
 }
 
-func (t *Table) position(of *Form) int {
-	for i, form := range t.forms {
+func (table *Table) position(of *Form) int {
+	for i, form := range table.forms {
 		if form == of {
-			return t.first + i
+			return table.first + i
 		}
 	}
 	panic(fmt.Sprintf("forms: %q is in another table", of.Despite)) // written in a scenario
@@ -294,8 +294,8 @@ func After(say func(call *scripted.Call)) func(*scripted.Call) {
 
 // Opens demands that the client goes on when its first request was answered in a form of
 // its own, as it does when the answer is that of a good server.
-func Opens(ctx context.Context, despite string) {
-	client := conform.RunScenario(ctx)
+func Opens(t *check.T, despite string) {
+	client := conform.RunScenario(t)
 
 	requests := client.Requests()
 	if len(requests) == 0 || conform.AnswerTo(requests[0]) == nil {
@@ -308,16 +308,16 @@ func Opens(ctx context.Context, despite string) {
 			func(next *conform.Message) bool { return !isOpening(next) },
 		)
 	}
-	if conform.Observed(
+	if t.Observed(
 		slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0,
 	) {
 		return
 	}
-	failed, met := client.Unconnected(), conform.Beside(ctx, scenario.Meeting)
+	failed, met := client.Unconnected(), conform.Beside(t, scenario.Meeting)
 	if failed == "" || met == nil || met.Unconnected() != "" {
 		client.NeverBut("the client sent no further request after its first was answered", "tools/list")
 	}
-	client.Missing(opened, conform.Mismatch{
+	client.Missing(opened, check.Mismatch{
 		Wanted: "that the client continues after " + despite + ", as it does without",
 		Found:  failed,
 	})

@@ -50,12 +50,12 @@ var input = &Scenario{
 
 func listing() {
 	It("returns its roots in answer to roots/list", Verifies("roots.list.answered"), In(changing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			for _, request := range client.NeedServerRequests(method) {
 				switch {
-				case Observed(request.Answered()):
+				case t.Observed(request.Answered()):
 				case request.Answer == nil:
 					client.NeverBut("the client did not answer "+method, method)
 				case request.Refused:
@@ -68,8 +68,8 @@ func listing() {
 		})
 
 	It("returns its new roots after notifications/roots/list_changed", Verifies("roots.list.answered"), In(changing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			announced := client.Notifications(changed)
 			if len(announced) == 0 {
@@ -86,7 +86,7 @@ func listing() {
 				if Same(before, after) && !Same(before, []any{project["uri"], notes["uri"]}) {
 					client.NeverBut("the client did not return its first roots before", method)
 				}
-				if !Observed(!Same(before, after)) {
+				if !t.Observed(!Same(before, after)) {
 					client.Blame(request.Answer, Mismatch{
 						Wanted: "the new roots: " + Show([]any{moved["uri"]}),
 						Found:  "the old ones",
@@ -99,28 +99,28 @@ func listing() {
 		})
 
 	It("implements roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call, request := asking.NeedDeclared(client, asking.RootsTool, method, "roots")
-			asking.JudgeFulfilment(client, call, request)
+			asking.JudgeFulfilment(t, client, call, request)
 		})
 
 	It("implements roots/list or does not declare roots", Verifies("roots.list.answered"), In(asking.Undeclared),
-		func(ctx SpecContext) { asking.JudgeUntold(RunScenario(ctx), method, "roots") })
+		func(t *T) { asking.JudgeUntold(t, RunScenario(t), method, "roots") })
 
 	It(
 		"sends notifications/roots/list_changed when its roots change, if it declares roots.listChanged",
 		Verifies("roots.list-changed.sent"),
 		In(changing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.NeedRequests("initialize")
 			if !client.Declares("roots.listChanged") {
-				NotApplicable("the client does not declare roots.listChanged")
+				t.NotApplicable("the client does not declare roots.listChanged")
 			}
-			if Observed(len(client.Notifications(changed)) > 0) {
+			if t.Observed(len(client.Notifications(changed)) > 0) {
 				return
 			}
 			before, after := lists(client)
@@ -141,12 +141,12 @@ func listing() {
 		"rejects roots/list with -32601 if it does not declare roots",
 		Verifies("roots.error.unsupported"),
 		In(asking.Undeclared),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			asking.NeedUndeclared(client, method, "roots")
+			asking.NeedUndeclared(t, client, method, "roots")
 			for _, request := range client.ServerRequests(method) {
-				if request.Answer != nil && !Observed(request.Refusal.Code == jsonrpc.MethodNotFound) {
+				if request.Answer != nil && !t.Observed(request.Refusal.Code == jsonrpc.MethodNotFound) {
 					client.Blame(
 						request.Answer,
 						Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()},
@@ -160,14 +160,14 @@ func listing() {
 		"declares roots in the request whose inputResponses contain its roots",
 		Verifies("roots.capability.declared"),
 		In(input),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			for _, request := range client.NeedServerRequests(method) {
 				if !request.Answered() {
 					client.NeverBut("the client did not retry the call with its roots", method)
 				}
-				asking.JudgeDeclaration(client, request, "roots")
+				asking.JudgeDeclaration(t, client, request, "roots")
 			}
 		},
 	)

@@ -25,74 +25,74 @@ func ServerChecks() {
 			"sends roots/list only to a client that declares roots",
 			Verifies("roots.request.capability", "mrtr.requests.declared"),
 			NeedsProvocation("roots"),
-			func(ctx SpecContext) {
-				provoke(ctx, sessionOf(ctx, Answering(Roots))).outcome(ctx) // it does ask a client that declares them
-				server := SessionOf(ctx, scripted.Everything(Revision()).Without("roots"))
+			func(t *T) {
+				provoke(t, sessionOf(t, Answering(Roots))).outcome(t) // it does ask a client that declares them
+				server := SessionOf(t, scripted.Everything(t.Revision()).Without("roots"))
 
-				server.KeepListening(ctx)
-				server.NeedReply(ctx, "tools/call", Provoking("roots").Call())
-				server.BarrierOnAllStreams(ctx)
+				server.KeepListening(t)
+				server.NeedReply(t, "tools/call", Provoking(t, "roots").Call())
+				server.BarrierOnAllStreams(t)
 
-				asking.DemandNone(server.ServerRequests(server.Began(), method)...)
+				asking.DemandNone(t, server.ServerRequests(server.Began(), method)...)
 			},
 		)
 
 		It("continues after roots/list returned roots", Verifies("roots.change.handled"),
-			func(ctx SpecContext) {
-				server := sessionOf(ctx, Answering(Roots))
+			func(t *T) {
+				server := sessionOf(t, Answering(Roots))
 
-				provoke(ctx, server).mustEnd(ctx)
+				provoke(t, server).mustEnd(t)
 
-				server.StaysUsable(ctx)
+				server.StaysUsable(t)
 			})
 
 		It("continues after roots/list returned an empty list", Verifies("roots.unavailable.handled"),
-			func(ctx SpecContext) {
-				server := sessionOf(ctx, Answering(noRoots))
+			func(t *T) {
+				server := sessionOf(t, Answering(noRoots))
 
-				provoke(ctx, server).mustEnd(ctx)
+				provoke(t, server).mustEnd(t)
 
-				server.StaysUsable(ctx)
+				server.StaysUsable(t)
 			})
 
 		It("continues after roots/list was rejected with -32603", Verifies("roots.unavailable.handled"),
-			func(ctx SpecContext) {
-				server := sessionOf(ctx, scripted.Refusal(jsonrpc.InternalError, "the workspace is not ready"))
+			func(t *T) {
+				server := sessionOf(t, scripted.Refusal(jsonrpc.InternalError, "the workspace is not ready"))
 
-				provoke(ctx, server).mustEnd(ctx)
+				provoke(t, server).mustEnd(t)
 
-				server.StaysUsable(ctx)
+				server.StaysUsable(t)
 			})
 
 		It("continues while roots/list is not answered", Verifies("roots.unavailable.handled"),
-			func(ctx SpecContext) {
-				server := sessionOf(ctx, scripted.Silence)
+			func(t *T) {
+				server := sessionOf(t, scripted.Silence)
 
-				question := provoke(ctx, server)
+				question := provoke(t, server)
 
-				server.StaysUsable(ctx)
-				question.giveUp(ctx)
+				server.StaysUsable(t)
+				question.giveUp(t)
 			})
 
 		It("continues after notifications/roots/list_changed", Verifies("roots.change.handled"),
-			func(ctx SpecContext) {
-				server := sessionOf(ctx, Answering(Roots))
-				provoke(ctx, server).outcome(ctx) // it makes use of them
+			func(t *T) {
+				server := sessionOf(t, Answering(Roots))
+				provoke(t, server).outcome(t) // it makes use of them
 
-				server.Tell(ctx, changed, nil)
+				server.Tell(t, changed, nil)
 
-				server.StaysUsable(ctx)
+				server.StaysUsable(t)
 			})
 
 		It("continues after roots/list returned roots first and an empty list later", Verifies("roots.change.handled"),
-			func(ctx SpecContext) {
-				server := sessionOf(ctx, Answering(Roots))
-				provoke(ctx, server).outcome(ctx)
+			func(t *T) {
+				server := sessionOf(t, Answering(Roots))
+				provoke(t, server).outcome(t)
 				server.Answer(method, Answering(noRoots))
 
-				provoke(ctx, server).mustEnd(ctx)
+				provoke(t, server).mustEnd(t)
 
-				server.StaysUsable(ctx)
+				server.StaysUsable(t)
 			})
 	})
 }
@@ -101,18 +101,18 @@ func noRoots(Object) Object { return Object{"roots": []any{}} }
 
 // sessionOf returns a connection on which roots/list is answered in one way
 // from the beginning: servers ask when they like.
-func sessionOf(ctx context.Context, answer scripted.Answer) *Server {
-	if _, known := Provocable("roots"); RevisionHas(protocol.InputRequests) || known && SharesProcesses() {
-		server := FreshSession(ctx) // a tool has the server ask whenever it is called
+func sessionOf(t *T, answer scripted.Answer) *Server {
+	if _, known := Provocable(t, "roots"); t.Has(protocol.InputRequests) || known && SharesProcesses(t) {
+		server := FreshSession(t) // a tool has the server ask whenever it is called
 		server.Answer(method, answer)
 		return server
 	}
-	server := Connect(ctx)
+	server := Connect(t)
 	server.Answer(method, answer)
-	if _, err := server.Handshake(ctx, Hello(Revision())); err != nil {
-		Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
+	if _, err := server.Handshake(t, Hello(t, t.Revision())); err != nil {
+		t.Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}
-	server.Hear(ctx) // a server that asks by itself needs a way to; one that does not has none
+	server.Hear(t) // a server that asks by itself needs a way to; one that does not has none
 	return server
 }
 
@@ -129,25 +129,25 @@ const hint = "name a tool that requests roots in mcpconform.yaml: provocations: 
 // provoke makes the server ask for roots: by saying that they have changed, where
 // the era has that, and by a tool where one is known. A server that has not asked
 // at all makes the check inconclusive.
-func provoke(ctx context.Context, server *Server) question {
-	if !RevisionHas(protocol.RootsListChanged) {
-		return question{asked: asking.Provoke(ctx, server, "roots", method)}
+func provoke(t *T, server *Server) question {
+	if !t.Has(protocol.RootsListChanged) {
+		return question{asked: asking.Provoke(t, server, "roots", method)}
 	}
-	server.Tell(ctx, changed, nil)
+	server.Tell(t, changed, nil)
 	provoked := question{server: server}
-	tool, known := Provocable("roots")
+	tool, known := Provocable(t, "roots")
 	if known {
-		provoked.call = server.Start(ctx, "tools/call", tool.Call())
-		received, err := provoked.call.WaitOr(ctx, RequestOf(method))
+		provoked.call = server.Start(t, "tools/call", tool.Call())
+		received, err := provoked.call.WaitOr(t, RequestOf(method))
 		server.Needed(provoked.call, received, err)
 	} else {
-		server.Barrier(ctx)
+		server.Barrier(t)
 	}
 	if len(server.ServerRequests(server.Began(), method)) == 0 { // it may remember what it asked before
 		if !known {
-			Unprovoked("roots")
+			Unprovoked(t, "roots")
 		}
-		Inconclusive("the server did not send roots/list", hint)
+		t.Inconclusive("the server did not send roots/list", hint)
 	}
 	return provoked
 }

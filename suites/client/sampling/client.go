@@ -119,17 +119,17 @@ func samplings() {
 		"returns no message for sampling/createMessage if it does not declare sampling",
 		Verifies("sampling.capability.declared"),
 		In(asking.Undeclared),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			request := asking.NeedUndeclared(client, method, "sampling")
+			request := asking.NeedUndeclared(t, client, method, "sampling")
 			if request.Answered() {
 				client.Blame(
 					request.Answer,
 					Mismatch{Wanted: "no message, as the client does not declare sampling", Found: request.Describe()},
 				)
 			}
-			asking.Abstained(ctx, client, request)
+			asking.Abstained(t, client, request)
 		},
 	)
 
@@ -137,11 +137,11 @@ func samplings() {
 		"implements sampling/createMessage if it declares sampling",
 		Verifies("sampling.capability.fulfilled"),
 		In(asking.Declared),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call, request := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
-			asking.JudgeFulfilment(client, call, request)
+			asking.JudgeFulfilment(t, client, call, request)
 		},
 	)
 
@@ -149,20 +149,20 @@ func samplings() {
 		"implements sampling/createMessage or does not declare sampling",
 		Verifies("sampling.capability.fulfilled"),
 		In(asking.Undeclared),
-		func(ctx SpecContext) { asking.JudgeUntold(RunScenario(ctx), method, "sampling") },
+		func(t *T) { asking.JudgeUntold(t, RunScenario(t), method, "sampling") },
 	)
 
 	It(
 		"rejects no valid sampling request with tools, or with content in a list, as invalid",
 		Verifies("sampling.capability.fulfilled"),
 		In(lent),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			if needResults(client); !client.Declares("sampling.tools") {
 				client.NeverBut("the client does not declare sampling.tools", method)
 			}
-			for request := range ObserveEach(client.ServerRequests(method)) {
+			for request := range ObserveEach(t, client.ServerRequests(method)) {
 				if request.Refusal.Code == jsonrpc.InvalidParams || request.Refusal.Code == jsonrpc.InvalidRequest {
 					client.Blame(request.Answer, Mismatch{
 						Wanted: "a message, as for the other sampling requests", Found: request.Describe(),
@@ -176,11 +176,11 @@ func samplings() {
 		"declares sampling in the request whose inputResponses contain a message",
 		Verifies("sampling.capability.declared"),
 		In(model),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			for _, request := range needResults(client) {
-				asking.JudgeDeclaration(client, request, "sampling")
+				asking.JudgeDeclaration(t, client, request, "sampling")
 			}
 		},
 	)
@@ -189,8 +189,8 @@ func samplings() {
 		"answers a sampling request with toolChoice required with tool_use",
 		Verifies("sampling.tool-choice.required"),
 		In(lent),
-		func(ctx SpecContext) {
-			judgeChoice(RunScenario(ctx), "required", true)
+		func(t *T) {
+			judgeChoice(RunScenario(t), "required", true)
 		},
 	)
 
@@ -198,8 +198,8 @@ func samplings() {
 		"answers a sampling request with toolChoice none without tool_use",
 		Verifies("sampling.tool-choice.none"),
 		In(lent),
-		func(ctx SpecContext) {
-			judgeChoice(RunScenario(ctx), "none", false)
+		func(t *T) {
+			judgeChoice(RunScenario(t), "none", false)
 		},
 	)
 }
@@ -280,11 +280,11 @@ func rejections() {
 		"answers sampling/createMessage with an error when the user rejects the request",
 		Verifies("sampling.error.any", "sampling.error.rejected"),
 		In(rejects),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			request := needRejected(client)
-			if !Observed(request.Refused) {
+			if !t.Observed(request.Refused) {
 				client.Blame(
 					request.Answer,
 					Mismatch{Wanted: "an error, as the user rejects the request", Found: request.Describe()},
@@ -297,14 +297,14 @@ func rejections() {
 		"uses -1 as error code when the user rejects sampling/createMessage",
 		Verifies("sampling.error.rejected"),
 		In(rejects),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			request := needRejected(client)
 			if !request.Refused {
 				client.NeverBut("the client did not reject "+method, method)
 			}
-			if !Observed(request.Refusal.Code == rejected) {
+			if !t.Observed(request.Refusal.Code == rejected) {
 				client.Blame(
 					request.Answer,
 					Mismatch{Wanted: "the code -1", Found: request.Describe(), Where: "/error/code"},
@@ -404,8 +404,8 @@ func wrongRequests() {
 		"returns no result for sampling/createMessage with malformed messages",
 		Verifies("sampling.content.validated"),
 		In(wrongMessages),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			needResults(client)
 			for _, wrong := range []string{noData, noContent, noSecondContent, noSound, otherRole} {
@@ -417,7 +417,7 @@ func wrongRequests() {
 							Where:  request.Where,
 						})
 					}
-					if !Observed(request.Refused || client.GoneOn(request.Message)) {
+					if !t.Observed(request.Refused || client.GoneOn(request.Message)) {
 						client.NeverBut(
 							"the client neither rejected the sampling request nor continued after "+wrong,
 							method,
@@ -432,10 +432,10 @@ func wrongRequests() {
 		"rejects sampling messages without the tool_result of a tool_use with -32602",
 		Verifies("sampling.error.result-missing"),
 		In(wrongResults),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			judgeInvalid(client, resultMissing)
+			judgeInvalid(t, client, resultMissing)
 		},
 	)
 
@@ -443,15 +443,15 @@ func wrongRequests() {
 		"rejects sampling messages that mix tool_result with other content with -32602",
 		Verifies("sampling.error.result-mixed"),
 		In(wrongResults),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			judgeInvalid(client, resultMixed)
+			judgeInvalid(t, client, resultMixed)
 		},
 	)
 }
 
-func judgeInvalid(client *Client, wrong string) {
+func judgeInvalid(t *T, client *Client, wrong string) {
 	if client.NeedRequests("tools/call"); !client.Declares("sampling.tools") {
 		client.NeverBut("the client does not declare sampling.tools", method)
 	}
@@ -460,7 +460,7 @@ func judgeInvalid(client *Client, wrong string) {
 		switch {
 		case request.Answer == nil:
 			client.NeverBut("the client did not answer "+method, method)
-		case !Observed(request.Refusal.Code == jsonrpc.InvalidParams):
+		case !t.Observed(request.Refusal.Code == jsonrpc.InvalidParams):
 			client.Blame(request.Answer, Mismatch{
 				Wanted: "error -32602 (Invalid params), since " + wrong, Found: request.Describe(),
 			})

@@ -36,12 +36,12 @@ func requests() {
 		"requests sampling/createMessage only from a client that declares sampling",
 		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"),
 		NeedsProvocation("sampling"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, scripted.Everything(Revision()).Without("sampling"))
+		func(t *T) {
+			server := SessionOf(t, scripted.Everything(t.Revision()).Without("sampling"))
 
-			requests := asking.Unasked(ctx, Session(ctx), server, "sampling", method)
+			requests := asking.Unasked(t, Session(t), server, "sampling", method)
 
-			asking.DemandNone(requests...)
+			asking.DemandNone(t, requests...)
 		},
 	)
 
@@ -49,16 +49,16 @@ func requests() {
 		"sends sampling/createMessage without includeContext thisServer or allServers",
 		Verifies("sampling.request.no-context"),
 		NeedsProvocation("sampling"),
-		func(ctx SpecContext) {
+		func(t *T) {
 			server := SessionOf(
-				ctx,
-				scripted.Everything(Revision()).With("sampling", Object{"context": Object{}, "tools": Object{}}),
+				t,
+				scripted.Everything(t.Revision()).With("sampling", Object{"context": Object{}, "tools": Object{}}),
 			)
 
-			question := asking.Provoke(ctx, server, "sampling", method)
+			question := asking.Provoke(t, server, "sampling", method)
 
-			Expect(question.Params()).NotTo(HaveMember("includeContext", BeOneOf("thisServer", "allServers")))
-			question.GiveUp(ctx)
+			t.Expect(question.Params()).NotTo(HaveMember("includeContext", BeOneOf("thisServer", "allServers")))
+			question.GiveUp(t)
 		},
 	)
 
@@ -66,12 +66,12 @@ func requests() {
 		"includes no tools in sampling requests to a client that does not declare sampling.tools",
 		Verifies("sampling.request.tools"),
 		NeedsProvocation("sampling-tools"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			requests := asking.Unasked(ctx, SessionOf(ctx, lendable()), server, "sampling-tools", method)
+			requests := asking.Unasked(t, SessionOf(t, lendable(t)), server, "sampling-tools", method)
 
-			asking.DemandNone(slices.DeleteFunc(requests, func(asked ServerRequest) bool {
+			asking.DemandNone(t, slices.DeleteFunc(requests, func(asked ServerRequest) bool {
 				_, tools := asked.Parameters["tools"]
 				_, choice := asked.Parameters["toolChoice"]
 				return !tools && !choice
@@ -85,19 +85,19 @@ func toolLoops() {
 		"sends a tool_result for each tool_use of the model in its next sampling request",
 		Verifies("sampling.results.balanced", "sampling.results.unmixed"),
 		NeedsProvocation("sampling-tools"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, lendable())
+		func(t *T) {
+			server := SessionOf(t, lendable(t))
 			server.Answer(method, usingTools(1))
 
-			question := asking.Provoke(ctx, server, "sampling-tools", method)
-			question.Outcome(ctx)
+			question := asking.Provoke(t, server, "sampling-tools", method)
+			question.Outcome(t)
 
 			requests := question.Since(method)
 			if len(requests) < 2 {
-				Inconclusive("the server sent no further sampling request after the tool_use of the model",
+				t.Inconclusive("the server sent no further sampling request after the tool_use of the model",
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
 			}
-			Expect(lastMessage(requests[1])).To(HaveMember("content", answerUses("use-1-1", "use-1-2")))
+			t.Expect(lastMessage(requests[1])).To(HaveMember("content", answerUses("use-1-1", "use-1-2")))
 		},
 	)
 
@@ -105,19 +105,19 @@ func toolLoops() {
 		"limits the rounds of a sampling loop in which the model always returns tool_use",
 		Verifies("sampling.tool-loop.limited"),
 		NeedsProvocation("sampling-tools"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, lendable())
+		func(t *T) {
+			server := SessionOf(t, lendable(t))
 			server.Answer(method, usingTools(tooManyRounds))
 
-			question := asking.Provoke(ctx, server, "sampling-tools", method)
-			question.MustEnd(ctx)
+			question := asking.Provoke(t, server, "sampling-tools", method)
+			question.MustEnd(t)
 
 			rounds := len(question.Since(method))
 			if rounds < 2 {
-				Inconclusive("the server sent no further sampling request after the tool_use of the model",
+				t.Inconclusive("the server sent no further sampling request after the tool_use of the model",
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
 			}
-			Demand(
+			t.Demand(
 				rounds <= tooManyRounds,
 				"an end after some rounds",
 				fmt.Sprintf("%d rounds, until the model stopped by itself", rounds),
@@ -131,8 +131,8 @@ func toolLoops() {
 const tooManyRounds = 50
 
 // lendable is a client whose model can use tools.
-func lendable() scripted.Capabilities {
-	return scripted.Everything(Revision()).With("sampling", Object{"tools": Object{}})
+func lendable(t *T) scripted.Capabilities {
+	return scripted.Everything(t.Revision()).With("sampling", Object{"tools": Object{}})
 }
 
 // usingTools answers for a model that uses the first tool twice in each of
@@ -205,12 +205,12 @@ func answers() {
 		"continues after sampling/createMessage returned a message",
 		Verifies("sampling.answer.handled"),
 		NeedsProvocation("sampling"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			asking.Provoke(ctx, server, "sampling", method).MustEnd(ctx)
+			asking.Provoke(t, server, "sampling", method).MustEnd(t)
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -218,13 +218,13 @@ func answers() {
 		"continues after the user rejected sampling/createMessage (-1)",
 		Verifies("sampling.answer.handled"),
 		NeedsProvocation("sampling"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			server.Answer(method, scripted.Refusal(rejected, "User rejected sampling request"))
 
-			asking.Provoke(ctx, server, "sampling", method).MustEnd(ctx)
+			asking.Provoke(t, server, "sampling", method).MustEnd(t)
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -232,13 +232,13 @@ func answers() {
 		"continues after sampling/createMessage was rejected with -32601",
 		Verifies("sampling.answer.handled"),
 		NeedsProvocation("sampling"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			server.Answer(method, scripted.Refusal(jsonrpc.MethodNotFound, "Method not found"))
 
-			asking.Provoke(ctx, server, "sampling", method).MustEnd(ctx)
+			asking.Provoke(t, server, "sampling", method).MustEnd(t)
 
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 
@@ -246,14 +246,14 @@ func answers() {
 		"continues while sampling/createMessage is not answered",
 		Verifies("sampling.answer.handled"),
 		NeedsProvocation("sampling"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			server.Answer(method, scripted.Silence)
 
-			question := asking.Provoke(ctx, server, "sampling", method)
+			question := asking.Provoke(t, server, "sampling", method)
 
-			server.StaysUsable(ctx)
-			question.GiveUp(ctx)
+			server.StaysUsable(t)
+			question.GiveUp(t)
 		},
 	)
 
@@ -261,9 +261,9 @@ func answers() {
 		"rejects a sampling/createMessage result whose text is not a string",
 		Verifies("sampling.content.validated"),
 		NeedsProvocation("sampling"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			good := asking.NeedSuccess(ctx, server, "sampling")
+		func(t *T) {
+			server := Session(t)
+			good := asking.NeedSuccess(t, server, "sampling")
 			server.Answer(method, Answering(func(Object) Object {
 				return Object{
 					"role":    "assistant",
@@ -272,11 +272,11 @@ func answers() {
 				}
 			}))
 
-			question := asking.Provoke(ctx, server, "sampling", method)
-			outcome := question.Outcome(ctx)
+			question := asking.Provoke(t, server, "sampling", method)
+			outcome := question.Outcome(t)
 
-			question.JudgeValidation(ctx, outcome, good, "the message in the answer has a text that is not a string")
-			server.StaysUsable(ctx)
+			question.JudgeValidation(t, outcome, good, "the message in the answer has a text that is not a string")
+			server.StaysUsable(t)
 		},
 	)
 

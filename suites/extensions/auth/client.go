@@ -2,7 +2,6 @@ package auth
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,17 +46,17 @@ func ClientChecks() {
 }
 
 // play runs a client that has an extension, and reads the credentials that it is given.
-func play(ctx context.Context, extension string, types ...string) *Client {
+func play(t *T, extension string, types ...string) *Client {
 	requests := func(client *Client) []*Visit {
 		return slices.DeleteFunc(client.At(scripted.AtToken), func(v *Visit) bool {
 			return !slices.Contains(types, v.Form.Get("grant_type"))
 		})
 	}
-	client := RunExtended(ctx, authorization.Plain(), extension,
+	client := RunExtended(t, authorization.Plain(), extension,
 		func(client *Client) bool { return len(requests(client)) > 0 })
 	knows := func(v *Visit) bool { return v.Issuer == identityProvider || clientOf(v) == givenID }
 	if !slices.ContainsFunc(client.Visits, knows) {
-		Inconclusive("the client does not use the given credentials",
+		t.Inconclusive("the client does not use the given credentials",
 			"let the client use the credentials of MCP_CONFORMANCE_CONTEXT")
 	}
 	return client
@@ -115,9 +114,9 @@ func unattended(client *Client) {
 }
 
 // declares wants a client that uses an extension to say so, where it declares anything.
-func declares(client *Client, extension string, use *Visit) {
+func declares(t *T, client *Client, extension string, use *Visit) {
 	if !client.DeclaresAnything() {
-		Inconclusive("no request of the client has capabilities", "fix the failures under base first")
+		t.Inconclusive("no request of the client has capabilities", "fix the failures under base first")
 	}
 	client.Says(
 		use,
@@ -130,10 +129,10 @@ func declares(client *Client, extension string, use *Visit) {
 // requesting is about a client with a secret: one that is given a key may know secrets alone.
 func requesting() {
 	It("requests a token by the client credentials grant", Verifies("oauth-client-credentials.token.grant"),
-		In(withSecret), func(ctx SpecContext) {
-			client := play(ctx, clientCredentials, oauth.GrantClientCredentials)
+		In(withSecret), func(t *T) {
+			client := play(t, clientCredentials, oauth.GrantClientCredentials)
 
-			if Observed(len(tokensOf(client, 1, oauth.GrantClientCredentials)) > 0) {
+			if t.Observed(len(tokensOf(client, 1, oauth.GrantClientCredentials)) > 0) {
 				return
 			}
 			client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
@@ -143,19 +142,19 @@ func requesting() {
 
 	It("opens no login page if it has credentials", Verifies("oauth-client-credentials.token.grant"),
 		In(withSecret),
-		func(ctx SpecContext) { unattended(play(ctx, clientCredentials, oauth.GrantClientCredentials)) })
+		func(t *T) { unattended(play(t, clientCredentials, oauth.GrantClientCredentials)) })
 }
 
 // granting is about what clients with either kind of credentials do alike.
 func granting(with string, scenario *Scenario, types []string) {
-	granted := func(ctx context.Context) (*Client, []*Visit) {
-		client := play(ctx, clientCredentials, types...)
+	granted := func(t *T) (*Client, []*Visit) {
+		client := play(t, clientCredentials, types...)
 		return client, needTokens(client, types...)
 	}
 
 	It("sends resource when it requests a token with "+with, Verifies("oauth-client-credentials.resource.sent"),
-		In(scenario), func(ctx SpecContext) {
-			client, requests := granted(ctx)
+		In(scenario), func(t *T) {
+			client, requests := granted(t)
 
 			for _, one := range requests {
 				given := one.Form["resource"]
@@ -165,10 +164,10 @@ func granting(with string, scenario *Scenario, types []string) {
 		})
 
 	It("sends the token that it got with "+with+" in the Authorization header",
-		Verifies("oauth-client-credentials.token.header"), In(scenario), func(ctx SpecContext) {
-			client, requests := granted(ctx)
+		Verifies("oauth-client-credentials.token.header"), In(scenario), func(t *T) {
+			client, requests := granted(t)
 
-			if !Observed(len(client.EnteredWith(1, 0)) > 0) {
+			if !t.Observed(len(client.EnteredWith(1, 0)) > 0) {
 				client.MissingAfter(
 					requests[0].Event,
 					Mismatch{Wanted: "Authorization: Bearer and the token", Found: "none"},
@@ -177,10 +176,10 @@ func granting(with string, scenario *Scenario, types []string) {
 		})
 
 	It("declares that it authorizes with "+with, Verifies("oauth-client-credentials.capability.declared"), In(scenario),
-		func(ctx SpecContext) {
-			client, requests := granted(ctx)
+		func(t *T) {
+			client, requests := granted(t)
 
-			declares(client, clientCredentials, requests[0])
+			declares(t, client, clientCredentials, requests[0])
 		})
 }
 
@@ -206,8 +205,8 @@ func grantTypes(client *Client) string {
 
 func authenticating() {
 	It("authenticates with its secret", Verifies("oauth-client-credentials.authentication.method"), In(withSecret),
-		func(ctx SpecContext) {
-			client := play(ctx, clientCredentials, oauth.GrantClientCredentials)
+		func(t *T) {
+			client := play(t, clientCredentials, oauth.GrantClientCredentials)
 
 			for _, one := range needTokens(client, oauth.GrantClientCredentials) {
 				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
@@ -216,8 +215,8 @@ func authenticating() {
 
 	types := []string{oauth.GrantClientCredentials, oauth.GrantJWTBearer}
 	It("authenticates with a JWT assertion", Verifies("oauth-client-credentials.authentication.method"), In(withKey),
-		func(ctx SpecContext) {
-			client := play(ctx, clientCredentials, types...)
+		func(t *T) {
+			client := play(t, clientCredentials, types...)
 
 			for _, one := range needTokens(client, types...) {
 				client.Says(one, assertionOf(one) != "", "client_assertion", "none")
@@ -230,8 +229,8 @@ func authenticating() {
 		})
 
 	It("signs JWT assertions with its key, for the authorization server, for a while",
-		Verifies("oauth-client-credentials.authentication.assertion"), In(withKey), func(ctx SpecContext) {
-			client := play(ctx, clientCredentials, types...)
+		Verifies("oauth-client-credentials.authentication.assertion"), In(withKey), func(t *T) {
+			client := play(t, clientCredentials, types...)
 			asserting := slices.DeleteFunc(
 				needTokens(client, types...),
 				func(v *Visit) bool { return assertionOf(v) == "" },
@@ -260,16 +259,16 @@ func provesSecret(v *Visit) bool {
 }
 
 // playManaged runs a client that has enterprise-managed authorization.
-func playManaged(ctx context.Context) *Client {
-	return play(ctx, enterpriseManaged, oauth.GrantTokenExchange, oauth.GrantJWTBearer)
+func playManaged(t *T) *Client {
+	return play(t, enterpriseManaged, oauth.GrantTokenExchange, oauth.GrantJWTBearer)
 }
 
 func exchanging() {
 	It("exchanges its ID token at the identity provider",
-		Verifies("enterprise-managed-authorization.exchange.sent"), In(managed), func(ctx SpecContext) {
-			client := playManaged(ctx)
+		Verifies("enterprise-managed-authorization.exchange.sent"), In(managed), func(t *T) {
+			client := playManaged(t)
 
-			if !Observed(len(tokensOf(client, identityProvider, oauth.GrantTokenExchange)) > 0) {
+			if !t.Observed(len(tokensOf(client, identityProvider, oauth.GrantTokenExchange)) > 0) {
 				client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
 					Wanted: "a request to the identity provider with grant_type " + oauth.GrantTokenExchange,
 					Found:  grantTypes(client),
@@ -278,8 +277,8 @@ func exchanging() {
 		})
 
 	It("names grant, audience, resource and ID token in the token exchange",
-		Verifies("enterprise-managed-authorization.exchange.parameters"), In(managed), func(ctx SpecContext) {
-			client := playManaged(ctx)
+		Verifies("enterprise-managed-authorization.exchange.parameters"), In(managed), func(t *T) {
+			client := playManaged(t)
 			exchanges := client.Need(
 				tokensOf(client, identityProvider, oauth.GrantTokenExchange),
 				"exchanged its ID token",
@@ -299,14 +298,14 @@ func exchanging() {
 		})
 
 	It("declares that it exchanges ID tokens", Verifies("enterprise-managed-authorization.capability.declared"),
-		In(managed), func(ctx SpecContext) {
-			client := playManaged(ctx)
+		In(managed), func(t *T) {
+			client := playManaged(t)
 			exchanges := client.Need(
 				tokensOf(client, identityProvider, oauth.GrantTokenExchange),
 				"exchanged its ID token",
 			)
 
-			declares(client, enterpriseManaged, exchanges[0])
+			declares(t, client, enterpriseManaged, exchanges[0])
 		})
 }
 
@@ -354,8 +353,8 @@ func issuerOf(client *Client) string {
 
 func redeeming() {
 	It("requests a token with the grant of the identity provider",
-		Verifies("enterprise-managed-authorization.grant.used"), In(managed), func(ctx SpecContext) {
-			client := playManaged(ctx)
+		Verifies("enterprise-managed-authorization.grant.used"), In(managed), func(t *T) {
+			client := playManaged(t)
 			issued := issuedGrants(client)
 
 			requests := tokensOf(client, 1)
@@ -366,7 +365,7 @@ func redeeming() {
 				client.Says(one, slices.Contains(issued, one.Form.Get("assertion")),
 					"the assertion that the identity provider issued", "another, or none")
 			}
-			if !Observed(len(requests) > 0) {
+			if !t.Observed(len(requests) > 0) {
 				client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
 					Wanted: "a token request with grant_type " + oauth.GrantJWTBearer, Found: grantTypes(client),
 				})
@@ -374,8 +373,8 @@ func redeeming() {
 		})
 
 	It("authenticates when it uses the grant of the identity provider",
-		Verifies("enterprise-managed-authorization.grant.authenticated"), In(managed), func(ctx SpecContext) {
-			client := playManaged(ctx)
+		Verifies("enterprise-managed-authorization.grant.authenticated"), In(managed), func(t *T) {
+			client := playManaged(t)
 
 			for _, one := range needTokens(client, oauth.GrantJWTBearer) {
 				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
@@ -383,7 +382,7 @@ func redeeming() {
 		})
 
 	It("opens no login page of the authorization server", Verifies("enterprise-managed-authorization.login.none"),
-		In(managed), func(ctx SpecContext) { unattended(playManaged(ctx)) })
+		In(managed), func(t *T) { unattended(playManaged(t)) })
 }
 
 // issuedGrants are what the identity provider has issued.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -38,16 +39,16 @@ var over = []any{"completed", "failed", "cancelled"}
 func isOver(state Object) bool { return slices.Contains(over, state["status"]) }
 
 // declaring returns a connection of a client that declares the extension.
-func declaring(ctx context.Context) *Server {
-	capabilities := scripted.Everything(Revision())
+func declaring(t *T) *Server {
+	capabilities := scripted.Everything(t.Revision())
 	capabilities["extensions"] = Object{identifier: Object{}}
-	return SessionOf(ctx, capabilities)
+	return SessionOf(t, capabilities)
 }
 
 // undeclared returns params that say of a request that the client offers everything
 // but the extension.
-func undeclared(params Object) Object {
-	own := Object{"_meta": Object{mcp.MetaCapabilities: scripted.Everything(Revision())}}
+func undeclared(t *T, params Object) Object {
+	own := Object{"_meta": Object{mcp.MetaCapabilities: scripted.Everything(t.Revision())}}
 	maps.Copy(own, params)
 	return own
 }
@@ -56,20 +57,20 @@ func undeclared(params Object) Object {
 func of(id string) Object { return Object{"taskId": id} }
 
 // begin makes a task by the tool that is known for a kind.
-func begin(ctx context.Context, server *Server, kind string) (id string) {
-	tool := Provoking(kind)
-	result := server.Need(ctx, "tools/call", tool.Call())
+func begin(t *T, server *Server, kind string) (id string) {
+	tool := Provoking(t, kind)
+	result := server.Need(t, "tools/call", tool.Call())
 	if id = idOf(result); id == "" {
-		Inconclusive("the call of "+tool.Tool+" created no task: "+Show(result),
+		t.Inconclusive("the call of "+tool.Tool+" created no task: "+Show(result),
 			"name a tool that creates one under provocations."+kind+" in mcpconform.yaml")
 	}
 	return id
 }
 
 // anyTask makes a task by any tool that may be called.
-func anyTask(ctx context.Context, server *Server) (tool Provocation, id string) {
-	if tool, id = firstTask(ctx, server, triedTools); id == "" {
-		Inconclusive("no callable tool answered with a task",
+func anyTask(t *T, server *Server) (tool Provocation, id string) {
+	if tool, id = firstTask(t, server, triedTools); id == "" {
+		t.Inconclusive("no callable tool answered with a task",
 			"name one that does in mcpconform.yaml: provocations: {task: {tool: NAME, arguments: {…}}}")
 	}
 	return tool, id
@@ -77,14 +78,14 @@ func anyTask(ctx context.Context, server *Server) (tool Provocation, id string) 
 
 // firstTask makes a task by the tool that is known for it, or the first that makes one
 // among so many that may be called. The id is "" when none did.
-func firstTask(ctx context.Context, server *Server, most int) (tool Provocation, id string) {
-	calls, _ := CallableTools()
-	calls = slices.DeleteFunc(calls, isApart)
-	if known, there := Provocable("task"); there {
+func firstTask(t *T, server *Server, most int) (tool Provocation, id string) {
+	calls, _ := CallableTools(t)
+	calls = slices.DeleteFunc(calls, func(call Provocation) bool { return isApart(t, call) })
+	if known, there := Provocable(t, "task"); there {
 		calls = slices.Insert(calls, 0, known)
 	}
 	for _, call := range calls[:min(most, len(calls))] {
-		if reply, inTime := server.TryTool(ctx, call.Call()); inTime {
+		if reply, inTime := server.TryTool(t, call.Call()); inTime {
 			if id := idOf(reply.Object()); id != "" {
 				return call, id
 			}
@@ -94,21 +95,21 @@ func firstTask(ctx context.Context, server *Server, most int) (tool Provocation,
 }
 
 // withoutTasks returns a tool that may be called and answers at once, not with a task.
-func withoutTasks(ctx context.Context, server *Server) Provocation {
-	calls, reason := CallableTools()
-	calls = slices.DeleteFunc(calls, isApart)
+func withoutTasks(t *T, server *Server) Provocation {
+	calls, reason := CallableTools(t)
+	calls = slices.DeleteFunc(calls, func(call Provocation) bool { return isApart(t, call) })
 	for _, call := range calls[:min(triedTools, len(calls))] {
-		reply, inTime := server.TryTool(ctx, call.Call())
+		reply, inTime := server.TryTool(t, call.Call())
 		if id := idOf(reply.Object()); id != "" {
-			leave(ctx, server, id)
+			leave(t, server, id)
 		} else if inTime && isDone(reply) {
 			return call
 		}
 	}
 	if len(calls) == 0 {
-		Inconclusive(reason, "name a callable tool in mcpconform.yaml: arguments: {NAME: {…}}")
+		t.Inconclusive(reason, "name a callable tool in mcpconform.yaml: arguments: {NAME: {…}}")
 	}
-	NotApplicable("each callable tool creates a task, or fails")
+	t.NotApplicable("each callable tool creates a task, or fails")
 	return Provocation{}
 }
 
@@ -120,21 +121,21 @@ func isDone(reply Reply) bool {
 
 // knownTask asks for a task that is there, where one can be made, and returns how: beside
 // it shows what the refusal of another is about.
-func knownTask(ctx context.Context, server *Server) []Request {
-	_, id := firstTask(ctx, server, triedTools)
+func knownTask(t *T, server *Server) []Request {
+	_, id := firstTask(t, server, triedTools)
 	if id == "" {
 		return nil
 	}
-	server.Try(ctx, "tasks/get", of(id)) // which another must not be taken for
+	server.Try(t, "tasks/get", of(id)) // which another must not be taken for
 	return []Request{{Method: "tasks/get", Params: of(id), Name: id}}
 }
 
 // withoutTask calls a tool in a way that must make no task. One that takes too long
 // without makes the check inconclusive.
-func withoutTask(ctx context.Context, server *Server, tool Provocation, call Object) Reply {
-	reply, inTime := server.TryTool(ctx, call)
+func withoutTask(t *T, server *Server, tool Provocation, call Object) Reply {
+	reply, inTime := server.TryTool(t, call)
 	if !inTime {
-		Inconclusive(
+		t.Inconclusive(
 			"the tool "+tool.Tool+" does not answer in time without a task",
 			"name a quicker one under provocations.task in mcpconform.yaml",
 		)
@@ -143,7 +144,7 @@ func withoutTask(ctx context.Context, server *Server, tool Provocation, call Obj
 }
 
 // isApart tells whether a tool disturbs other checks, or fails on purpose.
-func isApart(call Provocation) bool {
+func isApart(t *T, call Provocation) bool {
 	kinds := []string{
 		"tools-changed",
 		"resources-changed",
@@ -153,17 +154,17 @@ func isApart(call Provocation) bool {
 		"error",
 	}
 	return slices.ContainsFunc(kinds, func(kind string) bool {
-		known, there := Provocable(kind)
+		known, there := Provocable(t, kind)
 		return there && known.Tool == call.Tool
 	})
 }
 
 // slowTask makes a task that is not over at once, if a tool is known that makes one.
-func slowTask(ctx context.Context, server *Server) (id string) {
-	if _, there := Provocable("task-slow"); there {
-		return begin(ctx, server, "task-slow")
+func slowTask(t *T, server *Server) (id string) {
+	if _, there := Provocable(t, "task-slow"); there {
+		return begin(t, server, "task-slow")
 	}
-	_, id = anyTask(ctx, server)
+	_, id = anyTask(t, server)
 	return id
 }
 
@@ -178,19 +179,19 @@ func idOf(result Object) string {
 
 // observe asks for a task again and again, as often as the server likes, until it is as
 // wanted or over. One that goes on for too long makes the check inconclusive.
-func observe(ctx context.Context, server *Server, id string, wanted func(Object) bool) Object {
+func observe(t *T, server *Server, id string, wanted func(Object) bool) Object {
 	end := time.Now().Add(patience * server.ReplyTime())
 	for time.Now().Before(end) {
-		state := server.Need(ctx, "tasks/get", of(id))
+		state := server.Need(t, "tasks/get", of(id))
 		if wanted(state) || isOver(state) {
 			return state
 		}
 		select {
-		case <-ctx.Done():
+		case <-t.Done():
 		case <-time.After(interval(state, server.ReplyTime())):
 		}
 	}
-	Inconclusive(
+	t.Inconclusive(
 		"the task continues after "+(patience*server.ReplyTime()).String(),
 		"name a quicker tool in mcpconform.yaml, or raise --timeout",
 	)
@@ -210,12 +211,12 @@ func interval(state Object, most time.Duration) time.Duration {
 
 // awaitInput observes a task until it needs input. One that needs none makes the check
 // inconclusive.
-func awaitInput(ctx context.Context, server *Server, id string) Object {
-	state := observe(ctx, server, id, func(state Object) bool { return state["status"] == "input_required" })
+func awaitInput(t *T, server *Server, id string) Object {
+	state := observe(t, server, id, func(state Object) bool { return state["status"] == "input_required" })
 	if requests, _ := state["inputRequests"].(map[string]any); len(requests) > 0 {
 		return requests
 	}
-	Inconclusive(
+	t.Inconclusive(
 		"the task requested no input: "+Show(state),
 		"make sure that the tool for task-input sends a form elicitation",
 	)
@@ -224,26 +225,26 @@ func awaitInput(ctx context.Context, server *Server, id string) Object {
 
 // giveEach answers the requests for input of a task, one after the other, and returns the
 // state in which it ends.
-func giveEach(ctx context.Context, server *Server, id string, requests Object) Object {
+func giveEach(t *T, server *Server, id string, requests Object) Object {
 	responses := server.Responses(requests)
 	for _, key := range slices.Sorted(maps.Keys(responses)) {
-		server.Need(ctx, "tasks/update", Object{"taskId": id, "inputResponses": Object{key: responses[key]}})
-		server.Need(ctx, "tasks/get", of(id)) // rules judge what it still asks for
+		server.Need(t, "tasks/update", Object{"taskId": id, "inputResponses": Object{key: responses[key]}})
+		server.Need(t, "tasks/get", of(id)) // rules judge what it still asks for
 	}
-	return observe(ctx, server, id, isOver)
+	return observe(t, server, id, isOver)
 }
 
 // giveWrong answers them all by what is no content of any form. A server may refuse that, or
 // ask again: then the task has not ended.
-func giveWrong(ctx context.Context, server *Server, id string, requests Object) Object {
+func giveWrong(t *T, server *Server, id string, requests Object) Object {
 	wrong := Object{}
 	for key := range requests {
 		wrong[key] = Object{"action": "accept", "content": Object{"mcpconform-wrong": true}}
 	}
-	server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/update",
+	server.Await(t, server.StartRaw(t, server.NextID(), "tasks/update",
 		scripted.Outgoing{Deliberate: "the content is not of the form"},
 		Object{"taskId": id, "inputResponses": wrong}))
-	return observe(ctx, server, id, func(state Object) bool { return state["status"] == "input_required" })
+	return observe(t, server, id, func(state Object) bool { return state["status"] == "input_required" })
 }
 
 // ending is what is the same each time that a server tells how a task has ended, whatever it

@@ -185,19 +185,19 @@ var extensionUndeclared = &Scenario{
 
 func askingAfterTasks() {
 	It("sends tasks/get with a non-empty string as taskId", Verifies("base.schema.requests"), In(endedTaskIsKept),
-		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/get", "taskId") })
+		func(t *T) { features.DemandText(t, RunScenario(t), "tasks/get", "taskId") })
 
 	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(endedTaskIsKept),
-		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/cancel", "taskId") })
+		func(t *T) { features.DemandText(t, RunScenario(t), "tasks/cancel", "taskId") })
 
 	It(
 		"sends no tasks/get or tasks/cancel if the server does not declare the tasks extension",
 		Verifies("versioning.extensions.fallback"),
 		In(extensionUndeclared),
-		func(ctx SpecContext) {
-			features.DemandRestraint(
-				RunScenario(ctx),
-				Beside(ctx, endedTaskIsKept),
+		func(t *T) {
+			features.DemandRestraint(t,
+				RunScenario(t),
+				Beside(t, endedTaskIsKept),
 				"the extension "+identifier,
 				"tasks/get",
 				"tasks/cancel",
@@ -211,10 +211,10 @@ func following() {
 		"accepts a task as well as a result in answer to tools/call",
 		Verifies("tasks-extension.created.either"),
 		In(callsBecomeTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			call := becameTask(client)
+			call := becameTask(t, client)
 			looks := about(client.Requests("tasks/get"), createdIn(call))
 			first, isTold := client.ToldOutcome(2)
 			plain, _ := client.ToldOutcome(3)
@@ -227,7 +227,7 @@ func following() {
 					Mismatch{Wanted: "the result of the task", Found: "a failure of the call: " + first.Error},
 				)
 			}
-			if !Observed(len(looks) > 0) {
+			if !t.Observed(len(looks) > 0) {
 				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
 			}
 			calls := client.Calls(scripted.AddNumbers)
@@ -244,12 +244,12 @@ func following() {
 	)
 
 	It("sends tasks/get until the task has ended", Verifies("tasks-extension.poll.continued"), In(callsBecomeTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			last := lastLook(client, createdIn(becameTask(client)))
+			last := lastLook(client, createdIn(becameTask(t, client)))
 			status := ResultTo(last)["status"]
-			if Observed(status == "completed") {
+			if t.Observed(status == "completed") {
 				return
 			}
 			client.NeedMore(last, "tasks/")
@@ -263,11 +263,11 @@ func following() {
 		"rejects a task in answer to prompts/get as an invalid response",
 		Verifies("tasks-extension.created.unsupported"),
 		In(promptBecomesTask),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			gets := client.NeedRequests("prompts/get")
-			demandDeclared(client)
+			demandDeclared(t, client)
 			for _, look := range about(client.Requests("tasks/get"), promptTask) {
 				client.Blame(look, Mismatch{Wanted: "no tasks/get of a task that answers prompts/get", Found: "one"})
 			}
@@ -284,7 +284,7 @@ func following() {
 			if createdIn(gets[0]) == "" {
 				client.NeverBut("the first prompt was not answered with a task", "prompts/get")
 			}
-			if !Observed(told.Failed()) {
+			if !t.Observed(told.Failed()) {
 				client.NeedGiven(1)
 				client.Blame(
 					gets[0].Answers[0],
@@ -303,11 +303,11 @@ func givingInput() {
 		"answers the inputRequests of a task by tasks/update",
 		Verifies("tasks-extension.input.answered"),
 		In(taskNeedsInput),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			id := createdIn(asksForInput(client))
-			if Observed(len(updatesOf(client, id)) > 0) {
+			id := createdIn(asksForInput(t, client))
+			if t.Observed(len(updatesOf(client, id)) > 0) {
 				return
 			}
 			look := lastLook(client, id)
@@ -317,15 +317,15 @@ func givingInput() {
 	)
 
 	It("continues to send tasks/get after tasks/update", Verifies("tasks-extension.input.observed"), In(taskNeedsInput),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			id := createdIn(asksForInput(client))
+			id := createdIn(asksForInput(t, client))
 			updates := updatesOf(client, id)
 			if len(updates) == 0 {
 				client.NeverBut("the client sent no input for the task", "elicitation/create")
 			}
-			if !Observed(lastLook(client, id).Event.At.After(updates[0].Event.At)) {
+			if !t.Observed(lastLook(client, id).Event.At.After(updates[0].Event.At)) {
 				client.NeedMore(updates[0], "tasks/")
 				client.Missing(updates[0], Mismatch{Wanted: "tasks/get after tasks/update", Found: "none"})
 			}
@@ -337,10 +337,10 @@ func endingEarly() {
 		"sends tasks/cancel to cancel a call that became a task",
 		Verifies("tasks-extension.cancel.by-request"),
 		In(taskGivenUp),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			call := becameTask(client)
+			call := becameTask(t, client)
 			id := createdIn(call)
 			looks := about(client.Requests("tasks/get"), id)
 			for _, cancelled := range client.Notifications("notifications/cancelled") {
@@ -355,7 +355,7 @@ func endingEarly() {
 					)
 				}
 			}
-			if !Observed(len(about(client.Requests("tasks/cancel"), id)) > 0) {
+			if !t.Observed(len(about(client.Requests("tasks/cancel"), id)) > 0) {
 				client.NeverBut("the client cancelled no task", "notifications/cancelled")
 			}
 		},
@@ -364,9 +364,9 @@ func endingEarly() {
 
 // becameTask returns the call that was answered with a task, of which the check needs
 // one.
-func becameTask(client *Client) *Message {
+func becameTask(t *T, client *Client) *Message {
 	calls := client.NeedCalls(scripted.AddNumbers)
-	demandDeclared(client)
+	demandDeclared(t, client)
 	for _, call := range calls {
 		if createdIn(call) != "" {
 			return call
@@ -376,20 +376,20 @@ func becameTask(client *Client) *Message {
 	return nil
 }
 
-func demandDeclared(client *Client) {
+func demandDeclared(t *T, client *Client) {
 	if !client.Declares("extensions." + identifier) {
-		NotApplicable("the client does not declare the extension " + identifier)
+		t.NotApplicable("the client does not declare the extension " + identifier)
 	}
 }
 
 // asksForInput returns the call whose task asks for input.
-func asksForInput(client *Client) *Message {
+func asksForInput(t *T, client *Client) *Message {
 	client.NeedCalls(scripted.AddNumbers)
-	demandDeclared(client)
+	demandDeclared(t, client)
 	if !client.Declares("elicitation") {
 		client.NeverBut("the client does not declare elicitation", "elicitation/create")
 	}
-	return becameTask(client)
+	return becameTask(t, client)
 }
 
 // createdIn returns the id of the task that a call was answered with; "" for none.

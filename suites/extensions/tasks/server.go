@@ -2,7 +2,6 @@
 package tasks
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -39,17 +38,17 @@ func negotiation() {
 		"declares io.modelcontextprotocol/tasks if it answers tools/call with tasks",
 		Verifies("tasks-extension.capability.declared"),
 		NeedsCapability("tools"),
-		func(ctx SpecContext) {
-			NeedDeclarations()
-			server := declaring(ctx)
+		func(t *T) {
+			NeedDeclarations(t)
+			server := declaring(t)
 
-			tool, id := firstTask(ctx, server, fewTools)
+			tool, id := firstTask(t, server, fewTools)
 
 			if id == "" {
-				NotApplicable("no tool that was called answered with a task")
+				t.NotApplicable("no tool that was called answered with a task")
 			}
-			Demand(
-				Declares("extensions."+identifier),
+			t.Demand(
+				Declares(t, "extensions."+identifier),
 				"the extension "+identifier+", or no tasks",
 				"no such extension, and a task of "+tool.Tool,
 			)
@@ -60,14 +59,14 @@ func negotiation() {
 		"returns no task for a tools/call that does not declare the tasks extension",
 		Verifies("tasks-extension.created.negotiated"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			tool, id := anyTask(ctx, server) // it was declared before, on this connection
-			leave(ctx, server, id)
+		func(t *T) {
+			server := declaring(t)
+			tool, id := anyTask(t, server) // it was declared before, on this connection
+			leave(t, server, id)
 
-			reply := withoutTask(ctx, server, tool, undeclared(tool.Call()))
+			reply := withoutTask(t, server, tool, undeclared(t, tool.Call()))
 
-			DemandOf(reply, reply.Object()["resultType"] != "task", "a result of the tool, or an error")
+			t.DemandOf(reply, reply.Object()["resultType"] != "task", "a result of the tool, or an error")
 		},
 	)
 
@@ -76,17 +75,17 @@ func negotiation() {
 		Verifies("tasks-extension.created.unable"),
 		NeedsExtension("tasks"),
 		NeedsProvocation("task-required"),
-		func(ctx SpecContext) {
-			able := declaring(ctx)
-			leave(ctx, able, begin(ctx, able, "task-required")) // or else nothing shows what it is refused for
-			server := Session(ctx)
+		func(t *T) {
+			able := declaring(t)
+			leave(t, able, begin(t, able, "task-required")) // or else nothing shows what it is refused for
+			server := Session(t)
 
-			reply := server.Ask(ctx, "tools/call", Provoking("task-required").Call())
+			reply := server.Ask(t, "tools/call", Provoking(t, "task-required").Call())
 
 			if _, refused := reply.Error(); !refused {
-				NotApplicable("the server serves the call without a task, too")
+				t.NotApplicable("the server serves the call without a task, too")
 			}
-			demandMissing(reply)
+			demandMissing(t, reply)
 		},
 	)
 
@@ -94,20 +93,20 @@ func negotiation() {
 		"rejects tasks/get, tasks/update and tasks/cancel with -32021 if the extension is undeclared",
 		Verifies("tasks-extension.undeclared.refused"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			_, id := anyTask(ctx, server)
+		func(t *T) {
+			server := declaring(t)
+			_, id := anyTask(t, server)
 			update := Object{"taskId": id, "inputResponses": Object{}}
 
 			replies := map[string]Reply{
-				"tasks/get":    server.Ask(ctx, "tasks/get", undeclared(of(id))),
-				"tasks/update": server.Ask(ctx, "tasks/update", undeclared(update)),
-				"tasks/cancel": server.Ask(ctx, "tasks/cancel", undeclared(of(id))),
+				"tasks/get":    server.Ask(t, "tasks/get", undeclared(t, of(id))),
+				"tasks/update": server.Ask(t, "tasks/update", undeclared(t, update)),
+				"tasks/cancel": server.Ask(t, "tasks/cancel", undeclared(t, of(id))),
 			}
 
 			var wrong []Mismatch
 			for _, method := range slices.Sorted(maps.Keys(replies)) {
-				Observe()
+				t.Observe()
 				if refusal, _ := replies[method].Error(); refusal.Code != jsonrpc.MissingCapability {
 					wrong = append(
 						wrong,
@@ -115,8 +114,8 @@ func negotiation() {
 					)
 				}
 			}
-			Judge(wrong...)
-			leave(ctx, server, id)
+			t.Judge(wrong...)
+			leave(t, server, id)
 		},
 	)
 }
@@ -126,15 +125,15 @@ func creation() {
 		"answers tasks/get of a task as soon as it has returned the task",
 		Verifies("tasks-extension.created.durable", "tasks-extension.get.answered"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			_, id := anyTask(ctx, server)
+		func(t *T) {
+			server := declaring(t)
+			_, id := anyTask(t, server)
 
-			reply := server.Ask(ctx, "tasks/get", of(id))
+			reply := server.Ask(t, "tasks/get", of(id))
 
-			Expect(reply).To(BeResult())
-			Expect(reply).To(HaveMember("taskId", id))
-			leave(ctx, server, id)
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).To(HaveMember("taskId", id))
+			leave(t, server, id)
 		},
 	)
 
@@ -142,26 +141,26 @@ func creation() {
 		"accepts tasks/get, tasks/update and tasks/cancel without clientInfo in _meta",
 		Verifies("base.fields.optional"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
+		func(t *T) {
+			server := declaring(t)
 
 			for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-				_, id := anyTask(ctx, server)
+				_, id := anyTask(t, server)
 				params := of(id)
 				if method == "tasks/update" {
 					params["inputResponses"] = Object{}
 				}
-				plain, _ := server.Try(ctx, method, params)
+				plain, _ := server.Try(t, method, params)
 				if plain.Object() == nil {
 					continue // it is not refused for that
 				}
-				_, id = anyTask(ctx, server)
+				_, id = anyTask(t, server)
 				params["taskId"], params["_meta"] = id, Object{mcp.MetaClientInfo: scripted.Omitted}
 
-				reply := server.Ask(ctx, method, params)
+				reply := server.Ask(t, method, params)
 
-				Expect(reply).To(BeResult())
-				leave(ctx, server, id)
+				t.Expect(reply).To(BeResult())
+				leave(t, server, id)
 			}
 		},
 	)
@@ -171,14 +170,14 @@ func creation() {
 		Verifies("tasks-extension.created.durable"),
 		NeedsExtension("tasks"),
 		NeedsTransport(protocol.HTTP),
-		func(ctx SpecContext) {
-			server, other := declaring(ctx), declaring(ctx)
-			_, id := anyTask(ctx, server)
+		func(t *T) {
+			server, other := declaring(t), declaring(t)
+			_, id := anyTask(t, server)
 
-			reply := other.Ask(ctx, "tasks/get", of(id))
+			reply := other.Ask(t, "tasks/get", of(id))
 
-			Expect(reply).To(BeResult())
-			leave(ctx, server, id)
+			t.Expect(reply).To(BeResult())
+			leave(t, server, id)
 		},
 	)
 }
@@ -190,17 +189,17 @@ func endings() {
 		Verifies("tasks-extension.get.completed"),
 		NeedsExtension("tasks"),
 		NeedsProvocation("task"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id := begin(ctx, server, "task")
+		func(t *T) {
+			server := declaring(t)
+			id := begin(t, server, "task")
 
-			state := observe(ctx, server, id, isOver)
-			server.Need(ctx, "tasks/get", of(id)) // a rule tells whether it stays so
+			state := observe(t, server, id, isOver)
+			server.Need(t, "tasks/get", of(id)) // a rule tells whether it stays so
 
 			if state["status"] != "completed" {
-				Inconclusive("the task was not completed: "+Show(state), "make sure that the tool for task succeeds")
+				t.Inconclusive("the task was not completed: "+Show(state), "make sure that the tool for task succeeds")
 			}
-			Expect(state).To(HaveMember("result", HaveMember("content", BeAList())))
+			t.Expect(state).To(HaveMember("result", HaveMember("content", BeAList())))
 		},
 	)
 
@@ -209,46 +208,46 @@ func endings() {
 		Verifies("tasks-extension.task.completed-errors", "tasks-extension.task.failed-errors"),
 		NeedsExtension("tasks"),
 		NeedsProvocation("task-failing"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id := begin(ctx, server, "task-failing")
+		func(t *T) {
+			server := declaring(t)
+			id := begin(t, server, "task-failing")
 
-			state := observe(ctx, server, id, isOver)
+			state := observe(t, server, id, isOver)
 
-			Expect(state).To(HaveMember("status", "completed"))
-			Expect(state).To(HaveMember("result", HaveMember("isError", true)))
+			t.Expect(state).To(HaveMember("status", "completed"))
+			t.Expect(state).To(HaveMember("result", HaveMember("isError", true)))
 		},
 	)
 
 	It("returns the JSON-RPC error from tasks/get when a task has failed", Verifies("tasks-extension.get.failed"),
 		NeedsExtension("tasks"), NeedsProvocation("task-refused"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id := begin(ctx, server, "task-refused")
+		func(t *T) {
+			server := declaring(t)
+			id := begin(t, server, "task-refused")
 
-			state := observe(ctx, server, id, isOver)
+			state := observe(t, server, id, isOver)
 
 			if state["status"] != "failed" {
-				judgeFailure(ctx, server, state)
+				judgeFailure(t, server, state)
 			}
-			Expect(state).To(HaveMember("error", HaveMember("code")))
+			t.Expect(state).To(HaveMember("error", HaveMember("code")))
 		})
 }
 
 // judgeFailure judges a task of a tool for task-refused that did not fail: without a task, the
 // same call shows whether it ends with a JSON-RPC error.
-func judgeFailure(ctx context.Context, server *Server, state Object) {
+func judgeFailure(t *T, server *Server, state Object) {
 	result, _ := state["result"].(map[string]any)
 	if state["status"] == "completed" && result["isError"] == true {
-		plain := server.NeedReply(ctx, "tools/call", undeclared(Provoking("task-refused").Call()))
+		plain := server.NeedReply(t, "tools/call", undeclared(t, Provoking(t, "task-refused").Call()))
 		refusal, refused := plain.Error()
-		Demand(
+		t.Demand(
 			!refused || refusal.Code == jsonrpc.MissingCapability,
 			"the status failed, as the call without a task ends with a JSON-RPC error: "+Show(refusal.Message),
 			Show(state),
 		)
 	}
-	Inconclusive("the task did not fail: "+Show(state), "make sure that the tool for task-refused ends with a JSON-RPC error")
+	t.Inconclusive("the task did not fail: "+Show(state), "make sure that the tool for task-refused ends with a JSON-RPC error")
 }
 
 func input() {
@@ -257,16 +256,16 @@ func input() {
 		Verifies("tasks-extension.update.acknowledged", "tasks-extension.get.input-required"),
 		NeedsExtension("tasks"),
 		NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id := begin(ctx, server, "task-input")
-			requests := awaitInput(ctx, server, id)
+		func(t *T) {
+			server := declaring(t)
+			id := begin(t, server, "task-input")
+			requests := awaitInput(t, server, id)
 
-			reply := server.Ask(ctx, "tasks/update", Object{"taskId": id, "inputResponses": server.Responses(requests)})
+			reply := server.Ask(t, "tasks/update", Object{"taskId": id, "inputResponses": server.Responses(requests)})
 
-			Expect(reply).To(BeResult())
-			observe(ctx, server, id, func(state Object) bool { return state["status"] != "input_required" })
-			leave(ctx, server, id)
+			t.Expect(reply).To(BeResult())
+			observe(t, server, id, func(state Object) bool { return state["status"] != "input_required" })
+			leave(t, server, id)
 		},
 	)
 
@@ -275,21 +274,21 @@ func input() {
 		Verifies("tasks-extension.update.stray-ignored"),
 		NeedsExtension("tasks"),
 		NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id := begin(ctx, server, "task-input")
-			awaitInput(ctx, server, id)
+		func(t *T) {
+			server := declaring(t)
+			id := begin(t, server, "task-input")
+			awaitInput(t, server, id)
 
 			reply := server.Ask(
-				ctx,
+				t,
 				"tasks/update",
 				Object{"taskId": id, "inputResponses": Object{unknownKey: Acceptance(nil)}},
 			)
 
-			Expect(reply).To(BeResult())
-			state := server.Need(ctx, "tasks/get", of(id))
-			Expect(state).To(HaveMember("status", "input_required"))
-			leave(ctx, server, id)
+			t.Expect(reply).To(BeResult())
+			state := server.Need(t, "tasks/get", of(id))
+			t.Expect(state).To(HaveMember("status", "input_required"))
+			leave(t, server, id)
 		},
 	)
 }
@@ -299,20 +298,20 @@ func cancellation() {
 		"accepts tasks/cancel of a running task",
 		Verifies("tasks-extension.cancel.acknowledged"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id := slowTask(ctx, server)
-			if isOver(server.Need(ctx, "tasks/get", of(id))) {
-				Inconclusive(
+		func(t *T) {
+			server := declaring(t)
+			id := slowTask(t, server)
+			if isOver(server.Need(t, "tasks/get", of(id))) {
+				t.Inconclusive(
 					"the task ended before it could be cancelled",
 					"name a slower tool under provocations.task-slow in mcpconform.yaml",
 				)
 			}
 
-			reply := server.Ask(ctx, "tasks/cancel", of(id))
+			reply := server.Ask(t, "tasks/cancel", of(id))
 
-			Expect(reply).To(BeResult())
-			server.Ask(ctx, "tasks/get", of(id)) // for the rules about its state
+			t.Expect(reply).To(BeResult())
+			server.Ask(t, "tasks/get", of(id)) // for the rules about its state
 		},
 	)
 }
@@ -323,17 +322,17 @@ func cancellationOfEnded() {
 		Verifies("tasks-extension.cancel.acknowledged"),
 		NeedsExtension("tasks"),
 		NeedsProvocation("task"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id := begin(ctx, server, "task")
-			observe(ctx, server, id, isOver)
+		func(t *T) {
+			server := declaring(t)
+			id := begin(t, server, "task")
+			observe(t, server, id, isOver)
 
-			reply := server.Ask(ctx, "tasks/cancel", of(id))
+			reply := server.Ask(t, "tasks/cancel", of(id))
 
-			if _, forgotten := server.Ask(ctx, "tasks/get", of(id)).Error(); forgotten {
-				NotApplicable("the server no longer has the task")
+			if _, forgotten := server.Ask(t, "tasks/get", of(id)).Error(); forgotten {
+				t.NotApplicable("the server no longer has the task")
 			}
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		},
 	)
 
@@ -341,17 +340,17 @@ func cancellationOfEnded() {
 		"acknowledges a second tasks/cancel of the same task",
 		Verifies("tasks-extension.cancel.acknowledged"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			_, id := anyTask(ctx, server)
-			server.Need(ctx, "tasks/cancel", of(id))
+		func(t *T) {
+			server := declaring(t)
+			_, id := anyTask(t, server)
+			server.Need(t, "tasks/cancel", of(id))
 
-			reply := server.Ask(ctx, "tasks/cancel", of(id))
+			reply := server.Ask(t, "tasks/cancel", of(id))
 
-			if _, forgotten := server.Ask(ctx, "tasks/get", of(id)).Error(); forgotten {
-				NotApplicable("the server no longer has the task")
+			if _, forgotten := server.Ask(t, "tasks/get", of(id)).Error(); forgotten {
+				t.NotApplicable("the server no longer has the task")
 			}
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		},
 	)
 }
@@ -362,20 +361,20 @@ func routing() {
 		"rejects tasks/get whose Mcp-Name differs from the taskId",
 		Verifies("transports.http.headers.mismatch"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			_, id := anyTask(ctx, server)
+		func(t *T) {
+			server := declaring(t)
+			_, id := anyTask(t, server)
 
 			response := server.Post(
-				ctx,
+				t,
 				server.Body("tasks/get", of(id)),
 				"has an Mcp-Name other than the taskId in the body",
 				WithHeader(transport.NameHeader, unknownTask),
 			)
 
 			_, isError := jsonrpc.Parse(response.Body).Error()
-			DemandOf(response, isError || response.Status >= http.StatusMultipleChoices, "a rejection of tasks/get")
-			leave(ctx, server, id)
+			t.DemandOf(response, isError || response.Status >= http.StatusMultipleChoices, "a rejection of tasks/get")
+			leave(t, server, id)
 		},
 	)
 }
@@ -385,21 +384,21 @@ func notifications() {
 		"sends notifications/tasks for the task in the subscription's taskIds and for no other",
 		Verifies("tasks-extension.notifications.subscribed"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			id, other := slowTask(ctx, server), slowTask(ctx, server)
+		func(t *T) {
+			server := declaring(t)
+			id, other := slowTask(t, server), slowTask(t, server)
 
-			subscription := server.Subscribe(ctx, Object{"taskIds": []any{id}})
+			subscription := server.Subscribe(t, Object{"taskIds": []any{id}})
 			if agreed, _ := subscription.Acknowledged["taskIds"].([]any); !slices.Contains(agreed, any(id)) {
-				NotApplicable("the server sends no notifications about tasks")
+				t.NotApplicable("the server sends no notifications about tasks")
 			}
-			observe(ctx, server, id, isOver)
-			observe(ctx, server, other, isOver)
-			server.Barrier(ctx)
+			observe(t, server, id, isOver)
+			observe(t, server, other, isOver)
+			server.Barrier(t)
 
 			tells := Notification("notifications/tasks")
 			server.NeedMessage(
-				ctx,
+				t,
 				subscription.Mark,
 				tells,
 				"the server acknowledged the taskId, but sent no notifications/tasks",
@@ -407,8 +406,8 @@ func notifications() {
 			)
 			for _, told := range server.Sent(subscription.Mark, tells) {
 				params, _ := told.Params().(map[string]any)
-				Judging(Reply{Received: told})
-				Demand(params["taskId"] == id, "notifications of the task "+id+" alone", excerpt.Short(told.Raw))
+				t.Judging(Reply{Received: told})
+				t.Demand(params["taskId"] == id, "notifications of the task "+id+" alone", excerpt.Short(told.Raw))
 			}
 		},
 	)
@@ -418,28 +417,28 @@ func notifications() {
 		Verifies("tasks-extension.notifications.complete"),
 		NeedsExtension("tasks"),
 		NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
+		func(t *T) {
+			server := declaring(t)
 
 			judged := false
 			for _, wrong := range []bool{false, true} {
-				id := begin(ctx, server, "task-input")
-				requests := awaitInput(ctx, server, id)
-				subscription := server.Subscribe(ctx, Object{"taskIds": []any{id}})
+				id := begin(t, server, "task-input")
+				requests := awaitInput(t, server, id)
+				subscription := server.Subscribe(t, Object{"taskIds": []any{id}})
 				if agreed, _ := subscription.Acknowledged["taskIds"].([]any); !slices.Contains(agreed, any(id)) {
-					leave(ctx, server, id)
-					NotApplicable("the server sends no notifications about tasks")
+					leave(t, server, id)
+					t.NotApplicable("the server sends no notifications about tasks")
 				}
 				give := giveEach
 				if wrong {
 					give = giveWrong
 				}
-				ended := give(ctx, server, id, requests)
+				ended := give(t, server, id, requests)
 				if !isOver(ended) {
-					leave(ctx, server, id)
+					leave(t, server, id)
 					continue
 				}
-				server.BarrierOnAllStreams(ctx)
+				server.BarrierOnAllStreams(t)
 
 				for _, message := range server.Sent(subscription.Mark, Notification("notifications/tasks")) {
 					params, _ := message.Params().(map[string]any)
@@ -448,11 +447,11 @@ func notifications() {
 					}
 					judged = true
 					told, wanted := ending(params), ending(ended)
-					Demand(Same(told, wanted), "the same end as in tasks/get, "+Show(wanted), Show(told))
+					t.Demand(Same(told, wanted), "the same end as in tasks/get, "+Show(wanted), Show(told))
 				}
 			}
 			if !judged {
-				Inconclusive("the server sent no notifications/tasks at the end of a task", "check a server that sends notifications/tasks")
+				t.Inconclusive("the server sent no notifications/tasks at the end of a task", "check a server that sends notifications/tasks")
 			}
 		},
 	)
@@ -461,20 +460,20 @@ func notifications() {
 		"rejects subscriptions/listen with taskIds with -32021 if the tasks extension is undeclared",
 		Verifies("tasks-extension.notifications.undeclared"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			_, id := anyTask(ctx, server)
+		func(t *T) {
+			server := declaring(t)
+			_, id := anyTask(t, server)
 
 			for _, filter := range []Object{
 				{"taskIds": []any{id}},
 				{"taskIds": []any{id}, "toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true},
 			} {
-				request := server.Start(ctx, "subscriptions/listen", undeclared(Object{"notifications": filter}))
-				first, err := request.WaitOr(ctx, Notification("notifications/subscriptions/acknowledged"))
+				request := server.Start(t, "subscriptions/listen", undeclared(t, Object{"notifications": filter}))
+				first, err := request.WaitOr(t, Notification("notifications/subscriptions/acknowledged"))
 
-				demandMissing(server.Answered(request, first, err))
+				demandMissing(t, server.Answered(request, first, err))
 			}
-			leave(ctx, server, id)
+			leave(t, server, id)
 		},
 	)
 }
@@ -494,15 +493,15 @@ func unknown() {
 		"rejects tasks/get of an unknown task with -32602",
 		Verifies("tasks-extension.unknown.get"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
+		func(t *T) {
+			server := declaring(t)
 
 			reply := server.AskWrong(
-				ctx,
+				t,
 				Request{Method: "tasks/get", Params: of(unknownTask), Name: unknownTask},
-				knownTask(ctx, server)...)
+				knownTask(t, server)...)
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		},
 	)
 
@@ -510,12 +509,12 @@ func unknown() {
 		"rejects tasks/update of an unknown task with a JSON-RPC error",
 		Verifies("tasks-extension.update.unknown"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
+		func(t *T) {
+			server := declaring(t)
 
-			reply := server.AskWrong(ctx, unknownUpdate, knownTask(ctx, server)...)
+			reply := server.AskWrong(t, unknownUpdate, knownTask(t, server)...)
 
-			Expect(reply).To(BeJSONRPCError())
+			t.Expect(reply).To(BeJSONRPCError())
 		},
 	)
 
@@ -523,12 +522,12 @@ func unknown() {
 		"rejects tasks/cancel of an unknown taskId with -32602",
 		Verifies("tasks-extension.cancel.unknown"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
+		func(t *T) {
+			server := declaring(t)
 
-			reply := server.AskWrong(ctx, unknownCancel, knownTask(ctx, server)...)
+			reply := server.AskWrong(t, unknownCancel, knownTask(t, server)...)
 
-			Expect(reply).To(BeJSONRPCError())
+			t.Expect(reply).To(BeJSONRPCError())
 		},
 	)
 
@@ -536,24 +535,24 @@ func unknown() {
 		"uses -32602 when it rejects tasks/update or tasks/cancel of an unknown task",
 		Verifies("tasks-extension.unknown.code"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
+		func(t *T) {
+			server := declaring(t)
 
-			known := knownTask(ctx, server)
+			known := knownTask(t, server)
 			replies := []Reply{
-				server.AskWrong(ctx, unknownUpdate, known...),
-				server.AskWrong(ctx, unknownCancel, known...),
+				server.AskWrong(t, unknownUpdate, known...),
+				server.AskWrong(t, unknownCancel, known...),
 			}
 
 			judged := 0
 			for _, reply := range replies {
 				if _, refused := reply.Error(); refused { // other checks tell where it is not
 					judged++
-					Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+					t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 				}
 			}
 			if judged == 0 {
-				Inconclusive(
+				t.Inconclusive(
 					"the server rejected neither",
 					"see the results of tasks-extension.update.unknown and tasks-extension.cancel.unknown",
 				)
@@ -576,15 +575,15 @@ func former() {
 		Verifies("tasks-extension.former.result-removed"),
 		NeedsExtension("tasks"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
+		func(t *T) {
+			server := declaring(t)
 
 			reply := server.AskWrong(
-				ctx,
+				t,
 				Request{Method: "tasks/result", Params: of(unknownTask), Name: "tasks/result"},
-				knownTask(ctx, server)...)
+				knownTask(t, server)...)
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		},
 	)
 
@@ -592,93 +591,93 @@ func former() {
 		"rejects tasks/result of a task that it has with -32601",
 		Verifies("tasks-extension.former.result-removed"),
 		NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			_, id := anyTask(ctx, server)
+		func(t *T) {
+			server := declaring(t)
+			_, id := anyTask(t, server)
 
 			reply := server.AskWrong(
-				ctx,
+				t,
 				Request{Method: "tasks/result", Params: of(id), Name: "tasks/result"},
 				Request{Method: "tasks/get", Params: of(id), Name: id},
 			)
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-			leave(ctx, server, id)
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			leave(t, server, id)
 		},
 	)
 
 	It("serves a call with the task parameter of 2025-11-25 as one without",
 		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			tool, id := anyTask(ctx, server)
-			leave(ctx, server, id)
+		func(t *T) {
+			server := declaring(t)
+			tool, id := anyTask(t, server)
+			leave(t, server, id)
 
 			for _, former := range formerTasks {
 				call := tool.Call()
 				call["task"] = former
 
-				reply, inTime := server.TryTool(ctx, call)
+				reply, inTime := server.TryTool(t, call)
 
 				if !inTime {
-					Inconclusive(
+					t.Inconclusive(
 						"the call timed out",
 						"name a quicker tool under provocations.task in mcpconform.yaml",
 					)
 				}
-				Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeResult())
 				if id := idOf(reply.Object()); id != "" {
-					leave(ctx, server, id)
+					leave(t, server, id)
 				}
 			}
 		})
 
 	It("serves a call that makes no task with the task parameter of 2025-11-25 as one without",
 		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			tool := withoutTasks(ctx, server)
+		func(t *T) {
+			server := declaring(t)
+			tool := withoutTasks(t, server)
 
-			for _, plain := range []Object{tool.Call(), undeclared(tool.Call())} {
+			for _, plain := range []Object{tool.Call(), undeclared(t, tool.Call())} {
 				for _, former := range formerTasks {
 					call := maps.Clone(plain)
 					call["task"] = former
 
-					reply, inTime := server.TryTool(ctx, call)
+					reply, inTime := server.TryTool(t, call)
 
-					if again, _ := server.TryTool(ctx, plain); !inTime || !isDone(again) {
+					if again, _ := server.TryTool(t, plain); !inTime || !isDone(again) {
 						break // it is not refused for that
 					}
-					Expect(reply).To(BeResult())
+					t.Expect(reply).To(BeResult())
 				}
 			}
 		})
 
 	It("returns no task for params.task and the tasks capability of 2025-11-25 alone",
 		Verifies("tasks-extension.former.parameter-ignored", "tasks-extension.former.clients"), NeedsExtension("tasks"),
-		func(ctx SpecContext) {
-			server := declaring(ctx)
-			tool, id := anyTask(ctx, server)
-			leave(ctx, server, id)
-			call := undeclared(tool.Call())
+		func(t *T) {
+			server := declaring(t)
+			tool, id := anyTask(t, server)
+			leave(t, server, id)
+			call := undeclared(t, tool.Call())
 			call["task"] = Object{}
-			capabilities := scripted.Everything(Revision())
+			capabilities := scripted.Everything(t.Revision())
 			capabilities["tasks"] = Object{
 				"requests": Object{"sampling": Object{"createMessage": Object{}}},
 				"cancel":   Object{},
 			}
 			call["_meta"] = Object{mcp.MetaCapabilities: capabilities}
 
-			reply := withoutTask(ctx, server, tool, call)
+			reply := withoutTask(t, server, tool, call)
 
 			_, hasTask := reply.Object()["task"]
-			DemandOf(reply, reply.Object()["resultType"] != "task" && !hasTask, "a result of the tool, or an error")
+			t.DemandOf(reply, reply.Object()["resultType"] != "task" && !hasTask, "a result of the tool, or an error")
 		})
 }
 
 // demandMissing judges that an answer is the error that names the extension as what
 // the client should have declared.
-func demandMissing(reply Reply) {
+func demandMissing(t *T, reply Reply) {
 	refusal, _ := reply.Error()
 	data, _ := refusal.Data.(map[string]any)
 	required, _ := data["requiredCapabilities"].(map[string]any)
@@ -688,7 +687,7 @@ func demandMissing(reply Reply) {
 	if refusal.Code == jsonrpc.MissingCapability && !named {
 		found += " with the data " + Show(refusal.Data)
 	}
-	Demand(
+	t.Demand(
 		refusal.Code == jsonrpc.MissingCapability && named,
 		"error -32021 with the extension in data.requiredCapabilities",
 		found,

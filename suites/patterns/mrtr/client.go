@@ -201,14 +201,14 @@ func asksForInput(result *Message) bool {
 
 // retriesSimply wants a client to make calls again of tools that need one input, and tells
 // whether it was asked for any.
-func retriesSimply(client *Client) (asked bool) {
+func retriesSimply(t *T, client *Client) (asked bool) {
 	for _, tool := range slices.Sorted(maps.Keys(simpleNeeds)) {
 		for _, call := range client.Calls(tool) {
 			result := AnswerTo(call)
 			if result == nil || !asksForInput(result) {
 				continue
 			}
-			if asked = true; !Observed(isMadeAgain(client, result)) {
+			if asked = true; !t.Observed(isMadeAgain(client, result)) {
 				client.NeedGoingOn(result)
 				client.Missing(result, Mismatch{
 					Wanted: "a retry of the call with inputResponses, as the client declares the capability for " + simpleNeeds[tool].Method,
@@ -222,10 +222,10 @@ func retriesSimply(client *Client) (asked bool) {
 
 func retriesOfClients() {
 	It("retries a call with the requested inputResponses", Verifies("mrtr.client.retried"), In(needing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			if !retriesSimply(client) {
+			if !retriesSimply(t, client) {
 				client.NeverBut(
 					"the client received no inputRequests, as it declares no such capability, or made no call",
 					confirmation.Method,
@@ -234,20 +234,20 @@ func retriesOfClients() {
 		})
 
 	It("retries a call with input that it declares to give, or declares none", Verifies("mrtr.client.retried"),
-		In(untold), func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		In(untold), func(t *T) {
+			client := RunScenario(t)
 			client.NeedRequests("tools/call")
 
-			if !retriesSimply(client) {
-				NotApplicable("the client declares only what the steps ask for")
+			if !retriesSimply(t, client) {
+				t.NotApplicable("the client declares only what the steps ask for")
 			}
 		})
 
 	It("returns requestState unchanged when it retries a call", Verifies("mrtr.client.state.echoed"), In(needing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			for retry := range ObserveEach(needRetries(client, echoState)) {
+			for retry := range ObserveEach(t, needRetries(client, echoState)) {
 				if state := retry.ParamsObject()["requestState"]; state != oddState {
 					client.Blame(retry, Mismatch{
 						Wanted: "the requestState of the result, " + Show(
@@ -261,10 +261,10 @@ func retriesOfClients() {
 		})
 
 	It("retries a call without requestState if the result had none", Verifies("mrtr.client.state.none"), In(needing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			for retry := range ObserveEach(needRetries(client, noState)) {
+			for retry := range ObserveEach(t, needRetries(client, noState)) {
 				if state, brings := retry.ParamsObject()["requestState"]; brings {
 					client.Blame(retry, Mismatch{
 						Wanted: "no requestState, as the result had none",
@@ -276,12 +276,12 @@ func retriesOfClients() {
 		})
 
 	It("sends no inputResponses or requestState in unrelated calls", Verifies("mrtr.client.only-retry"), In(needing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			retry := needRetries(client, echoState)[0]
 			for _, call := range client.NeedCalls(unrelated) {
-				Observed(call.Event.At.After(retry.Event.At)) // by then there is something to bring
+				t.Observed(call.Event.At.After(retry.Event.At)) // by then there is something to bring
 				for _, name := range []string{"inputResponses", "requestState"} {
 					if value, brings := call.ParamsObject()[name]; brings {
 						client.Blame(call, Mismatch{
@@ -363,8 +363,8 @@ func simultaneous() {
 		"keeps inputResponses and requestState of concurrent calls apart",
 		Verifies("mrtr.client.only-retry"),
 		In(atOnce),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			one, other := needRetries(client, "one")[0], needRetries(client, "other")[0]
 			for _, call := range client.Requests("tools/call") {
@@ -398,7 +398,7 @@ func simultaneous() {
 				other.Event.At.Before(client.Calls("one")[0].Event.At) {
 				client.NeverBut("the client did not make its calls concurrently", "tools/call")
 			}
-			Observe()
+			t.Observe()
 		},
 	)
 }
@@ -422,12 +422,12 @@ var uninvited = &Scenario{
 
 func undeclared() {
 	It("does not retry a call whose inputRequests it cannot answer", Verifies("mrtr.client.inputs"), In(uninvited),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.NeedCalls(scripted.AddNumbers)
 			if client.Declares("sampling") {
-				NotApplicable("the client declares sampling regardless of the steps")
+				t.NotApplicable("the client declares sampling regardless of the steps")
 			}
 			for _, request := range client.NeedServerRequests(sampling.Method) {
 				retry := client.RetryOf(request.Message)
@@ -437,7 +437,7 @@ func undeclared() {
 						Found:  "a retry without it", Where: "/params/inputResponses",
 					})
 				}
-				if !Observed(retry != nil) {
+				if !t.Observed(retry != nil) {
 					client.Refrained(request.Message, uninvitedCall)
 				}
 			}

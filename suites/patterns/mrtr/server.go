@@ -37,14 +37,14 @@ func requests() {
 		"sends no inputRequests to a client that declares no capabilities",
 		Verifies("mrtr.requests.declared"),
 		NeedsProvocation("input-several"),
-		func(ctx SpecContext) {
-			begin(ctx, Session(ctx), "input-several") // it does ask a client that declares all
-			server := SessionOf(ctx, scripted.Nothing())
+		func(t *T) {
+			begin(t, Session(t), "input-several") // it does ask a client that declares all
+			server := SessionOf(t, scripted.Nothing())
 			mark := server.Mark()
 
-			server.NeedReply(ctx, "tools/call", Provoking("input-several").Call())
+			server.NeedReply(t, "tools/call", Provoking(t, "input-several").Call())
 
-			asking.DemandNone(
+			asking.DemandNone(t,
 				slices.Concat(
 					server.ServerRequests(mark, "elicitation/create"),
 					server.ServerRequests(mark, "sampling/createMessage"),
@@ -59,21 +59,21 @@ func requestsOfOne() {
 		"sends only inputRequests of the one capability that the client declares",
 		Verifies("mrtr.requests.declared"),
 		NeedsProvocation("input-several"),
-		func(ctx SpecContext) {
-			begin(ctx, Session(ctx), "input-several") // it does ask a client that declares all
+		func(t *T) {
+			begin(t, Session(t), "input-several") // it does ask a client that declares all
 			methods := map[string]string{
 				"elicitation": "elicitation/create", "sampling": "sampling/createMessage", "roots": "roots/list",
 			}
 
 			for _, declared := range slices.Sorted(maps.Keys(methods)) {
-				server := SessionOf(ctx, scripted.Nothing().With(declared, Object{}))
+				server := SessionOf(t, scripted.Nothing().With(declared, Object{}))
 				mark := server.Mark()
 
-				server.NeedReply(ctx, "tools/call", Provoking("input-several").Call())
+				server.NeedReply(t, "tools/call", Provoking(t, "input-several").Call())
 
 				for _, other := range slices.Sorted(maps.Keys(methods)) {
 					if other != declared {
-						asking.DemandNone(server.ServerRequests(mark, methods[other])...)
+						asking.DemandNone(t, server.ServerRequests(mark, methods[other])...)
 					}
 				}
 			}
@@ -86,17 +86,17 @@ func retries() {
 		"continues if the client does not retry after an input_required result",
 		Verifies("mrtr.retry.not-awaited"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			begin(ctx, server, "elicitation")
+			begin(t, server, "elicitation")
 
 			server.NeedOnce(
-				ctx,
+				t,
 				"tools/call",
-				Provoking("elicitation").Call(),
+				Provoking(t, "elicitation").Call(),
 			) // another call, with a question of its own
-			server.StaysUsable(ctx)
+			server.StaysUsable(t)
 		},
 	)
 }
@@ -106,15 +106,15 @@ func responses() {
 		"requests input again that is missing in inputResponses",
 		Verifies("mrtr.responses.missing"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			for _, given := range []Object{{}, {"mcpconform-unknown": Acceptance(nil)}} {
-				attempt := begin(ctx, server, "elicitation")
+				attempt := begin(t, server, "elicitation")
 
-				reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": given}))
+				reply := server.Once(t, "tools/call", attempt.retry(Object{"inputResponses": given}))
 
-				judgeAskedAgain(reply, attempt.requests())
+				judgeAskedAgain(t, reply, attempt.requests())
 			}
 		},
 	)
@@ -123,12 +123,12 @@ func responses() {
 		"requests input again if inputResponses has only a part of it",
 		Verifies("mrtr.responses.missing"),
 		NeedsProvocation("input-several"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			attempt := begin(ctx, server, "input-several")
+		func(t *T) {
+			server := Session(t)
+			attempt := begin(t, server, "input-several")
 			keys := slices.Sorted(maps.Keys(attempt.requests()))
 			if len(keys) < 2 {
-				Inconclusive(
+				t.Inconclusive(
 					"the tool requested only one input",
 					"name one that requests several under provocations.input-several in mcpconform.yaml",
 				)
@@ -136,9 +136,9 @@ func responses() {
 			given, missing := Object{keys[0]: attempt.responses()[keys[0]]}, maps.Clone(attempt.requests())
 			delete(missing, keys[0])
 
-			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": given}))
+			reply := server.Once(t, "tools/call", attempt.retry(Object{"inputResponses": given}))
 
-			judgeAskedAgain(reply, missing)
+			judgeAskedAgain(t, reply, missing)
 		},
 	)
 
@@ -146,16 +146,16 @@ func responses() {
 		"ignores inputResponses that it did not request",
 		Verifies("mrtr.responses.unknown"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "elicitation")
-			attempt := begin(ctx, server, "elicitation")
+		func(t *T) {
+			server := Session(t)
+			asking.NeedSuccess(t, server, "elicitation")
+			attempt := begin(t, server, "elicitation")
 			more := maps.Clone(attempt.responses())
 			more["mcpconform-unknown"] = Object{"action": "decline"}
 
-			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"inputResponses": more}))
+			reply := server.Once(t, "tools/call", attempt.retry(Object{"inputResponses": more}))
 
-			DemandOf(reply, asking.Succeeded(reply), "a success, as without the unrequested input")
+			t.DemandOf(reply, asking.Succeeded(reply), "a success, as without the unrequested input")
 		},
 	)
 
@@ -163,14 +163,14 @@ func responses() {
 		"rejects inputResponses that are not an object",
 		Verifies("mrtr.responses.refused"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "elicitation")
-			attempt := begin(ctx, server, "elicitation")
+		func(t *T) {
+			server := Session(t)
+			asking.NeedSuccess(t, server, "elicitation")
+			attempt := begin(t, server, "elicitation")
 
-			reply := lie(ctx, server, attempt.retry(Object{"inputResponses": []any{"yes"}}), "inputResponses is a list")
+			reply := lie(t, server, attempt.retry(Object{"inputResponses": []any{"yes"}}), "inputResponses is a list")
 
-			Expect(reply).To(BeJSONRPCError())
+			t.Expect(reply).To(BeJSONRPCError())
 		},
 	)
 
@@ -178,18 +178,18 @@ func responses() {
 		"treats entries of inputResponses that are not objects as invalid",
 		Verifies("mrtr.responses.validated"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "elicitation")
-			attempt := begin(ctx, server, "elicitation")
+		func(t *T) {
+			server := Session(t)
+			asking.NeedSuccess(t, server, "elicitation")
+			attempt := begin(t, server, "elicitation")
 			wrong := Object{}
 			for key := range attempt.requests() {
 				wrong[key] = asking.Marker
 			}
 
-			reply := lie(ctx, server, attempt.retry(Object{"inputResponses": wrong}), "the responses are texts")
+			reply := lie(t, server, attempt.retry(Object{"inputResponses": wrong}), "the responses are texts")
 
-			asking.JudgeValidation(reply, "each response to its requests for input is a text")
+			asking.JudgeValidation(t, reply, "each response to its requests for input is a text")
 		},
 	)
 
@@ -197,12 +197,12 @@ func responses() {
 		"treats inputResponses that are null, or hold numbers, as invalid",
 		Verifies("mrtr.responses.validated"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "elicitation")
+		func(t *T) {
+			server := Session(t)
+			asking.NeedSuccess(t, server, "elicitation")
 
 			for _, reason := range []string{"null", "a number"} {
-				attempt := begin(ctx, server, "elicitation")
+				attempt := begin(t, server, "elicitation")
 				var given any // null
 				if reason != "null" {
 					numbers := Object{}
@@ -213,13 +213,13 @@ func responses() {
 				}
 
 				reply := lie(
-					ctx,
+					t,
 					server,
 					attempt.retry(Object{"inputResponses": given}),
 					"inputResponses is or holds "+reason,
 				)
 
-				judgeNotTaken(reply, reason)
+				judgeNotTaken(t, reply, reason)
 			}
 		},
 	)
@@ -246,18 +246,18 @@ func strays() {
 			"treats a response to "+stray.kind+" with "+stray.says+" in inputResponses as invalid",
 			Verifies("mrtr.responses.validated"),
 			NeedsProvocation(stray.kind),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-				asking.NeedSuccess(ctx, server, stray.kind)
-				attempt := begin(ctx, server, stray.kind)
+			func(t *T) {
+				server := Session(t)
+				asking.NeedSuccess(t, server, stray.kind)
+				attempt := begin(t, server, stray.kind)
 				given := Object{}
 				for key := range attempt.requests() {
 					given[key] = stray.response
 				}
 
-				reply := lie(ctx, server, attempt.retry(Object{"inputResponses": given}), "a response has "+stray.says)
+				reply := lie(t, server, attempt.retry(Object{"inputResponses": given}), "a response has "+stray.says)
 
-				judgeNotTaken(reply, "a response with "+stray.says)
+				judgeNotTaken(t, reply, "a response with "+stray.says)
 			},
 		)
 	}
@@ -268,17 +268,17 @@ func inOtherMethods() {
 	It(
 		"ignores inputResponses of prompts/get and resources/read that it did not request",
 		Verifies("mrtr.responses.unknown"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			for _, request := range othersThatAsk(ctx, server) {
-				attempt := beginWith(ctx, server, request)
+			for _, request := range othersThatAsk(t, server) {
+				attempt := beginWith(t, server, request)
 				more := maps.Clone(attempt.responses())
 				more["mcpconform-unknown"] = Object{"action": "decline"}
 
-				reply := server.Once(ctx, request.Method, attempt.retry(Object{"inputResponses": more}))
+				reply := server.Once(t, request.Method, attempt.retry(Object{"inputResponses": more}))
 
-				DemandOf(
+				t.DemandOf(
 					reply,
 					asking.Succeeded(reply),
 					"a success of "+request.Method+", as without the unrequested input",
@@ -290,25 +290,25 @@ func inOtherMethods() {
 	It(
 		"treats entries of inputResponses of prompts/get and resources/read that are null as invalid",
 		Verifies("mrtr.responses.validated"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			for _, request := range othersThatAsk(ctx, server) {
-				attempt := beginWith(ctx, server, request)
+			for _, request := range othersThatAsk(t, server) {
+				attempt := beginWith(t, server, request)
 				nothing := Object{}
 				for key := range attempt.requests() {
 					nothing[key] = nil
 				}
 
 				reply := lieTo(
-					ctx,
+					t,
 					server,
 					request.Method,
 					attempt.retry(Object{"inputResponses": nothing}),
 					"the responses are null",
 				)
 
-				judgeNotTaken(reply, "null")
+				judgeNotTaken(t, reply, "null")
 			}
 		},
 	)
@@ -319,16 +319,16 @@ func moreOfOtherMethods() {
 	It(
 		"sends no inputRequests for prompts/get and resources/read to a client that declares no capabilities",
 		Verifies("mrtr.requests.declared"),
-		func(ctx SpecContext) {
-			requests := othersThatAsk(ctx, Session(ctx))
-			server := SessionOf(ctx, scripted.Nothing())
+		func(t *T) {
+			requests := othersThatAsk(t, Session(t))
+			server := SessionOf(t, scripted.Nothing())
 			mark := server.Mark()
 
 			for _, request := range requests {
-				server.NeedReply(ctx, request.Method, request.Params)
+				server.NeedReply(t, request.Method, request.Params)
 			}
 
-			asking.DemandNone(
+			asking.DemandNone(t,
 				slices.Concat(
 					server.ServerRequests(mark, "elicitation/create"),
 					server.ServerRequests(mark, "sampling/createMessage"),
@@ -340,21 +340,21 @@ func moreOfOtherMethods() {
 	It(
 		"rejects inputResponses of prompts/get and resources/read that are not an object",
 		Verifies("mrtr.responses.refused"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			for _, request := range othersThatAsk(ctx, server) {
-				attempt := beginWith(ctx, server, request)
+			for _, request := range othersThatAsk(t, server) {
+				attempt := beginWith(t, server, request)
 
 				reply := lieTo(
-					ctx,
+					t,
 					server,
 					request.Method,
 					attempt.retry(Object{"inputResponses": []any{"yes"}}),
 					"inputResponses is a list",
 				)
 
-				Expect(reply).To(BeJSONRPCError())
+				t.Expect(reply).To(BeJSONRPCError())
 			}
 		},
 	)
@@ -367,25 +367,25 @@ func secondRounds() {
 		"sends only inputRequests that the client declares in a second round",
 		Verifies("mrtr.requests.declared"),
 		NeedsProvocation("input-rounds"),
-		func(ctx SpecContext) {
-			able := Session(ctx)
-			beginSecond(ctx, able, begin(ctx, able, "input-rounds")) // it does ask twice
+		func(t *T) {
+			able := Session(t)
+			beginSecond(t, able, begin(t, able, "input-rounds")) // it does ask twice
 			capabilities := scripted.Nothing()
-			for _, request := range begin(ctx, able, "input-rounds").requests() {
+			for _, request := range begin(t, able, "input-rounds").requests() {
 				capability, _, _ := strings.Cut(fmt.Sprint(method(request)), "/")
 				capabilities = capabilities.With(capability, Object{})
 			}
-			server := SessionOf(ctx, capabilities)
-			first := begin(ctx, server, "input-rounds")
+			server := SessionOf(t, capabilities)
+			first := begin(t, server, "input-rounds")
 
-			second := server.Once(ctx, "tools/call", first.retry(nil))
+			second := server.Once(t, "tools/call", first.retry(nil))
 
 			for _, request := range member(second.Object(), "inputRequests") {
 				capability, _, _ := strings.Cut(fmt.Sprint(method(request)), "/")
 				_, declared := capabilities[capability]
-				DemandOf(second, declared, "only what the client declares: "+Show(capabilities))
+				t.DemandOf(second, declared, "only what the client declares: "+Show(capabilities))
 			}
-			Observe()
+			t.Observe()
 		},
 	)
 
@@ -393,18 +393,18 @@ func secondRounds() {
 		"treats entries of inputResponses that are null as invalid in a second round",
 		Verifies("mrtr.responses.validated"),
 		NeedsProvocation("input-rounds"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "input-rounds")
-			second := beginSecond(ctx, server, begin(ctx, server, "input-rounds"))
+		func(t *T) {
+			server := Session(t)
+			asking.NeedSuccess(t, server, "input-rounds")
+			second := beginSecond(t, server, begin(t, server, "input-rounds"))
 			nothing := Object{}
 			for key := range second.requests() {
 				nothing[key] = nil
 			}
 
-			reply := lie(ctx, server, second.retry(Object{"inputResponses": nothing}), "the responses are null")
+			reply := lie(t, server, second.retry(Object{"inputResponses": nothing}), "the responses are null")
 
-			judgeNotTaken(reply, "null")
+			judgeNotTaken(t, reply, "null")
 		},
 	)
 
@@ -412,27 +412,27 @@ func secondRounds() {
 		"requests input again that is missing in a second round",
 		Verifies("mrtr.responses.missing"),
 		NeedsProvocation("input-rounds"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			second := beginSecond(ctx, server, begin(ctx, server, "input-rounds"))
+		func(t *T) {
+			server := Session(t)
+			second := beginSecond(t, server, begin(t, server, "input-rounds"))
 
-			reply := server.Once(ctx, "tools/call", second.retry(Object{"inputResponses": Object{}}))
+			reply := server.Once(t, "tools/call", second.retry(Object{"inputResponses": Object{}}))
 
 			if asking.Succeeded(reply) {
-				Inconclusive("the call succeeded without its second input, so it does not need it",
+				t.Inconclusive("the call succeeded without its second input, so it does not need it",
 					"name a tool that needs it under provocations.input-rounds in mcpconform.yaml")
 			}
-			DemandOf(reply, len(member(reply.Object(), "inputRequests")) > 0, "another request for input")
+			t.DemandOf(reply, len(member(reply.Object(), "inputRequests")) > 0, "another request for input")
 		},
 	)
 }
 
 // beginSecond makes a call again with the input that it asked for, and is asked for more.
-func beginSecond(ctx context.Context, server *Server, first attempt) attempt {
-	reply := server.NeedOnce(ctx, "tools/call", first.retry(nil))
+func beginSecond(t *T, server *Server, first attempt) attempt {
+	reply := server.NeedOnce(t, "tools/call", first.retry(nil))
 	more, asked := server.Fulfil(reply.Received)
 	if !asked {
-		Inconclusive(fmt.Sprintf("the tool %v requested input only once: %s", first.call["name"], reply.Describe()),
+		t.Inconclusive(fmt.Sprintf("the tool %v requested input only once: %s", first.call["name"], reply.Describe()),
 			"name one that requests it twice under provocations.input-rounds in mcpconform.yaml")
 	}
 	return attempt{method: "tools/call", call: first.call, reply: reply, more: more}
@@ -440,16 +440,16 @@ func beginSecond(ctx context.Context, server *Server, first attempt) attempt {
 
 // othersThatAsk are requests for a prompt or resource that the server answers by asking for
 // input, and serves with it. None ends the check.
-func othersThatAsk(ctx context.Context, server *Server) []Request {
+func othersThatAsk(t *T, server *Server) []Request {
 	var found []Request
-	for _, request := range plainRequests() {
-		begun := beginWith(ctx, server, request)
-		if len(begun.requests()) > 0 && begun.served(ctx, server) {
+	for _, request := range plainRequests(t) {
+		begun := beginWith(t, server, request)
+		if len(begun.requests()) > 0 && begun.served(t, server) {
 			found = append(found, request)
 		}
 	}
 	if len(found) == 0 {
-		NotApplicable("no known resource and no known prompt without arguments requests input")
+		t.NotApplicable("no known resource and no known prompt without arguments requests input")
 	}
 	return found
 }
@@ -458,15 +458,15 @@ func othersThatAsk(ctx context.Context, server *Server) []Request {
 const maxAsked = 10
 
 // plainRequests get prompts that can do without arguments, and read resources.
-func plainRequests() []Request {
+func plainRequests(t *T) []Request {
 	var all []Request
-	for _, prompt := range ListedPrompts() {
+	for _, prompt := range ListedPrompts(t) {
 		takes, _ := prompt["arguments"].([]any)
 		if len(takes) == 0 && len(all) < maxAsked {
 			all = append(all, Request{Method: "prompts/get", Params: Object{"name": prompt["name"]}})
 		}
 	}
-	for _, resource := range ListedResources()[:min(maxAsked, len(ListedResources()))] {
+	for _, resource := range ListedResources(t)[:min(maxAsked, len(ListedResources(t)))] {
 		all = append(all, Request{Method: "resources/read", Params: Object{"uri": resource["uri"]}})
 	}
 	return all
@@ -495,12 +495,12 @@ type attempt struct {
 
 // begin calls a tool that asks for input. One that does not makes the check
 // inconclusive.
-func begin(ctx context.Context, server *Server, kind string) attempt {
-	provocation := Provoking(kind)
-	reply := server.NeedOnce(ctx, "tools/call", provocation.Call())
+func begin(t *T, server *Server, kind string) attempt {
+	provocation := Provoking(t, kind)
+	reply := server.NeedOnce(t, "tools/call", provocation.Call())
 	more, asked := server.Fulfil(reply.Received)
 	if !asked {
-		Inconclusive("the tool "+provocation.Tool+" did not ask for input: "+reply.Describe(),
+		t.Inconclusive("the tool "+provocation.Tool+" did not ask for input: "+reply.Describe(),
 			"name one that does under provocations."+kind+" in mcpconform.yaml")
 	}
 	return attempt{method: "tools/call", call: provocation.Call(), reply: reply, more: more}
@@ -538,9 +538,9 @@ func member(object Object, name string) Object {
 
 // judgeAskedAgain judges the answer to a retry in which the responses to requests
 // are missing.
-func judgeAskedAgain(reply Reply, missing Object) {
+func judgeAskedAgain(t *T, reply Reply, missing Object) {
 	if asking.Succeeded(reply) {
-		Inconclusive("the call succeeded without the input that it had requested, so it does not need it",
+		t.Inconclusive("the call succeeded without the input that it had requested, so it does not need it",
 			"name a tool that needs its input under provocations in mcpconform.yaml")
 	}
 	asked := false
@@ -549,13 +549,13 @@ func judgeAskedAgain(reply Reply, missing Object) {
 			asked = asked || method(one) == method(request)
 		}
 	}
-	DemandOf(reply, asked, "another request for the missing input")
+	t.DemandOf(reply, asked, "another request for the missing input")
 }
 
 // judgeNotTaken judges the answer to a retry whose input is none. A tool that succeeds
 // without any shows nothing.
-func judgeNotTaken(reply Reply, given string) {
-	DemandOf(reply, !asking.Succeeded(reply), "an error, or the input request again: the input is "+given)
+func judgeNotTaken(t *T, reply Reply, given string) {
+	t.DemandOf(reply, !asking.Succeeded(reply), "an error, or the input request again: the input is "+given)
 }
 
 func method(request any) any {

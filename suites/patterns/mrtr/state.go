@@ -17,12 +17,12 @@ func states() {
 		"continues after a requestState that it did not issue",
 		Verifies("mrtr.state.distrusted"),
 		NeedsProvocation("elicitation"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			attempt := begin(ctx, server, "elicitation")
+		func(t *T) {
+			server := FreshSession(t)
+			attempt := begin(t, server, "elicitation")
 
 			for _, forged := range []string{"mcpconform", `{"admin":true}`, "e30", "../../x", strings.Repeat("A", longState)} {
-				server.Survives(ctx, "tools/call", attempt.retry(Object{"requestState": forged}), "")
+				server.Survives(t, "tools/call", attempt.retry(Object{"requestState": forged}), "")
 			}
 		},
 	)
@@ -31,15 +31,15 @@ func states() {
 		"rejects a requestState with a changed character",
 		Verifies("mrtr.state.protected"),
 		NeedsProvocation("input-state"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "input-state")
+		func(t *T) {
+			server := Session(t)
+			asking.NeedSuccess(t, server, "input-state")
 
 			for _, share := range []int{1, 2, 3} { // quarters of its length
-				attempt := beginWithState(ctx, server, "input-state")
+				attempt := beginWithState(t, server, "input-state")
 				changed := withAnother(attempt.state, len(attempt.state)*share/4)
-				reply := server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": changed}))
-				judgeRefused(
+				reply := server.Once(t, "tools/call", attempt.retry(Object{"requestState": changed}))
+				judgeRefused(t,
 					reply,
 					fmt.Sprintf("the requestState %s, changed to %s", Show(attempt.state), Show(changed)),
 				)
@@ -51,15 +51,15 @@ func states() {
 		"rejects a requestState with something appended",
 		Verifies("mrtr.state.protected"),
 		NeedsProvocation("input-state"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "input-state")
-			attempt := beginWithState(ctx, server, "input-state")
+		func(t *T) {
+			server := Session(t)
+			asking.NeedSuccess(t, server, "input-state")
+			attempt := beginWithState(t, server, "input-state")
 			changed := attempt.state + "-TAMPERED"
 
-			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": changed}))
+			reply := server.Once(t, "tools/call", attempt.retry(Object{"requestState": changed}))
 
-			judgeRefused(reply, "the requestState "+Show(attempt.state)+", with -TAMPERED appended")
+			judgeRefused(t, reply, "the requestState "+Show(attempt.state)+", with -TAMPERED appended")
 		},
 	)
 
@@ -67,20 +67,20 @@ func states() {
 		"rejects a requestState with changed contents",
 		Verifies("mrtr.state.protected"),
 		NeedsProvocation("input-state"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "input-state")
-			attempt := beginWithState(ctx, server, "input-state")
+		func(t *T) {
+			server := Session(t)
+			asking.NeedSuccess(t, server, "input-state")
+			attempt := beginWithState(t, server, "input-state")
 			changed, readable := rewritten(attempt.state)
 			if !readable {
-				NotApplicable(
+				t.NotApplicable(
 					"the requestState is opaque, so its contents cannot be changed",
 				)
 			}
 
-			reply := server.Once(ctx, "tools/call", attempt.retry(Object{"requestState": changed}))
+			reply := server.Once(t, "tools/call", attempt.retry(Object{"requestState": changed}))
 
-			judgeRefused(
+			judgeRefused(t,
 				reply,
 				fmt.Sprintf("the requestState %s, with its contents changed to %s", Show(attempt.state), Show(changed)),
 			)
@@ -89,38 +89,38 @@ func states() {
 
 	It("rejects a requestState that it issued for another request", Verifies("mrtr.state.bound"),
 		NeedsProvocation("input-state", "input-other-state"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			asking.NeedSuccess(ctx, server, "input-other-state")
-			one := beginWithState(ctx, server, "input-state")
-			other := beginWithState(ctx, server, "input-other-state")
+		func(t *T) {
+			server := Session(t)
+			asking.NeedSuccess(t, server, "input-other-state")
+			one := beginWithState(t, server, "input-state")
+			other := beginWithState(t, server, "input-other-state")
 
-			reply := server.Once(ctx, "tools/call", other.retry(Object{"requestState": one.state}))
+			reply := server.Once(t, "tools/call", other.retry(Object{"requestState": one.state}))
 
-			judgeRefused(reply, fmt.Sprintf("a requestState that was issued for the tool %v", one.call["name"]))
+			judgeRefused(t, reply, fmt.Sprintf("a requestState that was issued for the tool %v", one.call["name"]))
 		})
 
 	It(
 		"rejects a requestState in prompts/get and resources/read that it issued for a tool",
 		Verifies("mrtr.state.bound"),
 		NeedsProvocation("input-state"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := beginWithState(ctx, server, "input-state")
+		func(t *T) {
+			server := Session(t)
+			one := beginWithState(t, server, "input-state")
 			stateful := 0
 
-			for _, request := range othersThatAsk(ctx, server) {
-				other := beginWith(ctx, server, request)
+			for _, request := range othersThatAsk(t, server) {
+				other := beginWith(t, server, request)
 				if _, gives := other.more["requestState"]; !gives {
 					continue // what it needs of a state it does not read
 				}
 				stateful++
-				reply := server.Once(ctx, request.Method, other.retry(Object{"requestState": one.state}))
-				judgeRefused(reply, fmt.Sprintf("a requestState that was issued for the tool %v", one.call["name"]))
+				reply := server.Once(t, request.Method, other.retry(Object{"requestState": one.state}))
+				judgeRefused(t, reply, fmt.Sprintf("a requestState that was issued for the tool %v", one.call["name"]))
 			}
 
 			if stateful == 0 {
-				NotApplicable("no prompt and no resource returns a requestState with its inputRequests")
+				t.NotApplicable("no prompt and no resource returns a requestState with its inputRequests")
 			}
 		},
 	)
@@ -137,11 +137,11 @@ type stateful struct {
 
 // beginWithState calls a tool that gives a requestState. One that does not makes
 // the check inconclusive.
-func beginWithState(ctx SpecContext, server *Server, kind string) stateful {
-	begun := begin(ctx, server, kind)
+func beginWithState(t *T, server *Server, kind string) stateful {
+	begun := begin(t, server, kind)
 	state, isText := begun.more["requestState"].(string)
 	if !isText || state == "" {
-		Inconclusive(fmt.Sprintf("the tool %v returned no requestState", begun.call["name"]),
+		t.Inconclusive(fmt.Sprintf("the tool %v returned no requestState", begun.call["name"]),
 			"name one that does under provocations."+kind+" in mcpconform.yaml")
 	}
 	return stateful{begun, state}
@@ -149,8 +149,8 @@ func beginWithState(ctx SpecContext, server *Server, kind string) stateful {
 
 // judgeRefused judges the answer to a retry with something wrong: an error, or the
 // question anew, refuses it.
-func judgeRefused(reply Reply, wrong string) {
-	DemandOf(reply, !asking.Succeeded(reply), "a rejection of "+wrong)
+func judgeRefused(t *T, reply Reply, wrong string) {
+	t.DemandOf(reply, !asking.Succeeded(reply), "a rejection of "+wrong)
 }
 
 // withAnother puts another character in the place of one, in the middle of a word:

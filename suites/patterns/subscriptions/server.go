@@ -44,12 +44,12 @@ func ServerChecks() {
 
 // everything is a filter that asks for all changes of lists, and for updates of a
 // resource where the server has them.
-func everything() Object {
+func everything(t *T) Object {
 	filter := Object{}
 	for wish := range listChanges {
 		filter[wish] = true
 	}
-	if resources := ListedResources(); Declares("resources.subscribe") && len(resources) > 0 {
+	if resources := ListedResources(t); Declares(t, "resources.subscribe") && len(resources) > 0 {
 		filter["resourceSubscriptions"] = []any{resources[0]["uri"]}
 	}
 	return filter
@@ -59,73 +59,73 @@ func acknowledgements() {
 	It(
 		"acknowledges subscriptions/listen with notifications/subscriptions/acknowledged",
 		Verifies("subscriptions.acknowledged.sent"),
-		func(ctx SpecContext) {
-			needsSubscriptions()
-			server := FreshSession(ctx)
+		func(t *T) {
+			needsSubscriptions(t)
+			server := FreshSession(t)
 
-			answer := listen(ctx, server, server.NextID(), everything())
+			answer := listen(t, server, server.NextID(), everything(t))
 
-			judgeAcknowledged(answer)
+			judgeAcknowledged(t, answer)
 		},
 	)
 
 	It(
 		"acknowledges a second subscriptions/listen while the first is open",
 		Verifies("subscriptions.several.served"),
-		func(ctx SpecContext) {
-			needsSubscriptions()
-			server := FreshSession(ctx)
-			server.Subscribe(ctx, everything()) // or else the second one is not refused for the first
+		func(t *T) {
+			needsSubscriptions(t)
+			server := FreshSession(t)
+			server.Subscribe(t, everything(t)) // or else the second one is not refused for the first
 
-			answer := listen(ctx, server, server.NextID(), everything())
+			answer := listen(t, server, server.NextID(), everything(t))
 
-			judgeAcknowledged(answer)
+			judgeAcknowledged(t, answer)
 		},
 	)
 
 	It("acknowledges subscriptions/listen with a string as request id", Verifies("subscriptions.acknowledged.sent"),
-		func(ctx SpecContext) {
-			needsSubscriptions()
-			server := FreshSession(ctx)
+		func(t *T) {
+			needsSubscriptions(t)
+			server := FreshSession(t)
 
-			answer := listen(ctx, server, jsonrpc.StringID("mcpconform-subscription"), everything())
+			answer := listen(t, server, jsonrpc.StringID("mcpconform-subscription"), everything(t))
 
-			judgeAcknowledged(answer)
+			judgeAcknowledged(t, answer)
 		})
 
 	It("acknowledges subscriptions/listen without clientInfo in _meta", Verifies("base.fields.optional"),
-		func(ctx SpecContext) {
-			needsSubscriptions()
-			server := FreshSession(ctx)
-			filter := Object{"notifications": everything(), "_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}
+		func(t *T) {
+			needsSubscriptions(t)
+			server := FreshSession(t)
+			filter := Object{"notifications": everything(t), "_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}
 
-			answer := listenWith(ctx, server, server.NextID(), filter)
+			answer := listenWith(t, server, server.NextID(), filter)
 
 			if answer.Method != acknowledged {
-				FreshSession(ctx).Subscribe(ctx, everything()) // or else it is not refused for that
+				FreshSession(t).Subscribe(t, everything(t)) // or else it is not refused for that
 			}
-			judgeAcknowledged(answer)
+			judgeAcknowledged(t, answer)
 		})
 
 	It("acknowledges subscriptions/listen that requests nothing", Verifies("subscriptions.acknowledged.sent"),
-		func(ctx SpecContext) {
-			needsSubscriptions()
-			server := FreshSession(ctx)
+		func(t *T) {
+			needsSubscriptions(t)
+			server := FreshSession(t)
 
-			answer := listen(ctx, server, server.NextID(), Object{})
+			answer := listen(t, server, server.NextID(), Object{})
 
 			if answer.Method != acknowledged {
-				FreshSession(ctx).Subscribe(ctx, everything()) // or else it is not refused for that
+				FreshSession(t).Subscribe(t, everything(t)) // or else it is not refused for that
 			}
-			judgeAcknowledged(answer)
+			judgeAcknowledged(t, answer)
 		})
 
 	It(
 		"acknowledges no list changes if subscriptions/listen requests none",
 		Verifies("subscriptions.acknowledged.requested"),
-		func(ctx SpecContext) {
-			needsSubscriptions()
-			server := FreshSession(ctx)
+		func(t *T) {
+			needsSubscriptions(t)
+			server := FreshSession(t)
 
 			refused := Object{}
 			for wish := range listChanges {
@@ -133,10 +133,10 @@ func acknowledgements() {
 			}
 
 			for _, filter := range []Object{{}, refused} {
-				subscription := server.Subscribe(ctx, filter)
+				subscription := server.Subscribe(t, filter)
 
 				for _, wish := range slices.Sorted(maps.Keys(listChanges)) {
-					Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
+					t.Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
 				}
 			}
 		},
@@ -148,22 +148,22 @@ func resourcesUndeclared() {
 	It(
 		"acknowledges resourceSubscriptions only if it declares resources.subscribe",
 		Verifies("subscriptions.acknowledged.supported"),
-		func(ctx SpecContext) {
-			needsSubscriptions()
-			resources := ListedResources()
+		func(t *T) {
+			needsSubscriptions(t)
+			resources := ListedResources(t)
 			switch {
-			case Declares("resources.subscribe"):
-				NotApplicable("the server declares resources.subscribe")
+			case Declares(t, "resources.subscribe"):
+				t.NotApplicable("the server declares resources.subscribe")
 			case len(resources) == 0:
-				NotApplicable("the server lists no resource")
+				t.NotApplicable("the server lists no resource")
 			}
-			filter := everything()
+			filter := everything(t)
 			filter["resourceSubscriptions"] = []any{resources[0]["uri"]}
 
-			subscription := FreshSession(ctx).Subscribe(ctx, filter)
+			subscription := FreshSession(t).Subscribe(t, filter)
 
 			agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
-			Demand(
+			t.Demand(
 				len(agreed) == 0,
 				"no resourceSubscriptions, as the server does not declare resources.subscribe",
 				Show(agreed),
@@ -174,37 +174,37 @@ func resourcesUndeclared() {
 
 // needsSubscriptions skips the check when there is nothing to subscribe to: such a
 // server need not know of subscriptions.
-func needsSubscriptions() {
+func needsSubscriptions(t *T) {
 	for _, capability := range listChanges {
-		if Declares(capability) {
+		if Declares(t, capability) {
 			return
 		}
 	}
-	if !Declares("resources.subscribe") {
-		NotApplicable("the server declares neither listChanged nor resources.subscribe")
+	if !Declares(t, "resources.subscribe") {
+		t.NotApplicable("the server declares neither listChanged nor resources.subscribe")
 	}
 }
 
 // listen asks for a subscription and returns its acknowledgement, or else the answer
 // to the request.
-func listen(ctx context.Context, server *Server, id jsonrpc.ID, filter Object) scripted.Received {
-	return listenWith(ctx, server, id, Object{"notifications": filter})
+func listen(t *T, server *Server, id jsonrpc.ID, filter Object) scripted.Received {
+	return listenWith(t, server, id, Object{"notifications": filter})
 }
 
-func listenWith(ctx context.Context, server *Server, id jsonrpc.ID, params Object) scripted.Received {
-	request := server.StartRaw(ctx, id, method, scripted.Outgoing{}, params)
-	received, err := request.WaitOr(ctx, func(received scripted.Received) bool {
+func listenWith(t *T, server *Server, id jsonrpc.ID, params Object) scripted.Received {
+	request := server.StartRaw(t, id, method, scripted.Outgoing{}, params)
+	received, err := request.WaitOr(t, func(received scripted.Received) bool {
 		return received.Method == acknowledged && SubscriptionOf(received) == id
 	})
 	if err != nil {
-		Missing(acknowledged+" with the id "+id.String(), err)
+		Missing(t, acknowledged+" with the id "+id.String(), err)
 	}
 	return received
 }
 
-func judgeAcknowledged(answer scripted.Received) {
-	Judging(Reply{Received: answer})
-	Demand(answer.Method == acknowledged, acknowledged+" first", excerpt.Short(answer.Raw))
+func judgeAcknowledged(t *T, answer scripted.Received) {
+	t.Judging(Reply{Received: answer})
+	t.Demand(answer.Method == acknowledged, acknowledged+" first", excerpt.Short(answer.Raw))
 }
 
 func announcements() {
@@ -214,13 +214,13 @@ func announcements() {
 		NeedsCapability("tools.listChanged"),
 		NeedsProvocation("tools-changed"),
 		Alone(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			subscription := server.Subscribe(ctx, Object{"toolsListChanged": true})
+		func(t *T) {
+			server := FreshSession(t)
+			subscription := server.Subscribe(t, Object{"toolsListChanged": true})
 
-			server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
+			server.Need(t, "tools/call", Provoking(t, "tools-changed").Call())
 
-			subscription.Until(ctx, toolsChanged)
+			subscription.Until(t, toolsChanged)
 		},
 	)
 
@@ -230,16 +230,16 @@ func announcements() {
 		NeedsCapability("resources.subscribe"),
 		NeedsProvocation("resource-updated"),
 		Alone(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			subscription := server.Subscribe(
-				ctx,
-				Object{"resourceSubscriptions": []any{Provoking("resource-updated").Resource}},
+				t,
+				Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}},
 			)
 
-			server.Need(ctx, "tools/call", Provoking("resource-updated").Call())
+			server.Need(t, "tools/call", Provoking(t, "resource-updated").Call())
 
-			subscription.Until(ctx, updated)
+			subscription.Until(t, updated)
 		},
 	)
 
@@ -249,15 +249,15 @@ func announcements() {
 		NeedsCapability("tools.listChanged"),
 		NeedsProvocation("tools-changed"),
 		Alone(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			first := server.Subscribe(ctx, Object{"toolsListChanged": true})
-			second := server.Subscribe(ctx, everything())
+		func(t *T) {
+			server := FreshSession(t)
+			first := server.Subscribe(t, Object{"toolsListChanged": true})
+			second := server.Subscribe(t, everything(t))
 
-			server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
+			server.Need(t, "tools/call", Provoking(t, "tools-changed").Call())
 
-			first.Until(ctx, toolsChanged)
-			second.Until(ctx, toolsChanged)
+			first.Until(t, toolsChanged)
+			second.Until(t, toolsChanged)
 		},
 	)
 
@@ -267,14 +267,14 @@ func announcements() {
 		NeedsCapability("tools.listChanged"),
 		NeedsProvocation("tools-changed"),
 		Alone(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			other := server.Subscribe(ctx, Object{"promptsListChanged": true, "resourcesListChanged": true})
-			subscription := server.Subscribe(ctx, Object{"toolsListChanged": true})
+		func(t *T) {
+			server := FreshSession(t)
+			other := server.Subscribe(t, Object{"promptsListChanged": true, "resourcesListChanged": true})
+			subscription := server.Subscribe(t, Object{"toolsListChanged": true})
 
-			change(ctx, server, subscription)
+			change(t, server, subscription)
 
-			DemandNone("no "+toolsChanged+" on a subscription that did not request it", told(other, toolsChanged))
+			t.DemandNone("no "+toolsChanged+" on a subscription that did not request it", told(other, toolsChanged))
 		},
 	)
 
@@ -284,21 +284,21 @@ func announcements() {
 		NeedsCapability("resources.subscribe"),
 		NeedsProvocation("resource-updated"),
 		Alone(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			other := server.Subscribe(ctx, Object{
+		func(t *T) {
+			server := FreshSession(t)
+			other := server.Subscribe(t, Object{
 				"resourceSubscriptions": []any{},
 				"toolsListChanged":      true, "promptsListChanged": true, "resourcesListChanged": true,
 			})
 			subscription := server.Subscribe(
-				ctx,
-				Object{"resourceSubscriptions": []any{Provoking("resource-updated").Resource}},
+				t,
+				Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}},
 			)
 
-			server.Need(ctx, "tools/call", Provoking("resource-updated").Call())
-			await(ctx, server, subscription, updated)
+			server.Need(t, "tools/call", Provoking(t, "resource-updated").Call())
+			await(t, server, subscription, updated)
 
-			DemandNone("no "+updated+" on a subscription that did not request it", told(other, updated))
+			t.DemandNone("no "+updated+" on a subscription that did not request it", told(other, updated))
 		},
 	)
 }
@@ -310,28 +310,28 @@ func ofRequests() {
 		Verifies("transports.http.stream.of-subscription"),
 		NeedsProvocation("logging"),
 		NeedsTransport(protocol.HTTP),
-		func(ctx SpecContext) {
-			needsSubscriptions()
-			server := FreshSession(ctx)
-			subscription := server.Subscribe(ctx, everything())
+		func(t *T) {
+			needsSubscriptions(t)
+			server := FreshSession(t)
+			subscription := server.Subscribe(t, everything(t))
 
 			for _, kind := range []string{"logging", "progress"} {
-				if tool, known := Provocable(kind); known {
+				if tool, known := Provocable(t, kind); known {
 					call := tool.Call()
 					call["_meta"] = Object{"progressToken": "mcpconform-beside-" + kind, mcp.MetaLogLevel: "debug"}
-					server.Need(ctx, "tools/call", call)
+					server.Need(t, "tools/call", call)
 				}
 			}
-			server.BarrierOnAllStreams(ctx)
+			server.BarrierOnAllStreams(t)
 
 			if len(server.Sent(subscription.Mark, Notification("notifications/message"))) == 0 {
-				Inconclusive("the tool for logging logged nothing", "make sure that it logs")
+				t.Inconclusive("the tool for logging logged nothing", "make sure that it logs")
 			}
 			strays := func(received scripted.Received) bool {
 				ofRequest := received.Method == "notifications/progress" || received.Method == "notifications/message"
 				return ofRequest && received.Stream == subscription.Delivery.Stream
 			}
-			DemandNone("no message of the call on the stream of the subscription", server.Sent(subscription.Mark, strays))
+			t.DemandNone("no message of the call on the stream of the subscription", server.Sent(subscription.Mark, strays))
 		},
 	)
 }
@@ -339,40 +339,40 @@ func ofRequests() {
 func endings() {
 	It("sends no notifications on a cancelled subscription", Verifies("subscriptions.cancelled"),
 		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			cancelled := server.Subscribe(ctx, Object{"toolsListChanged": true})
-			other := server.Subscribe(ctx, Object{"toolsListChanged": true})
+		func(t *T) {
+			server := FreshSession(t)
+			cancelled := server.Subscribe(t, Object{"toolsListChanged": true})
+			other := server.Subscribe(t, Object{"toolsListChanged": true})
 
-			cancelled.Cancel(ctx)
-			server.Barrier(ctx)
+			cancelled.Cancel(t)
+			server.Barrier(t)
 			mark := server.Mark()
-			change(ctx, server, other)
+			change(t, server, other)
 
 			announced := func(received scripted.Received) bool { return SubscriptionOf(received) == cancelled.ID }
-			DemandNone("nothing on the subscription that was cancelled", server.Sent(mark, announced))
+			t.DemandNone("nothing on the subscription that was cancelled", server.Sent(mark, announced))
 		})
 
 	It("keeps a subscription open when another one is cancelled", Verifies("subscriptions.several.served"),
 		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			cancelled := server.Subscribe(ctx, Object{"toolsListChanged": true})
-			kept := server.Subscribe(ctx, Object{"toolsListChanged": true})
+		func(t *T) {
+			server := FreshSession(t)
+			cancelled := server.Subscribe(t, Object{"toolsListChanged": true})
+			kept := server.Subscribe(t, Object{"toolsListChanged": true})
 
-			cancelled.Cancel(ctx)
-			server.Barrier(ctx)
-			server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
+			cancelled.Cancel(t)
+			server.Barrier(t)
+			server.Need(t, "tools/call", Provoking(t, "tools-changed").Call())
 
-			kept.Until(ctx, toolsChanged)
+			kept.Until(t, toolsChanged)
 		})
 }
 
 // change makes the server change its tools, and waits until it has told a
 // subscription.
-func change(ctx context.Context, server *Server, subscription *Subscription) {
-	server.Need(ctx, "tools/call", Provoking("tools-changed").Call())
-	await(ctx, server, subscription, toolsChanged)
+func change(t *T, server *Server, subscription *Subscription) {
+	server.Need(t, "tools/call", Provoking(t, "tools-changed").Call())
+	await(t, server, subscription, toolsChanged)
 }
 
 // await waits for an announcement that the check needs and is not about.

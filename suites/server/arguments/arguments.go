@@ -3,10 +3,9 @@
 package arguments
 
 import (
-	"context"
-
 	"github.com/yosida95/uritemplate/v3"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 )
 
@@ -74,12 +73,12 @@ func Expand(template conform.Object, values map[string]string) (uri string, expa
 
 // Completable returns every argument of the target's prompts and templates, at
 // most limit.
-func Completable(limit int) []Argument {
+func Completable(t *check.T, limit int) []Argument {
 	var all []Argument
-	for _, prompt := range conform.ListedPrompts() {
+	for _, prompt := range conform.ListedPrompts(t) {
 		all = append(all, OfPrompt(prompt)...)
 	}
-	for _, template := range conform.ListedTemplates() {
+	for _, template := range conform.ListedTemplates(t) {
 		all = append(all, OfTemplate(template)...)
 	}
 	return all[:min(limit, len(all))]
@@ -97,10 +96,10 @@ func (a Argument) Completion(value string, known map[string]string) conform.Obje
 
 // Completed fills arguments with the first values that the server completes
 // them with, each given those before. It is false when one has none.
-func Completed(ctx context.Context, server *conform.Server, all []Argument) (values map[string]string, complete bool) {
+func Completed(t *check.T, server *conform.Server, all []Argument) (values map[string]string, complete bool) {
 	values = map[string]string{}
 	for _, argument := range all {
-		value, found := first(ctx, server, argument, values)
+		value, found := first(t, server, argument, values)
 		if !found {
 			return values, false
 		}
@@ -113,12 +112,12 @@ func Completed(ctx context.Context, server *conform.Server, all []Argument) (val
 // servers complete nothing when nothing is typed.
 var beginnings = []string{"", "1", "a"}
 
-func first(ctx context.Context, server *conform.Server, argument Argument, known map[string]string) (string, bool) {
-	if !conform.Declares("completions") {
+func first(t *check.T, server *conform.Server, argument Argument, known map[string]string) (string, bool) {
+	if !conform.Declares(t, "completions") {
 		return "", false
 	}
 	for _, typed := range beginnings {
-		reply, responded := server.Try(ctx, "completion/complete", argument.Completion(typed, known))
+		reply, responded := server.Try(t, "completion/complete", argument.Completion(typed, known))
 		if !responded {
 			return "", false
 		}
@@ -135,10 +134,10 @@ func first(ctx context.Context, server *conform.Server, argument Argument, known
 
 // Made fills the required ones among arguments with made-up values, by what they are
 // called and described as.
-func Made(all []Argument) map[string]string {
+func Made(t *check.T, all []Argument) map[string]string {
 	values := map[string]string{}
 	for _, argument := range Required(all) {
-		values[argument.Name] = conform.Plausible(argument.Name, argument.Description)
+		values[argument.Name] = conform.Plausible(t, argument.Name, argument.Description)
 	}
 	return values
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 )
 
@@ -65,7 +66,7 @@ func TestCompletion(t *testing.T) {
 func TestMadeFillsWhatIsRequired(t *testing.T) {
 	t.Parallel()
 	all := []Argument{{Name: "who", Required: true}, {Name: "how"}}
-	if difference := cmp.Diff(map[string]string{"who": "example"}, Made(all)); difference != "" {
+	if difference := cmp.Diff(map[string]string{"who": "example"}, Made((&conform.Environment{}).Begin(t.Context(), &check.Declaration{}), all)); difference != "" {
 		t.Error(difference)
 	}
 	if difference := cmp.Diff([]Argument{{Name: "who", Required: true}}, Required(all)); difference != "" {

@@ -104,15 +104,15 @@ func freshResults() {
 		"sends tools/list again after notifications/tools/list_changed",
 		Verifies("caching.notifications.stale"),
 		In(fresh),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.NeedRequests("tools/list")
 			announced := client.FromServer("notifications/tools/list_changed")
 			if len(announced) == 0 {
 				client.NeverBut("the client opened no subscription for changes, or made no call", "subscriptions/listen")
 			}
-			if Observed(asksAfter(client, announced[0], "tools/list")) {
+			if t.Observed(asksAfter(client, announced[0], "tools/list")) {
 				return
 			}
 			if waited := client.OutcomeOf(announcementAwaited); waited.Failed() {
@@ -127,14 +127,14 @@ func freshResults() {
 	)
 
 	It("sends resources/read although it has cached another resource", Verifies("caching.key.respected"), In(fresh),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			known := readsOf(client, oneURI)
 			if len(known) == 0 {
 				client.Never("resources/read")
 			}
-			if !Observed(len(readsOf(client, anotherURI)) > 0) {
+			if !t.Observed(len(readsOf(client, anotherURI)) > 0) {
 				client.NeedGiven(anotherRead)
 				client.Missing(known[0], Mismatch{
 					Wanted: "a resources/read for " + anotherURI + ", too",
@@ -144,11 +144,11 @@ func freshResults() {
 		})
 
 	It("sends prompts/list although it has cached tools/list", Verifies("caching.key.respected"), In(fresh),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			known := client.NeedRequests("tools/list")
-			if !Observed(len(client.Requests("prompts/list")) > 0) {
+			if !t.Observed(len(client.Requests("prompts/list")) > 0) {
 				client.NeedGiven(otherListed)
 				client.Missing(known[0], Mismatch{
 					Wanted: "a prompts/list, too", Found: "none: the result of tools/list is used for it",
@@ -157,8 +157,8 @@ func freshResults() {
 		})
 
 	It("does not cache the result of resources/read with inputResponses", Verifies("caching.key.no-retries"), In(fresh),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			retry := slices.IndexFunc(
 				readsOf(client, privateURI),
@@ -167,7 +167,7 @@ func freshResults() {
 			if retry < 0 {
 				client.NeverBut("the client sent no input for resources/read", "elicitation/create")
 			}
-			if reads := readsOf(client, privateURI); !Observed(retry < len(reads)-1) {
+			if reads := readsOf(client, privateURI); !t.Observed(retry < len(reads)-1) {
 				client.NeedGiven(privateRead)
 				client.NeedGiven(privateReadAgain)
 				client.Missing(reads[retry], Mismatch{
@@ -278,11 +278,11 @@ var stale = &Scenario{
 
 func staleResults() {
 	It("sends prompts/list again after a result with a negative ttlMs", Verifies("caching.ttl.negative"), In(stale),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			lists := client.NeedRequests("prompts/list")
-			if !Observed(len(lists) > 1) {
+			if !t.Observed(len(lists) > 1) {
 				client.NeedGiven(negativeListed)
 				client.NeedGiven(negativeListedAgain)
 				client.Missing(lists[0], Mismatch{
@@ -293,11 +293,11 @@ func staleResults() {
 		})
 
 	It("sends tools/list again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			known, call := grownStale(client)
-			if !Observed(asksAfter(client, call, "tools/list")) {
+			if !t.Observed(asksAfter(client, call, "tools/list")) {
 				client.NeedGiven(staleListed)
 				client.NeedGiven(staleListedAgain)
 				client.Missing(known, Mismatch{
@@ -316,8 +316,8 @@ func staleResults() {
 		{"resources/read", staleRead, readLater},
 	} {
 		It("sends "+wanted.method+" again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale),
-			func(ctx SpecContext) {
-				client := RunScenario(ctx)
+			func(t *T) {
+				client := RunScenario(t)
 
 				known, call := lastBefore(client, wanted.method)
 				if prompts := client.Requests("prompts/list"); len(prompts) > 0 && known == prompts[0] {
@@ -326,7 +326,7 @@ func staleResults() {
 						wanted.method,
 					)
 				}
-				if !Observed(asksAfter(client, call, wanted.method)) {
+				if !t.Observed(asksAfter(client, call, wanted.method)) {
 					client.NeedGiven(wanted.first)
 					client.NeedGiven(wanted.last)
 					client.Missing(known, Mismatch{
@@ -341,8 +341,8 @@ func staleResults() {
 		"does not poll tools/list in the background each time its ttlMs expires",
 		Verifies("caching.stale.not-polled"),
 		In(stale),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			polls, answer := pollsOf(client)
 			if len(polls) > fewPolls {
@@ -359,14 +359,14 @@ func staleResults() {
 		"increases its intervals if it polls tools/list in the background",
 		Verifies("caching.stale.polled-gently"),
 		In(stale),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			polls, _ := pollsOf(client)
 			if len(polls) <= fewPolls {
-				NotApplicable("the client does not poll")
+				t.NotApplicable("the client does not poll")
 			}
-			Observe()
+			t.Observe()
 			if len(polls) >= manyPolls {
 				client.Blame(polls[manyPolls-1], Mismatch{
 					Wanted: "longer intervals from poll to poll",
@@ -463,14 +463,14 @@ var stalePages = &Scenario{
 
 func pages() {
 	It("fetches a stale page of tools/list again by its cursor", Verifies("caching.pages.fetched"), In(stalePages),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			seconds := slices.DeleteFunc(client.NeedRequests("tools/list"), isFirst)
 			if len(seconds) == 0 {
 				client.NeverBut("the client did not reach the second page", "tools/list")
 			}
-			if !Observed(len(seconds) > 1) {
+			if !t.Observed(len(seconds) > 1) {
 				client.NeedGiven(toolsListed)
 				client.NeedGiven(toolsListedAgain)
 				client.Missing(seconds[0], Mismatch{
@@ -486,8 +486,8 @@ func pages() {
 		"fetches prompts/list from the first page after its cursor was rejected",
 		Verifies("caching.pages.invalid-cursor"),
 		In(stalePages),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			lists := client.NeedRequests("prompts/list")
 			refused := slices.IndexFunc(lists, func(list *Message) bool {
@@ -503,9 +503,9 @@ func pages() {
 			); len(
 				firsts,
 			) > 1 {
-				NotApplicable("the client caches no pages: it had just restarted from the first page")
+				t.NotApplicable("the client caches no pages: it had just restarted from the first page")
 			}
-			if Observed(slices.ContainsFunc(lists[refused:], isFirst)) {
+			if t.Observed(slices.ContainsFunc(lists[refused:], isFirst)) {
 				return
 			}
 			if _, over := client.ToldOutcome(promptsListedAgain); !over { // the step in which the client was refused

@@ -80,21 +80,21 @@ func changedResults() {
 	for at, one := range changings {
 		listed := firstListed + stepsOfList*at
 		It("sends "+one.method+" again after "+one.announcement+" between its pages",
-			Verifies("caching.notifications.stale"), In(changes), func(ctx SpecContext) {
-				fetchesChanged(RunScenario(ctx), one.method, one.announcement, listed+1, listed+2)
+			Verifies("caching.notifications.stale"), In(changes), func(t *T) {
+				fetchesChanged(t, RunScenario(t), one.method, one.announcement, listed+1, listed+2)
 			})
 	}
 
 	It("sends resources/read again after "+updated, Verifies("caching.notifications.stale"), In(changes),
-		func(ctx SpecContext) {
+		func(t *T) {
 			awaited := firstListed + stepsOfList*len(changings) + 2
-			fetchesChanged(RunScenario(ctx), "resources/read", updated, awaited, awaited+1)
+			fetchesChanged(t, RunScenario(t), "resources/read", updated, awaited, awaited+1)
 		})
 }
 
 // fetchesChanged wants a client to ask from the beginning for what has changed since it knew it.
 // It waits for the announcement in one step, and wants the same again in another.
-func fetchesChanged(client *Client, method, announcement string, awaited, wanted int) {
+func fetchesChanged(t *T, client *Client, method, announcement string, awaited, wanted int) {
 	client.NeedRequests(method)
 	announced := client.FromServer(announcement)
 	if len(announced) == 0 {
@@ -106,7 +106,7 @@ func fetchesChanged(client *Client, method, announcement string, awaited, wanted
 	again := func(request *Message) bool {
 		return isFirst(request) && request.Event.At.After(announced[0].Event.At)
 	}
-	if Observed(slices.ContainsFunc(client.Requests(method), again)) {
+	if t.Observed(slices.ContainsFunc(client.Requests(method), again)) {
 		return
 	}
 	if waited := client.OutcomeOf(awaited); waited.Failed() {

@@ -64,8 +64,8 @@ func askingForCompletions() {
 		"sends arguments that are already completed in context.arguments of completion/complete",
 		Verifies("completion.context.sent"),
 		In(completions),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			request := client.NeedRequests("completion/complete")[0]
 			about, _ := request.ParamsObject()["argument"].(Object)
@@ -85,16 +85,16 @@ func askingForCompletions() {
 	)
 
 	It("continues after a completion without values", Verifies("completion.partial.handled"), In(completions),
-		func(ctx SpecContext) {
-			copes(ctx, noValues, "a completion without values")
+		func(t *T) {
+			copes(t, noValues, "a completion without values")
 		})
 
 	It(
 		"continues after a completion with hasMore and without total",
 		Verifies("completion.partial.handled"),
 		In(completions),
-		func(ctx SpecContext) {
-			copes(ctx, moreValues, "a completion with hasMore and without total")
+		func(t *T) {
+			copes(t, moreValues, "a completion with hasMore and without total")
 		},
 	)
 
@@ -102,20 +102,20 @@ func askingForCompletions() {
 		"continues after a completion with fewer values than its total",
 		Verifies("completion.partial.handled"),
 		In(completions),
-		func(ctx SpecContext) {
-			copes(ctx, manyValues, "a completion with fewer values than its total")
+		func(t *T) {
+			copes(t, manyValues, "a completion with fewer values than its total")
 		},
 	)
 }
 
 // copes demands that the client goes on after an answer to completion/complete.
-func copes(ctx SpecContext, nth int, despite string) {
-	client := RunScenario(ctx)
+func copes(t *T, nth int, despite string) {
+	client := RunScenario(t)
 
 	requests := client.NeedRequests("completion/complete")
 	if len(requests) < nth {
 		client.NeverBut("the client requested no more completions", "completion/complete")
 	}
 	client.Does(nth, someValues, despite)
-	client.GoesOn(ctx, AnswerTo(requests[nth-1]), despite)
+	client.GoesOn(t, AnswerTo(requests[nth-1]), despite)
 }

@@ -2,7 +2,6 @@
 package completion
 
 import (
-	"context"
 	"maps"
 	"reflect"
 
@@ -27,34 +26,34 @@ func ServerChecks() {
 	Describe("Completion", func() {
 
 		It("declares completions if completion/complete returns values", Verifies("completion.capability.declared"),
-			func(ctx SpecContext) {
-				NeedDeclarations()
-				server := Session(ctx)
+			func(t *T) {
+				NeedDeclarations(t)
+				server := Session(t)
 
-				for _, argument := range arguments.Completable(maxCompleted) {
-					reply, _ := server.Try(ctx, method, argument.Completion("", nil))
+				for _, argument := range arguments.Completable(t, maxCompleted) {
+					reply, _ := server.Try(t, method, argument.Completion("", nil))
 
 					if values := valuesOf(reply); len(values) > 0 {
-						Demand(Declares("completions"), `the capability "completions", or no completions`,
+						t.Demand(Declares(t, "completions"), `the capability "completions", or no completions`,
 							"no such capability, and completions of "+argument.Name+": "+Show(values))
 						return
 					}
 				}
-				NotApplicable("the server returns no completions")
+				t.NotApplicable("the server returns no completions")
 			})
 
 		It(
 			"answers completion/complete for arguments of its prompts or resource templates",
 			Verifies("completion.answered"),
 			NeedsCapability("completions"),
-			func(ctx SpecContext) {
-				all := completable()
-				server := Session(ctx)
+			func(t *T) {
+				all := completable(t)
+				server := Session(t)
 
 				answered, refused := false, 0
 				var reply Reply
 				for _, argument := range all {
-					reply = server.Ask(ctx, method, argument.Completion("", nil))
+					reply = server.Ask(t, method, argument.Completion("", nil))
 
 					_, completes := reply.Object()["completion"].(map[string]any)
 					answered = answered || completes
@@ -63,12 +62,12 @@ func ServerChecks() {
 					}
 				}
 				if !answered && refused < len(all) {
-					Inconclusive(
+					t.Inconclusive(
 						"completion/complete was answered with "+reply.Describe(),
 						"fix the schema violation of the result first",
 					)
 				}
-				DemandOf(reply, answered, "a result of completion/complete for some argument of a prompt or template")
+				t.DemandOf(reply, answered, "a result of completion/complete for some argument of a prompt or template")
 			},
 		)
 
@@ -76,22 +75,22 @@ func ServerChecks() {
 			"answers completion/complete with other completed arguments in context.arguments",
 			Verifies("completion.answered"),
 			NeedsCapability("completions"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
 				judged := false
-				for _, argument := range completable() {
-					known := knownBeside(ctx, server, argument)
-					if len(known) == 0 || !completes(server.Ask(ctx, method, argument.Completion("", nil))) {
+				for _, argument := range completable(t) {
+					known := knownBeside(t, server, argument)
+					if len(known) == 0 || !completes(server.Ask(t, method, argument.Completion("", nil))) {
 						continue
 					}
-					reply := server.Ask(ctx, method, argument.Completion("", known))
+					reply := server.Ask(t, method, argument.Completion("", known))
 
-					DemandOf(reply, completes(reply), "a completion of "+argument.Name+" beside "+Show(known))
+					t.DemandOf(reply, completes(reply), "a completion of "+argument.Name+" beside "+Show(known))
 					judged = true
 				}
 				if !judged {
-					NotApplicable("no prompt or template has two arguments that the server completes")
+					t.NotApplicable("no prompt or template has two arguments that the server completes")
 				}
 			},
 		)
@@ -100,18 +99,18 @@ func ServerChecks() {
 			"rejects completion/complete with -32601 if it does not support completions",
 			Verifies("completion.unsupported.code"),
 			ByBarrier(),
-			func(ctx SpecContext) {
-				if Declares("completions") {
-					NotApplicable("the server declares completions")
+			func(t *T) {
+				if Declares(t, "completions") {
+					t.NotApplicable("the server declares completions")
 				}
-				server := Session(ctx)
+				server := Session(t)
 
-				reply := server.Ask(ctx, method, anyArgument().Completion("", nil))
+				reply := server.Ask(t, method, anyArgument(t).Completion("", nil))
 
 				if len(valuesOf(reply)) > 0 {
-					NotApplicable("the server completes arguments, see the result of completion.capability.declared")
+					t.NotApplicable("the server completes arguments, see the result of completion.capability.declared")
 				}
-				Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+				t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 			},
 		)
 
@@ -119,12 +118,12 @@ func ServerChecks() {
 			"rejects completion/complete for an unknown prompt with -32602",
 			Verifies("completion.unknown-prompt.code"),
 			NeedsCapability("completions"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.AskWrong(ctx, unknown(), inOrder()...)
+				reply := server.AskWrong(t, unknown(), inOrder(t)...)
 
-				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			},
 		)
 
@@ -132,43 +131,43 @@ func ServerChecks() {
 			"completes arguments after it rejected an unknown prompt",
 			Verifies("completion.answered"),
 			NeedsCapability("completions"),
-			func(ctx SpecContext) {
-				plain := inOrder()
+			func(t *T) {
+				plain := inOrder(t)
 				if len(plain) == 0 {
-					NotApplicable("the server has no prompt with an argument and no resource template")
+					t.NotApplicable("the server has no prompt with an argument and no resource template")
 				}
 
-				StillServes(ctx, unknown(), plain[0], completes)
+				StillServes(t, unknown(), plain[0], completes)
 			},
 		)
 
 		It("rejects completion/complete without argument with -32602", Verifies("completion.missing-argument.code"),
 			NeedsCapability("completions"),
-			func(ctx SpecContext) {
-				argument := completable()[0]
-				server := Session(ctx)
+			func(t *T) {
+				argument := completable(t)[0]
+				server := Session(t)
 
 				reply := server.AskWrong(
-					ctx,
+					t,
 					Request{Method: method, Name: "argument", Params: Object{"ref": argument.Ref}},
-					inOrder()...)
+					inOrder(t)...)
 
-				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
 		It(
 			"rejects completion/complete with a ref of an unknown type",
 			Verifies("completion.inputs.validated"),
 			NeedsCapability("completions"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.AskWrong(ctx, Request{Method: method, Name: "ref/unknown", Params: Object{
+				reply := server.AskWrong(t, Request{Method: method, Name: "ref/unknown", Params: Object{
 					"ref":      Object{"type": "ref/unknown", "name": "any"},
 					"argument": Object{"name": "any", "value": ""},
-				}}, inOrder()...)
+				}}, inOrder(t)...)
 
-				Expect(reply).To(BeJSONRPCError())
+				t.Expect(reply).To(BeJSONRPCError())
 			},
 		)
 
@@ -176,16 +175,16 @@ func ServerChecks() {
 			"rejects completion/complete with an argument value that is not a string",
 			Verifies("completion.inputs.validated"),
 			NeedsCapability("completions"),
-			func(ctx SpecContext) {
-				argument := completable()[0]
-				server := Session(ctx)
+			func(t *T) {
+				argument := completable(t)[0]
+				server := Session(t)
 
-				reply := server.AskWrong(ctx, Request{Method: method, Name: "value", Params: Object{
+				reply := server.AskWrong(t, Request{Method: method, Name: "value", Params: Object{
 					"ref":      argument.Ref,
 					"argument": Object{"name": argument.Name, "value": Object{"not": "a string"}},
-				}}, inOrder()...)
+				}}, inOrder(t)...)
 
-				Expect(reply).To(BeJSONRPCError())
+				t.Expect(reply).To(BeJSONRPCError())
 			},
 		)
 
@@ -193,15 +192,15 @@ func ServerChecks() {
 			"rejects completion/complete with context.arguments that are not strings",
 			Verifies("completion.inputs.validated"),
 			NeedsCapability("completions"),
-			func(ctx SpecContext) {
-				argument := completable()[0]
-				server := Session(ctx)
+			func(t *T) {
+				argument := completable(t)[0]
+				server := Session(t)
 				wrong := argument.Completion("", nil)
 				wrong["context"] = Object{"arguments": Object{"mcpconform": 4711}}
 
-				reply := server.AskWrong(ctx, Request{Method: method, Name: "context", Params: wrong}, inOrder()...)
+				reply := server.AskWrong(t, Request{Method: method, Name: "context", Params: wrong}, inOrder(t)...)
 
-				Expect(reply).To(BeJSONRPCError())
+				t.Expect(reply).To(BeJSONRPCError())
 			},
 		)
 	})
@@ -209,10 +208,10 @@ func ServerChecks() {
 
 // completable returns some arguments of the target's prompts and templates; a
 // check without any ends.
-func completable() []arguments.Argument {
-	all := arguments.Completable(maxCompleted)
+func completable(t *T) []arguments.Argument {
+	all := arguments.Completable(t, maxCompleted)
 	if len(all) == 0 {
-		NotApplicable("the server has no prompt with an argument and no resource template")
+		t.NotApplicable("the server has no prompt with an argument and no resource template")
 	}
 	return all
 }
@@ -227,13 +226,13 @@ func unknown() Request {
 
 // knownBeside is what the server itself completes the other arguments of the same prompt or
 // template with.
-func knownBeside(ctx context.Context, server *Server, argument arguments.Argument) map[string]string {
+func knownBeside(t *T, server *Server, argument arguments.Argument) map[string]string {
 	known := map[string]string{}
-	for _, other := range completable() {
+	for _, other := range completable(t) {
 		if other.Name == argument.Name || !reflect.DeepEqual(other.Ref, argument.Ref) {
 			continue
 		}
-		values, _ := arguments.Completed(ctx, server, []arguments.Argument{other})
+		values, _ := arguments.Completed(t, server, []arguments.Argument{other})
 		maps.Copy(known, values)
 	}
 	return known
@@ -245,9 +244,9 @@ func completes(reply Reply) bool {
 }
 
 // inOrder completes arguments of the target: beside that shows what a refusal is about.
-func inOrder() []Request {
+func inOrder(t *T) []Request {
 	var requests []Request
-	for _, argument := range arguments.Completable(maxControls) {
+	for _, argument := range arguments.Completable(t, maxControls) {
 		name, _ := argument.Ref["name"].(string)
 		requests = append(requests, Request{Method: method, Params: argument.Completion("", nil), Name: name})
 	}
@@ -255,8 +254,8 @@ func inOrder() []Request {
 }
 
 // anyArgument returns one of the target's, or one that is made up.
-func anyArgument() arguments.Argument {
-	if all := arguments.Completable(1); len(all) > 0 {
+func anyArgument(t *T) arguments.Argument {
+	if all := arguments.Completable(t, 1); len(all) > 0 {
 		return all[0]
 	}
 	return arguments.Argument{Ref: Object{"type": "ref/prompt", "name": unknownPrompt}, Name: "any"}

@@ -11,8 +11,8 @@ func inForms() {
 	It(
 		"answers server/discover in each legal form of its JSON, HTTP headers and framing",
 		Verifies("discover.implemented"),
-		func(ctx SpecContext) {
-			InEachForm(ctx, Harmless{Method: "server/discover"}, FormsOf(forms.Spelling, forms.Head, forms.Framing))
+		func(t *T) {
+			InEachForm(t, Harmless{Method: "server/discover"}, FormsOf(t, forms.Spelling, forms.Head, forms.Framing))
 		},
 	)
 }

@@ -17,70 +17,70 @@ func ServerChecks() {
 	Describe("Discovery", func() {
 		inForms()
 		It("answers server/discover before any other request", Verifies("discover.implemented"),
-			func(ctx SpecContext) {
-				server := UnusedSession(ctx)
-				server.Speak(Revision(), scripted.Nothing())
+			func(t *T) {
+				server := UnusedSession(t)
+				server.Speak(t.Revision(), scripted.Nothing())
 
-				reply := server.MustAsk(ctx, "server/discover", nil)
+				reply := server.MustAsk(t, "server/discover", nil)
 
-				Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeResult())
 			})
 
 		It(
 			"answers server/discover after other requests and beside an open subscription",
 			Verifies("discover.implemented"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				for _, request := range HarmlessRequests() {
-					server.Try(ctx, request.Method, request.Params)
+			func(t *T) {
+				server := FreshSession(t)
+				for _, request := range HarmlessRequests(t) {
+					server.Try(t, request.Method, request.Params)
 				}
-				server.Hear(ctx)
+				server.Hear(t)
 
-				reply := server.MustAsk(ctx, "server/discover", nil)
+				reply := server.MustAsk(t, "server/discover", nil)
 
-				Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeResult())
 			},
 		)
 
 		It("lists the revision of the request in supportedVersions of server/discover", Verifies("discover.versions"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				result := server.Need(ctx, "server/discover", nil)
+				result := server.Need(t, "server/discover", nil)
 
 				listed, _ := result["supportedVersions"].([]any)
-				Demand(
-					slices.Contains(listed, any(Revision())),
-					"supportedVersions with "+Revision(),
+				t.Demand(
+					slices.Contains(listed, any(t.Revision())),
+					"supportedVersions with "+t.Revision(),
 					Show(result["supportedVersions"]),
 				)
 			})
 
 		It("accepts server/discover at each supportedVersions entry from 2026-07-28 on", Verifies("discover.versions"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-				listed, _ := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
+			func(t *T) {
+				server := Session(t)
+				listed, _ := server.Need(t, "server/discover", nil)["supportedVersions"].([]any)
 
 				modern := slices.DeleteFunc(
 					listed,
 					func(revision any) bool { return slices.Contains(withHandshake(), revision) },
 				)
 				for _, revision := range modern[:min(len(modern), mostAsked)] {
-					judgeAccepted(ctx, server, revision)
+					judgeAccepted(t, server, revision)
 				}
 			})
 
 		It(
 			"includes io.modelcontextprotocol/serverInfo in the _meta of server/discover",
 			Verifies("discover.server-info"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
 				for _, params := range []Object{nil, {"_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}} {
-					result := server.Need(ctx, "server/discover", params)
+					result := server.Need(t, "server/discover", params)
 
-					Expect(result).To(HaveMember("_meta"))
-					Expect(result["_meta"]).To(HaveMember(mcp.MetaServerInfo))
+					t.Expect(result).To(HaveMember("_meta"))
+					t.Expect(result["_meta"]).To(HaveMember(mcp.MetaServerInfo))
 				}
 			},
 		)
@@ -88,16 +88,16 @@ func ServerChecks() {
 		It(
 			"uses -32601 when it rejects the list method of an undeclared capability",
 			Verifies("discover.capabilities.undeclared"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-				method := undeclared()
+			func(t *T) {
+				server := Session(t)
+				method := undeclared(t)
 
-				reply := server.Ask(ctx, method, nil)
+				reply := server.Ask(t, method, nil)
 
 				if _, refused := reply.Error(); !refused {
-					NotApplicable("the server answers " + method + " nevertheless")
+					t.NotApplicable("the server answers " + method + " nevertheless")
 				}
-				Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+				t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 			},
 		)
 	})
@@ -120,23 +120,23 @@ func withHandshake() []any {
 
 // judgeAccepted judges that a revision is not refused; what the answer has to look
 // like, that revision says.
-func judgeAccepted(ctx SpecContext, server *Server, revision any) {
+func judgeAccepted(t *T, server *Server, revision any) {
 	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
-	reply, _ := server.Provoke(ctx, "server/discover", params, "")
+	reply, _ := server.Provoke(t, "server/discover", params, "")
 	refusal, refused := reply.Error()
 	if refused && refusal.Code != jsonrpc.UnsupportedRevision {
 		return // for a reason of its own
 	}
-	DemandOf(reply, !refused, "no rejection of "+Show(revision)+", which it lists")
+	t.DemandOf(reply, !refused, "no rejection of "+Show(revision)+", which it lists")
 }
 
 // undeclared returns the method of a list that the server does not declare.
-func undeclared() string {
+func undeclared(t *T) string {
 	for _, feature := range []string{"tools", "prompts", "resources"} {
-		if !Declares(feature) {
+		if !Declares(t, feature) {
 			return feature + "/list"
 		}
 	}
-	NotApplicable("the server declares tools, prompts and resources")
+	t.NotApplicable("the server declares tools, prompts and resources")
 	return ""
 }

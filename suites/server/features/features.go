@@ -5,6 +5,7 @@ package features
 import (
 	"slices"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -142,7 +143,7 @@ func Lack(server *scripted.Server, declared conform.Object, unknown ...string) {
 // that declares the capability for them sends none to one that does not. The first of
 // both is that of another scenario; that the client was to use the feature here, too, its
 // driver tells.
-func DemandRestraint(client, elsewhere *conform.Client, capability string, methods ...string) {
+func DemandRestraint(t *check.T, client, elsewhere *conform.Client, capability string, methods ...string) {
 	for _, request := range client.Requests(methods...) {
 		client.Blame(request, rules.Mismatch{
 			Wanted: request.Method + " only if the server declares " + capability,
@@ -151,7 +152,7 @@ func DemandRestraint(client, elsewhere *conform.Client, capability string, metho
 	}
 	for _, method := range methods {
 		_, told := client.ToldOutcome(client.StepOf(method))
-		if conform.Observed(told && elsewhere != nil && len(elsewhere.Requests(method)) > 0) {
+		if t.Observed(told && elsewhere != nil && len(elsewhere.Requests(method)) > 0) {
 			return
 		}
 	}
@@ -163,8 +164,8 @@ func DemandRestraint(client, elsewhere *conform.Client, capability string, metho
 
 // DemandText demands that requests of a method name what they are about by a string, of
 // which the check needs one request.
-func DemandText(client *conform.Client, method, member string) {
-	for request := range conform.ObserveEach(client.NeedRequests(method)) {
+func DemandText(t *check.T, client *conform.Client, method, member string) {
+	for request := range check.ObserveEach(t, client.NeedRequests(method)) {
 		if text, isText := request.ParamsObject()[member].(string); !isText || text == "" {
 			client.Blame(request, rules.Mismatch{
 				Wanted: "a string", Found: rules.Show(request.ParamsObject()[member]), Where: "/params/" + member,

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -20,50 +21,50 @@ import (
 
 // JudgeDeclaration judges that a server which lists something declares the capability for
 // it: tools, resources or prompts. The key is what an item is told by.
-func JudgeDeclaration(ctx context.Context, capability, key string) {
-	NeedDeclarations()
-	server := Session(ctx)
-	offered := triedPage(ctx, server, capability, capability+"/list")
+func JudgeDeclaration(t *T, capability, key string) {
+	NeedDeclarations(t)
+	server := Session(t)
+	offered := triedPage(t, server, capability, capability+"/list")
 	if len(offered) == 0 && capability == "resources" {
-		offered, key = triedPage(ctx, server, "resourceTemplates", "resources/templates/list"), "uriTemplate"
+		offered, key = triedPage(t, server, "resourceTemplates", "resources/templates/list"), "uriTemplate"
 	}
 	if len(offered) == 0 {
-		NotApplicable("the server offers no " + capability)
+		t.NotApplicable("the server offers no " + capability)
 	}
-	Demand(Declares(capability), fmt.Sprintf("the capability %q, or no %s", capability, capability),
+	t.Demand(Declares(t, capability), fmt.Sprintf("the capability %q, or no %s", capability, capability),
 		fmt.Sprintf("no such capability, and the %s %s", strings.TrimSuffix(capability, "s"), Show(offered[0][key])))
 }
 
 // JudgeDeclarationToAll judges that a server which declares tools, resources or prompts
 // does so, too, to a client that declares nothing, if it lists any to that client. The
 // key is what an item is told by.
-func JudgeDeclarationToAll(ctx context.Context, capability, key string) {
-	if !Declares(capability) {
-		NotApplicable("the server does not declare the capability " + capability)
+func JudgeDeclarationToAll(t *T, capability, key string) {
+	if !Declares(t, capability) {
+		t.NotApplicable("the server does not declare the capability " + capability)
 	}
-	server := Connect(ctx)
-	declared := declaredToNobody(ctx, server)
-	offered := triedPage(ctx, server, capability, capability+"/list")
+	server := Connect(t)
+	declared := declaredToNobody(t, server)
+	offered := triedPage(t, server, capability, capability+"/list")
 	if len(offered) == 0 {
-		NotApplicable("the server lists no " + capability + " to a client without capabilities")
+		t.NotApplicable("the server lists no " + capability + " to a client without capabilities")
 	}
 	_, there := declared[capability]
-	Demand(there, fmt.Sprintf("the capability %q, or no %s", capability, capability),
+	t.Demand(there, fmt.Sprintf("the capability %q, or no %s", capability, capability),
 		fmt.Sprintf("no such capability for a client that declares none, and the %s %s",
 			strings.TrimSuffix(capability, "s"), Show(offered[0][key])))
 }
 
 // declaredToNobody are the capabilities that a server declares to a client that declares
 // none.
-func declaredToNobody(ctx context.Context, server *Server) map[string]any {
-	if !RevisionHas(protocol.Handshake) {
-		server.Speak(Revision(), scripted.Nothing())
-		declared, _ := server.Need(ctx, "server/discover", nil)["capabilities"].(map[string]any)
+func declaredToNobody(t *T, server *Server) map[string]any {
+	if !t.Has(protocol.Handshake) {
+		server.Speak(t.Revision(), scripted.Nothing())
+		declared, _ := server.Need(t, "server/discover", nil)["capabilities"].(map[string]any)
 		return declared
 	}
-	handshake, err := server.Handshake(ctx, scripted.Hello(Revision(), scripted.Nothing()))
+	handshake, err := server.Handshake(t, scripted.Hello(t.Revision(), scripted.Nothing()))
 	if err != nil {
-		NotApplicable("the server does not serve a client without capabilities: " + err.Error())
+		t.NotApplicable("the server does not serve a client without capabilities: " + err.Error())
 	}
 	return handshake.Capabilities
 }
@@ -83,25 +84,25 @@ func triedPage(ctx context.Context, server *Server, member, method string) []Obj
 // StayTheSame judges that a list depends neither on the connection nor on what
 // was asked for on it before: other lists, a resource, and those calls of tools. A list
 // may change with time: one that does so meanwhile shows nothing.
-func StayTheSame(ctx context.Context, method string, calls ...Provocation) {
-	one, other := Session(ctx), FreshSession(ctx)
-	askAround(ctx, other)
+func StayTheSame(t *T, method string, calls ...Provocation) {
+	one, other := Session(t), FreshSession(t)
+	askAround(t, other)
 	for _, call := range calls[:min(maxCalls, len(calls))] {
-		other.TryTool(ctx, call.Call()) // what it brings, others judge
+		other.TryTool(t, call.Call()) // what it brings, others judge
 	}
 
-	first, elsewhere := Keys(ctx, one, method), Keys(ctx, other, method)
+	first, elsewhere := Keys(t, one, method), Keys(t, other, method)
 	if len(first)+len(elsewhere) == 0 {
-		Inconclusive(method+" lists nothing", "check a server that lists something")
+		t.Inconclusive(method+" lists nothing", "check a server that lists something")
 	}
-	Observe()
+	t.Observe()
 	if SameItems(first, elsewhere) {
 		return
 	}
-	if !SameItems(first, Keys(ctx, one, method)) || !SameItems(elsewhere, Keys(ctx, other, method)) {
-		Inconclusive("what "+method+" lists changes over time", "check a server whose lists stay the same")
+	if !SameItems(first, Keys(t, one, method)) || !SameItems(elsewhere, Keys(t, other, method)) {
+		t.Inconclusive("what "+method+" lists changes over time", "check a server whose lists stay the same")
 	}
-	Judge(Mismatch{
+	t.Judge(Mismatch{
 		Wanted: "the same list on both of two connections: " + Show(first),
 		Found:  "on the other one, after other requests, " + Show(elsewhere),
 	})
@@ -111,24 +112,24 @@ func StayTheSame(ctx context.Context, method string, calls ...Provocation) {
 const maxCalls = 3
 
 // askAround asks for what changes nothing, also as a client that offers nothing.
-func askAround(ctx context.Context, server *Server) {
+func askAround(t *T, server *Server) {
 	bare := Object{"_meta": Object{mcp.MetaCapabilities: Object{}}}
 	for _, feature := range []string{"tools", "prompts", "resources"} {
-		if Declares(feature) {
-			server.Try(ctx, feature+"/list", bare) // others judge the answer
+		if Declares(t, feature) {
+			server.Try(t, feature+"/list", bare) // others judge the answer
 		}
 	}
-	for _, resource := range ListedResources()[:min(1, len(ListedResources()))] {
-		server.Try(ctx, "resources/read", Object{"uri": resource["uri"]})
+	for _, resource := range ListedResources(t)[:min(1, len(ListedResources(t)))] {
+		server.Try(t, "resources/read", Object{"uri": resource["uri"]})
 	}
-	for _, template := range ListedTemplates()[:min(1, len(ListedTemplates()))] {
-		if uri, made := arguments.Expand(template, arguments.Made(arguments.OfTemplate(template))); made {
-			server.Try(ctx, "resources/read", Object{"uri": uri})
+	for _, template := range ListedTemplates(t)[:min(1, len(ListedTemplates(t)))] {
+		if uri, made := arguments.Expand(template, arguments.Made(t, arguments.OfTemplate(template))); made {
+			server.Try(t, "resources/read", Object{"uri": uri})
 		}
 	}
-	for _, request := range HarmlessRequests() {
+	for _, request := range HarmlessRequests(t) {
 		if request.Method == "prompts/get" || request.Method == "completion/complete" {
-			server.Try(ctx, request.Method, request.Params)
+			server.Try(t, request.Method, request.Params)
 		}
 	}
 }
@@ -172,22 +173,22 @@ func Unchanged(first, second []Object) bool {
 
 // AnnounceChanges judges that the server announces each of two changes of its tools,
 // resources or prompts. Not every tool that changes a list does so a second time.
-func AnnounceChanges(ctx context.Context, capability string) {
+func AnnounceChanges(t *T, capability string) {
 	method, announcement, kind := capability+"/list", "notifications/"+capability+"/list_changed", capability+"-changed"
-	server := FreshSession(ctx)
-	server.Hear(ctx)
+	server := FreshSession(t)
+	server.Hear(t)
 	for round := range 2 {
-		before := server.All(ctx, method)
+		before := server.All(t, method)
 		mark := server.Mark()
 
-		changed := server.Need(ctx, "tools/call", Provoking(kind).Call())
+		changed := server.Need(t, "tools/call", Provoking(t, kind).Call())
 
-		if changed["isError"] == true || Unchanged(before, server.All(ctx, method)) {
+		if changed["isError"] == true || Unchanged(before, server.All(t, method)) {
 			if round > 0 {
 				return
 			}
-			Inconclusive("the list of "+capability+" did not change", "make sure that the tool for "+kind+" changes it")
+			t.Inconclusive("the list of "+capability+" did not change", "make sure that the tool for "+kind+" changes it")
 		}
-		server.Until(ctx, mark, announcement, Notification(announcement))
+		server.Until(t, mark, announcement, Notification(announcement))
 	}
 }

@@ -2,7 +2,6 @@
 package logging
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,23 +41,23 @@ func undeclared() {
 	It(
 		"sends no notifications/message, even at level debug, unless it declares logging",
 		Verifies("logging.capability.declared"),
-		func(ctx SpecContext) {
-			logging, known := Provocable("logging")
+		func(t *T) {
+			logging, known := Provocable(t, "logging")
 			switch {
-			case Declares("logging"):
-				NotApplicable("the server declares logging")
+			case Declares(t, "logging"):
+				t.NotApplicable("the server declares logging")
 			case !known:
-				NotApplicable("no known tool logs messages")
+				t.NotApplicable("no known tool logs messages")
 			}
-			NeedDeclarations()
-			server := FreshSession(ctx)
-			server.Hear(ctx)
+			NeedDeclarations(t)
+			server := FreshSession(t)
+			server.Hear(t)
 			call := logging.Call()
-			if RevisionHas(protocol.LogLevelInMeta) {
+			if t.Has(protocol.LogLevelInMeta) {
 				call = atLevel("debug", call)
 			} else {
 				_, _, _ = server.Attempt(
-					ctx,
+					t,
 					"logging/setLevel",
 					Object{"level": "debug"},
 					"the server does not declare logging",
@@ -66,17 +65,17 @@ func undeclared() {
 			}
 			mark := server.Mark()
 
-			server.NeedReply(ctx, "tools/call", call)
-			for _, request := range HarmlessRequests() { // others judge the answers
+			server.NeedReply(t, "tools/call", call)
+			for _, request := range HarmlessRequests(t) { // others judge the answers
 				params := request.Params
-				if RevisionHas(protocol.LogLevelInMeta) {
+				if t.Has(protocol.LogLevelInMeta) {
 					params = atLevel("debug", params)
 				}
-				server.Try(ctx, request.Method, params)
+				server.Try(t, request.Method, params)
 			}
 
-			server.BarrierOnAllStreams(ctx)
-			DemandNone(
+			server.BarrierOnAllStreams(t)
+			t.DemandNone(
 				"no log messages from a server that does not declare logging",
 				server.Sent(mark, Notification(logMessage)),
 			)
@@ -90,13 +89,13 @@ func settingLevels() {
 		"accepts logging/setLevel with each of the eight levels",
 		Verifies("logging.set-level.answered"),
 		NeedsCapability("logging"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
 			for _, level := range levels {
-				reply := server.Ask(ctx, "logging/setLevel", Object{"level": level})
+				reply := server.Ask(t, "logging/setLevel", Object{"level": level})
 
-				Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeResult())
 			}
 		},
 	)
@@ -104,49 +103,49 @@ func settingLevels() {
 	// The rule about log messages below the level judges the call.
 	It("keeps the level that logging/setLevel sets for one session from others", Verifies("logging.level.respected"),
 		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
-		func(ctx SpecContext) {
-			server, other := FreshSession(ctx), UnusedSession(ctx)
-			server.Hear(ctx)
-			server.Need(ctx, "logging/setLevel", Object{"level": "emergency"})
-			other.Need(ctx, "logging/setLevel", Object{"level": "debug"})
+		func(t *T) {
+			server, other := FreshSession(t), UnusedSession(t)
+			server.Hear(t)
+			server.Need(t, "logging/setLevel", Object{"level": "emergency"})
+			other.Need(t, "logging/setLevel", Object{"level": "debug"})
 			mark := server.Mark()
 
 			id := jsonrpc.StringID("mcpconform-beside-another-level")
-			call := server.StartRaw(ctx, id, "tools/call", scripted.Outgoing{}, Provoking("logging").Call())
-			received, err := call.Settle(ctx)
+			call := server.StartRaw(t, id, "tools/call", scripted.Outgoing{}, Provoking(t, "logging").Call())
+			received, err := call.Settle(t)
 			server.Needed(call, received, err)
 
-			server.BarrierOnAllStreams(ctx)
+			server.BarrierOnAllStreams(t)
 			for _, said := range server.Sent(mark, Notification(logMessage)) {
 				params, _ := said.Params().(map[string]any)
-				Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
+				t.Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
 			}
 			before := other.Mark()
-			other.Hear(ctx)
-			provoke(ctx, other, "debug")
+			other.Hear(t)
+			provoke(t, other, "debug")
 			if len(other.Sent(before, Notification(logMessage))) == 0 {
-				NotApplicable("the tool logs nothing at any level")
+				t.NotApplicable("the tool logs nothing at any level")
 			}
-			Observe()
+			t.Observe()
 		})
 
 	It("sends no notifications/message below any of the eight levels", Verifies("logging.level.respected"),
 		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			server.Hear(ctx)
+		func(t *T) {
+			server := FreshSession(t)
+			server.Hear(t)
 
 			logged := 0
 			for least, level := range levels {
-				server.Need(ctx, "logging/setLevel", Object{"level": level})
-				server.BarrierOnAllStreams(ctx) // what was logged before has come
+				server.Need(t, "logging/setLevel", Object{"level": level})
+				server.BarrierOnAllStreams(t) // what was logged before has come
 				mark := server.Mark()
-				server.NeedReply(ctx, "tools/call", Provoking("logging").Call())
-				server.BarrierOnAllStreams(ctx)
-				logged += demandNoneBelow(server, mark, least)
+				server.NeedReply(t, "tools/call", Provoking(t, "logging").Call())
+				server.BarrierOnAllStreams(t)
+				logged += demandNoneBelow(t, server, mark, least)
 			}
 			if logged == 0 {
-				NotApplicable("the tool logs nothing at any level")
+				t.NotApplicable("the tool logs nothing at any level")
 			}
 		})
 
@@ -156,66 +155,66 @@ func settingLevels() {
 		NeedsCapability("logging"),
 		NeedsTransport(protocol.HTTP),
 		AtRevisionsWith(protocol.Handshake),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			server.Need(ctx, "logging/setLevel", Object{"level": "emergency"})
+		func(t *T) {
+			server := FreshSession(t)
+			server.Need(t, "logging/setLevel", Object{"level": "emergency"})
 			mark := server.Mark()
 
-			if _, err := server.Listen(ctx); err != nil {
-				NotApplicable("the server offers no stream: " + err.Error())
+			if _, err := server.Listen(t); err != nil {
+				t.NotApplicable("the server offers no stream: " + err.Error())
 			}
 
-			server.BarrierOnAllStreams(ctx)
+			server.BarrierOnAllStreams(t)
 			for _, said := range server.Sent(mark, Notification(logMessage)) {
 				params, _ := said.Params().(map[string]any)
-				Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
+				t.Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
 			}
-			Observe()
+			t.Observe()
 		},
 	)
 
 	It("keeps the level of the session after it rejected an unknown one", Verifies("logging.level.respected"),
 		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			server.Hear(ctx)
+		func(t *T) {
+			server := FreshSession(t)
+			server.Hear(t)
 			before := server.Mark()
-			provoke(ctx, server, levels[0])
-			server.BarrierOnAllStreams(ctx)
+			provoke(t, server, levels[0])
+			server.BarrierOnAllStreams(t)
 			if len(server.Sent(before, Notification(logMessage))) == 0 {
-				NotApplicable("the tool logs nothing at any level")
+				t.NotApplicable("the tool logs nothing at any level")
 			}
-			server.Need(ctx, "logging/setLevel", Object{"level": "emergency"})
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "logging/setLevel",
+			server.Need(t, "logging/setLevel", Object{"level": "emergency"})
+			reply := server.Await(t, server.StartRaw(t, server.NextID(), "logging/setLevel",
 				scripted.Outgoing{Deliberate: "sets an unknown level"}, Object{"level": noLevel}))
 			if !reply.Refuses() {
-				NotApplicable("the server accepts an unknown level")
+				t.NotApplicable("the server accepts an unknown level")
 			}
-			server.BarrierOnAllStreams(ctx)
+			server.BarrierOnAllStreams(t)
 			mark := server.Mark()
 
-			server.NeedReply(ctx, "tools/call", Provoking("logging").Call())
+			server.NeedReply(t, "tools/call", Provoking(t, "logging").Call())
 
-			server.BarrierOnAllStreams(ctx)
+			server.BarrierOnAllStreams(t)
 			for _, said := range server.Sent(mark, Notification(logMessage)) {
 				params, _ := said.Params().(map[string]any)
-				Demand(params["level"] == "emergency", "no log message below emergency", Show(params))
+				t.Demand(params["level"] == "emergency", "no log message below emergency", Show(params))
 			}
-			Observe()
+			t.Observe()
 		})
 
 	// The rule about log messages below the level judges both calls.
 	It("sends notifications/message once logging/setLevel allows its level", Verifies("logging.message.sent"),
 		NeedsCapability("logging"), NeedsProvocation("logging"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			server.Hear(ctx)
-			provoke(ctx, server, "emergency")
+		func(t *T) {
+			server := FreshSession(t)
+			server.Hear(t)
+			provoke(t, server, "emergency")
 			mark := server.Mark()
 
-			provoke(ctx, server, "info")
+			provoke(t, server, "info")
 
-			server.Until(ctx, mark, logMessage, Notification(logMessage))
+			server.Until(t, mark, logMessage, Notification(logMessage))
 		})
 }
 
@@ -225,13 +224,13 @@ func askingForMessages() {
 		"accepts requests with each of the eight levels in io.modelcontextprotocol/logLevel",
 		Verifies("logging.level.accepted"),
 		NeedsCapability("logging"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			for _, level := range levels {
-				reply := server.Ask(ctx, BarrierMethod(), atLevel(level, nil))
+				reply := server.Ask(t, BarrierMethod(t), atLevel(level, nil))
 
-				Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeResult())
 			}
 		},
 	)
@@ -241,19 +240,19 @@ func askingForMessages() {
 		Verifies("logging.level.respected"),
 		NeedsCapability("logging"),
 		NeedsProvocation("logging"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			server.Hear(ctx) // messages might go astray there
+		func(t *T) {
+			server := FreshSession(t)
+			server.Hear(t) // messages might go astray there
 
 			logged := 0
 			for least, level := range levels {
 				mark := server.Mark()
-				provoke(ctx, server, level)
-				server.BarrierOnAllStreams(ctx)
-				logged += demandNoneBelow(server, mark, least)
+				provoke(t, server, level)
+				server.BarrierOnAllStreams(t)
+				logged += demandNoneBelow(t, server, mark, least)
 			}
 			if logged == 0 {
-				NotApplicable("the tool logs nothing at any level")
+				t.NotApplicable("the tool logs nothing at any level")
 			}
 		},
 	)
@@ -264,23 +263,23 @@ func askingForMessages() {
 		Verifies("logging.message.requested"),
 		NeedsCapability("logging"),
 		NeedsProvocation("logging"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			server.Hear(ctx) // messages might go astray there
-			provoke(ctx, server, "emergency")
+		func(t *T) {
+			server := FreshSession(t)
+			server.Hear(t) // messages might go astray there
+			provoke(t, server, "emergency")
 			before := server.Mark()
-			provoke(ctx, server, "debug") // this is for one request
-			server.BarrierOnAllStreams(ctx)
+			provoke(t, server, "debug") // this is for one request
+			server.BarrierOnAllStreams(t)
 			if len(server.Sent(before, Notification(logMessage))) == 0 {
-				Inconclusive("the tool for logging logs nothing for a request with the logLevel debug",
+				t.Inconclusive("the tool for logging logs nothing for a request with the logLevel debug",
 					"name one that does in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
 			}
 			mark := server.Mark()
 
-			provoke(ctx, server, "")
-			server.BarrierOnAllStreams(ctx)
+			provoke(t, server, "")
+			server.BarrierOnAllStreams(t)
 
-			DemandNone(
+			t.DemandNone(
 				"no log message for a request without "+mcp.MetaLogLevel,
 				server.Sent(mark, Notification(logMessage)),
 			)
@@ -300,19 +299,19 @@ func concurrentLevels() {
 		NeedsCapability("logging"),
 		NeedsProvocation("logging"),
 		NeedsTransport(protocol.HTTP),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			levelOf := map[*scripted.Pending]string{}
 			for turn := range callsAtOnce {
 				level := []string{"debug", "", "emergency", ""}[turn%4]
 				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-level-%d", turn))
 				call := server.StartRaw(
-					ctx, id, "tools/call", scripted.Outgoing{}, atLevel(level, Provoking("logging").Call()),
+					t, id, "tools/call", scripted.Outgoing{}, atLevel(level, Provoking(t, "logging").Call()),
 				)
 				levelOf[call] = level
 			}
 			for call := range levelOf {
-				received, err := call.Settle(ctx)
+				received, err := call.Settle(t)
 				server.Needed(call, received, err)
 			}
 
@@ -323,11 +322,11 @@ func concurrentLevels() {
 				})
 				logged = logged || len(said) > 0
 				if level == "" {
-					DemandNone("no log message for a request without "+mcp.MetaLogLevel, said)
+					t.DemandNone("no log message for a request without "+mcp.MetaLogLevel, said)
 				} // the rule about log messages below the level judges the others
 			}
 			if !logged {
-				Inconclusive("no call had log messages on its stream",
+				t.Inconclusive("no call had log messages on its stream",
 					"name a tool that logs in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
 			}
 		},
@@ -337,19 +336,19 @@ func concurrentLevels() {
 // unknownLevels checks what both eras have.
 func unknownLevels() {
 	It("rejects an unknown log level with -32602", Verifies("logging.invalid-level.code"), NeedsCapability("logging"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			asking := func(level string) Request {
-				if RevisionHas(protocol.LogLevelInMeta) {
-					return Request{Method: BarrierMethod(), Params: atLevel(level, nil), Name: level}
+				if t.Has(protocol.LogLevelInMeta) {
+					return Request{Method: BarrierMethod(t), Params: atLevel(level, nil), Name: level}
 				}
 				return Request{Method: "logging/setLevel", Params: Object{"level": level}, Name: level}
 			}
 
 			for _, level := range []string{noLevel, strings.ToUpper(levels[1])} {
-				reply := server.AskWrong(ctx, asking(level), asking(levels[0]))
+				reply := server.AskWrong(t, asking(level), asking(levels[0]))
 
-				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			}
 		})
 }
@@ -366,26 +365,26 @@ func atLevel(level string, params Object) Object {
 }
 
 // provoke calls the tool that logs, with a level asked for in the way of the era.
-func provoke(ctx context.Context, server *Server, level string) {
-	call := Provoking("logging").Call()
-	if RevisionHas(protocol.LogLevelInMeta) {
+func provoke(t *T, server *Server, level string) {
+	call := Provoking(t, "logging").Call()
+	if t.Has(protocol.LogLevelInMeta) {
 		call = atLevel(level, call)
 	} else {
-		server.Need(ctx, "logging/setLevel", Object{"level": level})
+		server.Need(t, "logging/setLevel", Object{"level": level})
 	}
-	if server.Need(ctx, "tools/call", call)["isError"] == true {
-		Inconclusive("the tool for logging ended in an error", "make sure that it logs a message at level info or above")
+	if server.Need(t, "tools/call", call)["isError"] == true {
+		t.Inconclusive("the tool for logging ended in an error", "make sure that it logs a message at level info or above")
 	}
 }
 
 // demandNoneBelow wants no log message since a mark that is below the level of a place in
 // the list, and returns how many there are.
-func demandNoneBelow(server *Server, mark int, least int) int {
+func demandNoneBelow(t *T, server *Server, mark int, least int) int {
 	sent := server.Sent(mark, Notification(logMessage))
 	for _, said := range sent {
 		params, _ := said.Params().(map[string]any)
 		found, _ := params["level"].(string)
-		Demand(!slices.Contains(levels[:least], found), "no log message below "+levels[least], Show(params))
+		t.Demand(!slices.Contains(levels[:least], found), "no log message below "+levels[least], Show(params))
 	}
 	return len(sent)
 }

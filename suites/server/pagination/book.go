@@ -1,11 +1,11 @@
 package pagination
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -79,12 +79,12 @@ func (b book) turned(client *Client, position int) *Message {
 
 // follows demands that a client that has asked for a page, and got it, asks for the
 // next one.
-func (b book) follows(ctx context.Context, client *Client, position int, wanted string) {
+func (b book) follows(t *T, client *Client, position int, wanted string) {
 	before := b.turned(client, position)
 	if before == nil || AnswerTo(before) == nil {
 		client.NeverBut(fmt.Sprintf("the client did not reach page %d of %s", position+1, b.method), b.method)
 	}
-	if !Observed(b.turned(client, position+1) != nil) {
+	if !t.Observed(b.turned(client, position+1) != nil) {
 		step := client.StepOf(b.method)
 		if _, told := client.ToldOutcome(step); position == 0 && !told {
 			client.NeverBut(
@@ -92,7 +92,7 @@ func (b book) follows(ctx context.Context, client *Client, position int, wanted 
 				b.method,
 			)
 		}
-		client.NeedOver(ctx, step, AnswerTo(before))
+		client.NeedOver(t, step, AnswerTo(before))
 		client.Missing(AnswerTo(before), Mismatch{
 			Wanted: wanted + ": " + b.method + " with the cursor " + Show(b.pages[position+1].cursor),
 			Found:  "no such request", Where: "/result/nextCursor",

@@ -88,58 +88,58 @@ var pages = &Scenario{
 
 func followingLists() {
 	It("follows the pages of tools/list", Verifies("pagination.operations"), In(pages),
-		func(ctx SpecContext) {
-			someTools.follows(ctx, RunScenario(ctx), 0, "the second page")
+		func(t *T) {
+			someTools.follows(t, RunScenario(t), 0, "the second page")
 		})
 
 	It("follows the pages of resources/list", Verifies("pagination.operations"), In(pages),
-		func(ctx SpecContext) {
-			someResources.follows(ctx, RunScenario(ctx), 0, "the second page")
+		func(t *T) {
+			someResources.follows(t, RunScenario(t), 0, "the second page")
 		})
 
 	It("follows the pages of resources/templates/list", Verifies("pagination.operations"), In(pages),
-		func(ctx SpecContext) {
-			someTemplates.follows(ctx, RunScenario(ctx), 0, "the second page")
+		func(t *T) {
+			someTemplates.follows(t, RunScenario(t), 0, "the second page")
 		})
 
 	It("follows the pages of prompts/list", Verifies("pagination.operations", "prompts.list.paginated"), In(pages),
-		func(ctx SpecContext) {
-			somePrompts.follows(ctx, RunScenario(ctx), 0, "the second page")
+		func(t *T) {
+			somePrompts.follows(t, RunScenario(t), 0, "the second page")
 		})
 
 	It(
 		"requests the next page after one that is shorter than the one before",
 		Verifies("pagination.page-size"),
 		In(pages),
-		func(ctx SpecContext) {
-			someTools.follows(ctx, RunScenario(ctx), 1, "the page after one that is shorter than the first")
+		func(t *T) {
+			someTools.follows(t, RunScenario(t), 1, "the page after one that is shorter than the first")
 		},
 	)
 
 	It("requests the next page after one that is longer than those before", Verifies("pagination.page-size"), In(pages),
-		func(ctx SpecContext) {
-			someTools.follows(ctx, RunScenario(ctx), 2, "the page after one that is longer than the first")
+		func(t *T) {
+			someTools.follows(t, RunScenario(t), 2, "the page after one that is longer than the first")
 		})
 
 	It("requests the next page after an empty one with nextCursor", Verifies("pagination.end"), In(pages),
-		func(ctx SpecContext) {
-			someTools.follows(ctx, RunScenario(ctx), emptyPage, "the page after an empty one with nextCursor")
+		func(t *T) {
+			someTools.follows(t, RunScenario(t), emptyPage, "the page after an empty one with nextCursor")
 		})
 
 	for _, list := range []book{someResources, someTemplates, somePrompts} {
 		It("requests every page of "+list.method+", also after an empty one", Verifies("pagination.end"), In(pages),
-			func(ctx SpecContext) {
-				client := RunScenario(ctx)
+			func(t *T) {
+				client := RunScenario(t)
 
 				for position := 1; position <= emptyOther; position++ {
-					list.follows(ctx, client, position, "the next page")
+					list.follows(t, client, position, "the next page")
 				}
 			})
 	}
 
 	It("requests no further page after one without nextCursor", Verifies("pagination.end"), In(pages),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			last := someTools.turned(client, len(someTools.pages)-1)
 			if last == nil || AnswerTo(last) == nil {
@@ -170,15 +170,15 @@ func followingLists() {
 		"continues after a list on one page and after a list on several pages",
 		Verifies("pagination.both-flows"),
 		In(cursors),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			inOne := client.NeedRequests("prompts/list")[0]
 			inSeveral := client.NeedRequests("tools/list")[0]
 			client.Does(promptsListed, toolsListed, "a list of one page, without a cursor")
-			client.GoesOn(ctx, AnswerTo(inOne), "a list on one page")
-			someCursors.follows(ctx, client, 0, "the second page of a list on several pages")
-			client.GoesOn(ctx, AnswerTo(inSeveral), "a list on several pages")
+			client.GoesOn(t, AnswerTo(inOne), "a list on one page")
+			someCursors.follows(t, client, 0, "the second page of a list on several pages")
+			client.GoesOn(t, AnswerTo(inSeveral), "a list on several pages")
 		},
 	)
 
@@ -186,8 +186,8 @@ func followingLists() {
 		"sends tools/list in a new session without a cursor of an earlier session",
 		Verifies("pagination.cursor.within-session"),
 		In(LostPages),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			if !slices.ContainsFunc(client.NeedRequests("tools/list"), leadsOnByLostCursor) {
 				client.NeverBut("the client received no cursor in the session that the server ended", "tools/list")
@@ -197,7 +197,7 @@ func followingLists() {
 			}
 			lists := 0
 			for _, conversation := range client.Conversations[1:] {
-				for list := range ObserveEach(conversation.Requests("tools/list")) {
+				for list := range ObserveEach(t, conversation.Requests("tools/list")) {
 					lists++
 					if list.ParamsObject()["cursor"] == lostCursor {
 						client.Blame(list, Mismatch{
@@ -303,45 +303,45 @@ func readingCursors() {
 		"follows a nextCursor with quotes, percent signs and other special characters",
 		Verifies("pagination.cursor.any-format"),
 		In(cursors),
-		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 1, "the page of the cursor")
+		func(t *T) {
+			someCursors.follows(t, RunScenario(t), 1, "the page of the cursor")
 		},
 	)
 
 	It("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors),
-		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 2, "the page of the cursor")
+		func(t *T) {
+			someCursors.follows(t, RunScenario(t), 2, "the page of the cursor")
 		})
 
 	It("follows a nextCursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors),
-		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 3, "the page of the cursor")
+		func(t *T) {
+			someCursors.follows(t, RunScenario(t), 3, "the page of the cursor")
 		})
 
 	It("follows a nextCursor with spaces at both ends", Verifies("pagination.cursor.any-format"), In(pages),
-		func(ctx SpecContext) {
-			someTemplates.follows(ctx, RunScenario(ctx), emptyOther-1, "the page of the cursor")
+		func(t *T) {
+			someTemplates.follows(t, RunScenario(t), emptyOther-1, "the page of the cursor")
 		})
 
 	It("follows a nextCursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors),
-		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 4, "the page of the cursor")
+		func(t *T) {
+			someCursors.follows(t, RunScenario(t), 4, "the page of the cursor")
 		})
 
 	It("follows a nextCursor of 2048 characters", Verifies("pagination.cursor.any-format"), In(cursors),
-		func(ctx SpecContext) {
-			someCursors.follows(ctx, RunScenario(ctx), 5, "the page of the cursor")
+		func(t *T) {
+			someCursors.follows(t, RunScenario(t), 5, "the page of the cursor")
 		})
 
 	It("follows a nextCursor that is an empty string", Verifies("pagination.cursor.opaque"), In(cursors),
-		func(ctx SpecContext) {
-			withEmptyCursor.follows(ctx, RunScenario(ctx), len(someCursors.pages)-1, "the page of an empty cursor")
+		func(t *T) {
+			withEmptyCursor.follows(t, RunScenario(t), len(someCursors.pages)-1, "the page of an empty cursor")
 		})
 
 	It("follows a nextCursor that is the cursor of the request, once more", Verifies("pagination.cursor.opaque"),
 		In(pages),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			list := resourcesToEmpty
 			asked := slices.DeleteFunc(client.Requests(list.method), func(request *Message) bool {
@@ -350,8 +350,8 @@ func readingCursors() {
 			if len(asked) == 0 || AnswerTo(asked[0]) == nil {
 				client.NeverBut("the client did not reach the page whose nextCursor is its own cursor", list.method)
 			}
-			if !Observed(len(asked) > 1) {
-				client.NeedOver(ctx, client.StepOf(list.method), AnswerTo(asked[0]))
+			if !t.Observed(len(asked) > 1) {
+				client.NeedOver(t, client.StepOf(list.method), AnswerTo(asked[0]))
 				client.Missing(AnswerTo(asked[0]), Mismatch{
 					Wanted: list.method + " once more with " + Show(againCursor) + ", whose value has no meaning to the client",
 					Found:  "no such request", Where: "/result/nextCursor",
@@ -361,8 +361,8 @@ func readingCursors() {
 
 	for _, list := range []book{resourcesToEmpty, templatesToEmpty, promptsToEmpty} {
 		It("follows an empty nextCursor of "+list.method, Verifies("pagination.cursor.opaque"), In(pages),
-			func(ctx SpecContext) {
-				list.follows(ctx, RunScenario(ctx), len(list.pages)-2, "the page of an empty cursor")
+			func(t *T) {
+				list.follows(t, RunScenario(t), len(list.pages)-2, "the page of an empty cursor")
 			})
 	}
 }

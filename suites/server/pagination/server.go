@@ -27,35 +27,35 @@ func ServerChecks() {
 
 func stableCursors() {
 	It("returns the same page when a cursor is used again", Verifies("pagination.cursor.stable"),
-		func(ctx SpecContext) {
-			server := UnusedSession(ctx) // no cursor was used on it
+		func(t *T) {
+			server := UnusedSession(t) // no cursor was used on it
 
 			used := 0
 			var found []Mismatch
-			for _, method := range lists() {
-				cursor, paged := server.Ask(ctx, method, nil).Object()["nextCursor"].(string)
+			for _, method := range lists(t) {
+				cursor, paged := server.Ask(t, method, nil).Object()["nextCursor"].(string)
 				if !paged {
 					continue
 				}
 				used++
 				page, items := Object{"cursor": cursor}, mcp.ListMember(method)
-				first := server.Need(ctx, method, page)[items]
+				first := server.Need(t, method, page)[items]
 				if page, isList := first.([]any); !isList || len(page) == 0 {
 					continue // nothing that could be another
 				}
 
-				again := server.Ask(ctx, method, page)
+				again := server.Ask(t, method, page)
 
-				Observe()
+				t.Observe()
 				if !samePage(first, again.Object()[items]) {
 					found = append(found, Wrong(again, "the same page of "+method+" as before: "+Show(first)))
 				}
 			}
 
 			if used == 0 {
-				NotApplicable("every list has only one page")
+				t.NotApplicable("every list has only one page")
 			}
-			Judge(found...)
+			t.Judge(found...)
 		})
 }
 
@@ -71,43 +71,43 @@ var changing = map[string]string{
 func cursorsOfChangedLists() {
 	It("returns the items behind a cursor also after the list has changed", Verifies("pagination.cursor.stable"),
 		Alone(),
-		func(ctx SpecContext) {
+		func(t *T) {
 			judged := false
 			for _, method := range slices.Sorted(maps.Keys(changing)) {
-				if change, known := Provocable(changing[method]); known {
-					judged = judgeChangedList(ctx, method, change) || judged
+				if change, known := Provocable(t, changing[method]); known {
+					judged = judgeChangedList(t, method, change) || judged
 				}
 			}
 			if !judged {
-				NotApplicable("no list that a known tool changes has several pages")
+				t.NotApplicable("no list that a known tool changes has several pages")
 			}
 		})
 }
 
 // judgeChangedList follows a cursor before a list changes, and after, and tells whether it
 // has one.
-func judgeChangedList(ctx context.Context, method string, change Provocation) bool {
-	server := FreshSession(ctx)
+func judgeChangedList(t *T, method string, change Provocation) bool {
+	server := FreshSession(t)
 	for range 2 { // what the tool adds, it may take away again
-		cursor, paged := server.Ask(ctx, method, nil).Object()["nextCursor"].(string)
+		cursor, paged := server.Ask(t, method, nil).Object()["nextCursor"].(string)
 		if !paged {
 			return false
 		}
-		before, _ := following(ctx, server, method, Object{"cursor": cursor})
-		server.Need(ctx, "tools/call", change.Call())
+		before, _ := following(t, server, method, Object{"cursor": cursor})
+		server.Need(t, "tools/call", change.Call())
 
-		after, reply := following(ctx, server, method, Object{"cursor": cursor})
+		after, reply := following(t, server, method, Object{"cursor": cursor})
 
-		Observe()
+		t.Observe()
 		if refusal, refused := reply.Error(); refused {
-			DemandOf(reply, refusal.Code == jsonrpc.InvalidParams, "the next page, or error -32602 (Invalid params)")
+			t.DemandOf(reply, refusal.Code == jsonrpc.InvalidParams, "the next page, or error -32602 (Invalid params)")
 			continue
 		}
-		remaining, _ := following(ctx, server, method, nil)
+		remaining, _ := following(t, server, method, nil)
 		lost := slices.DeleteFunc(before, func(key jsonrpc.ID) bool {
 			return slices.Contains(after, key) || !slices.Contains(remaining, key)
 		})
-		DemandOf(reply, len(lost) == 0, fmt.Sprintf("the items after the cursor that are still listed: %v", lost))
+		t.DemandOf(reply, len(lost) == 0, fmt.Sprintf("the items after the cursor that are still listed: %v", lost))
 	}
 	return true
 }
@@ -130,30 +130,30 @@ func following(ctx context.Context, server *Server, method string, params any) (
 
 func invalidCursors() {
 	It("rejects a cursor it never issued with -32602", Verifies("pagination.cursor.invalid-refused"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			var found []Mismatch
-			for _, method := range lists() {
-				reply := askWithInvalidCursor(ctx, server, method)
-				if reply.Refuses() && !server.Contrasts(ctx, reply, invalidCursor, Request{Method: method}) {
+			for _, method := range lists(t) {
+				reply := askWithInvalidCursor(t, server, method)
+				if reply.Refuses() && !server.Contrasts(t, reply, invalidCursor, Request{Method: method}) {
 					continue // it refuses the list as well
 				}
-				Observe()
+				t.Observe()
 				if refusal, refused := reply.Error(); !refused ||
 					refusal.Code != jsonrpc.InvalidParams && !isUnknown(method, refusal) {
 					found = append(found, Wrong(reply, "error -32602 (Invalid params) to "+method))
 				}
 			}
 
-			Judge(found...)
+			t.Judge(found...)
 		})
 
 	It("continues after a cursor it never issued", Verifies("pagination.cursor.invalid-handled"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			server.Survives(ctx, lists()[0], Object{"cursor": invalidCursor}, invalidReason)
+			server.Survives(t, lists(t)[0], Object{"cursor": invalidCursor}, invalidReason)
 		})
 }
 
@@ -162,15 +162,15 @@ func afterInvalidCursors() {
 	It(
 		"returns items from its lists after a cursor it never issued",
 		Verifies("pagination.cursor.invalid-handled"),
-		func(ctx SpecContext) {
+		func(t *T) {
 			filled := false
-			server, used := Session(ctx), FreshSession(ctx)
-			for _, method := range lists() {
+			server, used := Session(t), FreshSession(t)
+			for _, method := range lists(t) {
 				items := func(reply Reply) []any {
 					page, _ := reply.Object()[mcp.ListMember(method)].([]any)
 					return page
 				}
-				if len(items(server.Ask(ctx, method, nil))) == 0 {
+				if len(items(server.Ask(t, method, nil))) == 0 {
 					continue
 				}
 				filled = true
@@ -182,14 +182,14 @@ func afterInvalidCursors() {
 				}
 
 				used.StillServes(
-					ctx,
+					t,
 					wrong,
 					Request{Method: method},
 					func(reply Reply) bool { return len(items(reply)) > 0 },
 				)
 			}
 			if !filled {
-				NotApplicable("the server lists nothing")
+				t.NotApplicable("the server lists nothing")
 			}
 		},
 	)
@@ -212,18 +212,18 @@ func keysOf(page any) []jsonrpc.ID {
 }
 
 // lists are the methods of the lists that the server declares.
-func lists() []string {
+func lists(t *T) []string {
 	var methods []string
 	for _, feature := range []string{"tools", "prompts", "resources"} {
-		if Declares(feature) {
+		if Declares(t, feature) {
 			methods = append(methods, feature+"/list")
 		}
 	}
-	if Declares("resources") {
+	if Declares(t, "resources") {
 		methods = append(methods, templates)
 	}
 	if len(methods) == 0 {
-		NotApplicable("the server declares no list")
+		t.NotApplicable("the server declares no list")
 	}
 	return methods
 }

@@ -14,10 +14,10 @@ func ClientChecks() {
 			"sends prompts/list and prompts/get only if the server declares prompts",
 			Verifies("prompts.capability.respected"),
 			In(features.Promptless),
-			func(ctx SpecContext) {
-				features.DemandRestraint(
-					RunScenario(ctx),
-					Beside(ctx, features.AllStateless),
+			func(t *T) {
+				features.DemandRestraint(t,
+					RunScenario(t),
+					Beside(t, features.AllStateless),
 					"prompts",
 					"prompts/list",
 					"prompts/get",

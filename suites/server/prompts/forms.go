@@ -10,7 +10,7 @@ import (
 func inForms() {
 	It("returns the same prompts in each legal form of params and _meta", Verifies("prompts.list.answered"),
 		NeedsCapability("prompts"),
-		func(ctx SpecContext) {
-			InEachForm(ctx, Harmless{Method: "prompts/list"}, FormsOf(forms.Params, forms.Meta, forms.Token))
+		func(t *T) {
+			InEachForm(t, Harmless{Method: "prompts/list"}, FormsOf(t, forms.Params, forms.Meta, forms.Token))
 		})
 }

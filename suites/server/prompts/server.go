@@ -2,7 +2,6 @@
 package prompts
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -33,33 +32,33 @@ func ServerChecks() {
 		inForms()
 
 		It("declares prompts if prompts/list returns any", Verifies("prompts.capability.declared"),
-			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "prompts", "name") })
+			func(t *T) { lists.JudgeDeclaration(t, "prompts", "name") })
 
 		It("declares prompts to a client that declares no capabilities, too, if prompts/list returns any to it",
 			Verifies("prompts.capability.declared"),
-			func(ctx SpecContext) { lists.JudgeDeclarationToAll(ctx, "prompts", "name") })
+			func(t *T) { lists.JudgeDeclarationToAll(t, "prompts", "name") })
 
 		It("returns its prompts from prompts/list", Verifies("prompts.list.answered"), NeedsCapability("prompts"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.Ask(ctx, "prompts/list", nil)
+				reply := server.Ask(t, "prompts/list", nil)
 
-				Expect(reply).To(BeResult())
-				Expect(reply).To(HaveMember("prompts", BeAList()))
-				Expect(server.Ask(ctx, "prompts/list", Object{})).To(BeResult())
+				t.Expect(reply).To(BeResult())
+				t.Expect(reply).To(HaveMember("prompts", BeAList()))
+				t.Expect(server.Ask(t, "prompts/list", Object{})).To(BeResult())
 			})
 
 		It(
 			"returns the same prompts from prompts/list on each connection",
 			Verifies("prompts.list.stateless"),
 			NeedsCapability("prompts"),
-			func(ctx SpecContext) { lists.StayTheSame(ctx, "prompts/list") },
+			func(t *T) { lists.StayTheSame(t, "prompts/list") },
 		)
 
 		It("sends notifications/prompts/list_changed when its prompts change", Verifies("prompts.list-changed.sent"),
 			NeedsCapability("prompts.listChanged"), NeedsProvocation("prompts-changed"), Alone(),
-			func(ctx SpecContext) { lists.AnnounceChanges(ctx, "prompts") })
+			func(t *T) { lists.AnnounceChanges(t, "prompts") })
 	})
 
 	Describe("Getting prompts", func() {
@@ -68,24 +67,24 @@ func ServerChecks() {
 			"returns messages from prompts/get of its listed prompts",
 			Verifies("prompts.get.answered"),
 			NeedsCapability("prompts"),
-			func(ctx SpecContext) {
-				prompts := listed()
-				server := Session(ctx)
+			func(t *T) {
+				prompts := listed(t)
+				server := Session(t)
 
 				var wrong []Mismatch
 				var refusals []string
 				judged := 0
 				for _, prompt := range prompts {
-					params, chosen := filled(ctx, server, prompt)
+					params, chosen := filled(t, server, prompt)
 
-					reply := server.Ask(ctx, "prompts/get", params)
+					reply := server.Ask(t, "prompts/get", params)
 
 					_, refused := reply.Error()
 					_, hasMessages := reply.Object()["messages"].([]any)
 					switch {
-					case reply.WantsCapability():
+					case reply.WantsCapability(t):
 						continue
-					case refused && chosen != byServer && !servedWithMore(ctx, server, prompt, params): // what was made up, or put together, may be wrong
+					case refused && chosen != byServer && !servedWithMore(t, server, prompt, params): // what was made up, or put together, may be wrong
 						refusals = append(
 							refusals,
 							fmt.Sprintf(
@@ -102,14 +101,14 @@ func ServerChecks() {
 						continue // the schema says what lacks
 					}
 					judged++
-					Observe()
+					t.Observe()
 				}
 
 				if judged == 0 && len(refusals) > 0 {
-					Inconclusive("every prompt rejected its generated arguments: "+refusals[0],
+					t.Inconclusive("every prompt rejected its generated arguments: "+refusals[0],
 						"name arguments for a prompt in mcpconform.yaml: arguments: {NAME: {…}}, or offer completions")
 				}
-				Judge(wrong...)
+				t.Judge(wrong...)
 			},
 		)
 
@@ -117,78 +116,78 @@ func ServerChecks() {
 			"answers resources/read of a resource_link in a prompt",
 			Verifies("prompts.resource-link.readable"),
 			NeedsCapability("prompts", "resources"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
 				var links []string
-				for _, prompt := range listed() {
+				for _, prompt := range listed(t) {
 					if params, chosen := filled(
-						ctx,
+						t,
 						server,
 						prompt,
 					); chosen != byHarness { // made-up arguments may make links to nothing
-						links = append(links, readableLinks(server.NeedReply(ctx, "prompts/get", params).Object())...)
+						links = append(links, readableLinks(server.NeedReply(t, "prompts/get", params).Object())...)
 					}
 				}
 				if len(links) == 0 {
-					NotApplicable("no prompt has a resource_link to a resource of the server")
+					t.NotApplicable("no prompt has a resource_link to a resource of the server")
 				}
 
 				for _, uri := range links[:min(maxLinks, len(links))] {
-					Expect(server.Ask(ctx, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
+					t.Expect(server.Ask(t, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
 				}
 			},
 		)
 
 		It("returns messages from prompts/get after it rejected an unknown prompt", Verifies("prompts.get.answered"),
 			NeedsCapability("prompts"),
-			func(ctx SpecContext) {
-				plain := inOrder(ctx, Session(ctx), ListedPrompts())
+			func(t *T) {
+				plain := inOrder(t, Session(t), ListedPrompts(t))
 				if len(plain) == 0 {
-					NotApplicable("the server lists no prompts")
+					t.NotApplicable("the server lists no prompts")
 				}
 
-				StillServes(ctx, unknown(), plain[0], Brings("messages"))
+				StillServes(t, unknown(), plain[0], Brings("messages"))
 			})
 
 		It("returns prompts from prompts/list after it rejected an unknown prompt", Verifies("prompts.list.answered"),
 			NeedsCapability("prompts"),
-			func(ctx SpecContext) {
-				StillServes(ctx, unknown(), Request{Method: "prompts/list"}, Brings("prompts"))
+			func(t *T) {
+				StillServes(t, unknown(), Request{Method: "prompts/list"}, Brings("prompts"))
 			})
 
 		It("rejects prompts/get of an unknown prompt with -32602", Verifies("prompts.unknown.code"),
 			NeedsCapability("prompts"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.AskWrong(ctx, unknown(), inOrder(ctx, server, ListedPrompts())...)
+				reply := server.AskWrong(t, unknown(), inOrder(t, server, ListedPrompts(t))...)
 
-				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
 		It("rejects prompts/get without a required argument with -32602", Verifies("prompts.missing-argument.code"),
 			NeedsCapability("prompts"),
-			func(ctx SpecContext) {
-				prompt := having("no prompt has a required argument", func(prompt Object) bool {
+			func(t *T) {
+				prompt := having(t, "no prompt has a required argument", func(prompt Object) bool {
 					return len(arguments.Required(arguments.OfPrompt(prompt))) > 0
 				})
-				server := Session(ctx)
+				server := Session(t)
 
 				required := arguments.Required(arguments.OfPrompt(prompt))
 				for _, missing := range required {
-					given := arguments.Made(required)
+					given := arguments.Made(t, required)
 					delete(given, missing.Name)
 					reply := server.AskWrong(
-						ctx,
+						t,
 						Request{
 							Method: "prompts/get",
 							Params: Object{"name": prompt["name"], "arguments": given},
 							Name:   missing.Name,
 						},
-						inOrder(ctx, server, []Object{prompt})...)
+						inOrder(t, server, []Object{prompt})...)
 
-					Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+					t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 				}
 			})
 
@@ -196,24 +195,24 @@ func ServerChecks() {
 			"rejects prompts/get with an argument that is not a string",
 			Verifies("prompts.arguments.validated"),
 			NeedsCapability("prompts"),
-			func(ctx SpecContext) {
-				prompt := having("no prompt has an argument", func(prompt Object) bool {
+			func(t *T) {
+				prompt := having(t, "no prompt has an argument", func(prompt Object) bool {
 					return len(arguments.OfPrompt(prompt)) > 0
 				})
-				server := Session(ctx)
+				server := Session(t)
 
 				all := arguments.OfPrompt(prompt)
 				for index, wrong := range all[:min(maxArguments, len(all))] {
 					reply := server.AskWrong(
-						ctx,
+						t,
 						Request{
 							Method: "prompts/get",
-							Params: Object{"name": prompt["name"], "arguments": withWrong(all, index)},
+							Params: Object{"name": prompt["name"], "arguments": withWrong(t, all, index)},
 							Name:   wrong.Name,
 						},
-						inOrder(ctx, server, []Object{prompt})...)
+						inOrder(t, server, []Object{prompt})...)
 
-					Expect(reply).To(BeJSONRPCError())
+					t.Expect(reply).To(BeJSONRPCError())
 				}
 			},
 		)
@@ -222,24 +221,24 @@ func ServerChecks() {
 			"rejects prompts/get whose arguments are not an object",
 			Verifies("prompts.arguments.validated"),
 			NeedsCapability("prompts"),
-			func(ctx SpecContext) {
-				prompt := having("no prompt has an argument", func(prompt Object) bool {
+			func(t *T) {
+				prompt := having(t, "no prompt has an argument", func(prompt Object) bool {
 					return len(arguments.OfPrompt(prompt)) > 0
 				})
-				server := Session(ctx)
+				server := Session(t)
 
 				for _, wrong := range []any{[]any{"mcpconform"}, "mcpconform"} {
 					reply := server.AskWrong(
-						ctx,
+						t,
 						Request{
 							Method:     "prompts/get",
 							Params:     Object{"name": prompt["name"], "arguments": wrong},
 							Name:       "arguments",
 							Deliberate: "arguments are not an object",
 						},
-						inOrder(ctx, server, []Object{prompt})...)
+						inOrder(t, server, []Object{prompt})...)
 
-					Expect(reply).To(BeJSONRPCError())
+					t.Expect(reply).To(BeJSONRPCError())
 				}
 			},
 		)
@@ -248,22 +247,22 @@ func ServerChecks() {
 
 // listed returns some of the prompts that the target lists; a check without
 // any ends.
-func listed() []Object {
-	prompts := ListedPrompts()
+func listed(t *T) []Object {
+	prompts := ListedPrompts(t)
 	if len(prompts) == 0 {
-		NoneListed("prompts/list", "the server lists no prompt")
+		NoneListed(t, "prompts/list", "the server lists no prompt")
 	}
 	return prompts[:min(maxPrompts, len(prompts))]
 }
 
 // having returns the first listed prompt that satisfies; none ends the check.
-func having(none string, satisfies func(Object) bool) Object {
-	for _, prompt := range listed() {
+func having(t *T, none string, satisfies func(Object) bool) Object {
+	for _, prompt := range listed(t) {
 		if satisfies(prompt) {
 			return prompt
 		}
 	}
-	NotApplicable(none)
+	t.NotApplicable(none)
 	return nil
 }
 
@@ -278,10 +277,10 @@ const (
 
 // filled returns the params that get a prompt with its required arguments, and who
 // chose these.
-func filled(ctx context.Context, server *Server, prompt Object) (params Object, chosen choice) {
+func filled(t *T, server *Server, prompt Object) (params Object, chosen choice) {
 	params = Object{"name": prompt["name"]}
 	name, _ := prompt["name"].(string)
-	if given, there := GivenArguments(name); there {
+	if given, there := GivenArguments(t, name); there {
 		params["arguments"] = given
 		return params, byServer
 	}
@@ -290,9 +289,9 @@ func filled(ctx context.Context, server *Server, prompt Object) (params Object, 
 		return params, byServer
 	}
 	chosen = byOffer
-	values, complete := arguments.Completed(ctx, server, required)
+	values, complete := arguments.Completed(t, server, required)
 	if !complete {
-		values, chosen = arguments.Made(required), byHarness
+		values, chosen = arguments.Made(t, required), byHarness
 	}
 	params["arguments"] = values
 	return params, chosen
@@ -300,7 +299,7 @@ func filled(ctx context.Context, server *Server, prompt Object) (params Object, 
 
 // servedWithMore tells whether a prompt that refused its required arguments takes them
 // together with those that may be left out: then it cannot do without these.
-func servedWithMore(ctx context.Context, server *Server, prompt, params Object) bool {
+func servedWithMore(t *T, server *Server, prompt, params Object) bool {
 	given, _ := params["arguments"].(map[string]string)
 	all := arguments.OfPrompt(prompt)
 	if len(given) == len(all) {
@@ -308,19 +307,19 @@ func servedWithMore(ctx context.Context, server *Server, prompt, params Object) 
 	}
 	more := map[string]string{}
 	for _, argument := range all {
-		more[argument.Name] = Plausible(argument.Name, argument.Description)
+		more[argument.Name] = Plausible(t, argument.Name, argument.Description)
 	}
 	maps.Copy(more, given)
-	reply := server.Ask(ctx, "prompts/get", Object{"name": prompt["name"], "arguments": more})
+	reply := server.Ask(t, "prompts/get", Object{"name": prompt["name"], "arguments": more})
 	_, hasMessages := reply.Object()["messages"].([]any)
 	return hasMessages
 }
 
 // inOrder gets prompts with nothing wrong: beside that shows what a refusal is about.
-func inOrder(ctx context.Context, server *Server, prompts []Object) []Request {
+func inOrder(t *T, server *Server, prompts []Object) []Request {
 	var requests []Request
 	for _, prompt := range prompts[:min(maxControls, len(prompts))] {
-		params, _ := filled(ctx, server, prompt)
+		params, _ := filled(t, server, prompt)
 		name, _ := prompt["name"].(string)
 		requests = append(requests, Request{Method: "prompts/get", Params: params, Name: name})
 	}
@@ -329,9 +328,9 @@ func inOrder(ctx context.Context, server *Server, prompts []Object) []Request {
 
 // withWrong returns the arguments of a prompt, one of which is not a string: the first an
 // object, each other a number.
-func withWrong(all []arguments.Argument, wrong int) Object {
+func withWrong(t *T, all []arguments.Argument, wrong int) Object {
 	values := Object{}
-	for name, value := range arguments.Made(all) {
+	for name, value := range arguments.Made(t, all) {
 		values[name] = value
 	}
 	values[all[wrong].Name] = 4711

@@ -63,57 +63,57 @@ func expandingTemplates() {
 		"expands a simple uriTemplate expression such as {id} for resources/read",
 		Verifies("resources.templates.expanded"),
 		In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 0) },
+		func(t *T) { demandExpansion(t, RunScenario(t), 0) },
 	)
 
 	It(
 		"percent-encodes reserved and non-ASCII characters in a uriTemplate expression such as {name}",
 		Verifies("resources.templates.expanded"),
 		In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 1) },
+		func(t *T) { demandExpansion(t, RunScenario(t), 1) },
 	)
 
 	It(
 		"keeps reserved characters in a uriTemplate expression such as {+path}",
 		Verifies("resources.templates.expanded"),
 		In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 2) },
+		func(t *T) { demandExpansion(t, RunScenario(t), 2) },
 	)
 
 	It(
 		"omits undefined variables from a uriTemplate query such as {?query,lang}",
 		Verifies("resources.templates.expanded"),
 		In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 3) },
+		func(t *T) { demandExpansion(t, RunScenario(t), 3) },
 	)
 
 	It(
 		"percent-encodes !, ', (, ) and * in a uriTemplate expression such as {title}",
 		Verifies("resources.templates.expanded"),
 		In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 4) },
+		func(t *T) { demandExpansion(t, RunScenario(t), 4) },
 	)
 
 	It(
 		"omits a uriTemplate query such as {?state,limit} if none of its variables is defined",
 		Verifies("resources.templates.expanded"),
 		In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 5) },
+		func(t *T) { demandExpansion(t, RunScenario(t), 5) },
 	)
 
 	It(
 		"joins the values of a uriTemplate expression such as {x,y} with commas",
 		Verifies("resources.templates.expanded"),
 		In(templates),
-		func(ctx SpecContext) { demandExpansion(RunScenario(ctx), 6) },
+		func(t *T) { demandExpansion(t, RunScenario(t), 6) },
 	)
 }
 
 // demandExpansion demands that the client reads what one of the templates expands to.
-func demandExpansion(client *Client, number int) {
+func demandExpansion(t *T, client *Client, number int) {
 	one := expansions[number]
 	reads := client.NeedRequests("resources/read")
-	if Observed(slices.ContainsFunc(reads, func(read *Message) bool { return isURI(read, one.uri) })) {
+	if t.Observed(slices.ContainsFunc(reads, func(read *Message) bool { return isURI(read, one.uri) })) {
 		return
 	}
 	beginning, _, _ := strings.Cut(one.template, "{")

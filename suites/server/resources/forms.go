@@ -10,7 +10,7 @@ import (
 func inForms() {
 	It("returns the same resources in each legal form of params and _meta", Verifies("resources.list.answered"),
 		NeedsCapability("resources"),
-		func(ctx SpecContext) {
-			InEachForm(ctx, Harmless{Method: "resources/list"}, FormsOf(forms.Params, forms.Meta, forms.Token))
+		func(t *T) {
+			InEachForm(t, Harmless{Method: "resources/list"}, FormsOf(t, forms.Params, forms.Meta, forms.Token))
 		})
 }

@@ -43,24 +43,24 @@ func ServerChecks() {
 		inForms()
 
 		It("declares resources if resources/list returns any", Verifies("resources.capability.declared"),
-			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "resources", "uri") })
+			func(t *T) { lists.JudgeDeclaration(t, "resources", "uri") })
 
 		It("declares resources to a client that declares no capabilities, too, if resources/list returns any to it",
 			Verifies("resources.capability.declared"),
-			func(ctx SpecContext) { lists.JudgeDeclarationToAll(ctx, "resources", "uri") })
+			func(t *T) { lists.JudgeDeclarationToAll(t, "resources", "uri") })
 
 		It(
 			"returns its resources from resources/list",
 			Verifies("resources.list.answered"),
 			NeedsCapability("resources"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.Ask(ctx, "resources/list", nil)
+				reply := server.Ask(t, "resources/list", nil)
 
-				Expect(reply).To(BeResult())
-				Expect(reply).To(HaveMember("resources", BeAList()))
-				Expect(server.Ask(ctx, "resources/list", Object{})).To(BeResult())
+				t.Expect(reply).To(BeResult())
+				t.Expect(reply).To(HaveMember("resources", BeAList()))
+				t.Expect(server.Ask(t, "resources/list", Object{})).To(BeResult())
 			},
 		)
 
@@ -68,7 +68,7 @@ func ServerChecks() {
 			"returns the same resources from resources/list on each connection",
 			Verifies("resources.list.stateless"),
 			NeedsCapability("resources"),
-			func(ctx SpecContext) { lists.StayTheSame(ctx, "resources/list") },
+			func(t *T) { lists.StayTheSame(t, "resources/list") },
 		)
 
 		It(
@@ -77,7 +77,7 @@ func ServerChecks() {
 			NeedsCapability("resources.listChanged"),
 			NeedsProvocation("resources-changed"),
 			Alone(),
-			func(ctx SpecContext) { lists.AnnounceChanges(ctx, "resources") },
+			func(t *T) { lists.AnnounceChanges(t, "resources") },
 		)
 	})
 
@@ -87,11 +87,11 @@ func ServerChecks() {
 			"answers resources/read of its listed resources",
 			Verifies("resources.read.answered"),
 			NeedsCapability("resources"),
-			func(ctx SpecContext) {
-				uris := listed(maxRead)
-				server := Session(ctx)
+			func(t *T) {
+				uris := listed(t, maxRead)
+				server := Session(t)
 
-				judgeReadable(ctx, server, uris)
+				judgeReadable(t, server, uris)
 			},
 		)
 
@@ -99,14 +99,14 @@ func ServerChecks() {
 			"answers resources/read of a uriTemplate that is filled with its own completions",
 			Verifies("resources.templates.readable"),
 			NeedsCapability("resources", "completions"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-				uris := expanded(ctx, server)
+			func(t *T) {
+				server := Session(t)
+				uris := expanded(t, server)
 				if len(uris) == 0 {
-					NotApplicable("the server has no resource template with completions for its variables")
+					t.NotApplicable("the server has no resource template with completions for its variables")
 				}
 
-				judgeReadable(ctx, server, uris)
+				judgeReadable(t, server, uris)
 			},
 		)
 
@@ -114,13 +114,13 @@ func ServerChecks() {
 			"returns contents from resources/read after it rejected an unknown resource",
 			Verifies("resources.read.answered"),
 			NeedsCapability("resources"),
-			func(ctx SpecContext) {
-				plain := inOrder()
+			func(t *T) {
+				plain := inOrder(t)
 				if len(plain) == 0 {
-					NotApplicable("the server lists no resources")
+					t.NotApplicable("the server lists no resources")
 				}
 
-				StillServes(ctx, reading(unknownURI), plain[0], Brings("contents"))
+				StillServes(t, reading(unknownURI), plain[0], Brings("contents"))
 			},
 		)
 
@@ -128,11 +128,11 @@ func ServerChecks() {
 			"returns resources from resources/list after it rejected an unknown resource",
 			Verifies("resources.list.answered"),
 			NeedsCapability("resources"),
-			func(ctx SpecContext) {
-				StillServes(ctx, reading(unknownURI), Request{Method: "resources/list"}, Brings("resources"))
-				if len(ListedTemplates()) > 0 {
+			func(t *T) {
+				StillServes(t, reading(unknownURI), Request{Method: "resources/list"}, Brings("resources"))
+				if len(ListedTemplates(t)) > 0 {
 					templates := Request{Method: "resources/templates/list"}
-					StillServes(ctx, reading(unknownURI), templates, Brings("resourceTemplates"))
+					StillServes(t, reading(unknownURI), templates, Brings("resourceTemplates"))
 				}
 			},
 		)
@@ -141,15 +141,15 @@ func ServerChecks() {
 			"rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602",
 			Verifies("resources.unknown.code"),
 			NeedsCapability("resources"),
-			func(ctx SpecContext) {
-				if isOffered(unknownURI) {
-					NotApplicable("a resource template of the server matches any URI")
+			func(t *T) {
+				if isOffered(t, unknownURI) {
+					t.NotApplicable("a resource template of the server matches any URI")
 				}
-				server := Session(ctx)
+				server := Session(t)
 
-				reply := server.AskWrong(ctx, reading(unknownURI), inOrder()...)
+				reply := server.AskWrong(t, reading(unknownURI), inOrder(t)...)
 
-				Expect(reply).To(BeJSONRPCError(notFound()))
+				t.Expect(reply).To(BeJSONRPCError(notFound(t)))
 			},
 		)
 
@@ -157,27 +157,27 @@ func ServerChecks() {
 			"does not answer resources/read of an unknown resource with empty contents",
 			Verifies("resources.unknown.not-empty"),
 			NeedsCapability("resources"),
-			func(ctx SpecContext) {
-				if isOffered(unknownURI) {
-					NotApplicable("a resource template of the server matches any URI")
+			func(t *T) {
+				if isOffered(t, unknownURI) {
+					t.NotApplicable("a resource template of the server matches any URI")
 				}
-				server := Session(ctx)
+				server := Session(t)
 
-				server.Try(ctx, "resources/read", Object{"uri": unknownURI}) // it may remember that there is none
-				reply, responded := server.Try(ctx, "resources/read", Object{"uri": unknownURI})
+				server.Try(t, "resources/read", Object{"uri": unknownURI}) // it may remember that there is none
+				reply, responded := server.Try(t, "resources/read", Object{"uri": unknownURI})
 
 				if !responded {
-					NotApplicable("the server rejects it with an HTTP status: reported by another check")
+					t.NotApplicable("the server rejects it with an HTTP status: reported by another check")
 				}
-				server.NeedContrast(ctx, reply, unknownURI, inOrder()...)
+				server.NeedContrast(t, reply, unknownURI, inOrder(t)...)
 				contents, isList := reply.Object()["contents"].([]any)
 				if !isList && !reply.Refuses() {
-					Inconclusive(
+					t.Inconclusive(
 						"resources/read was answered with neither contents nor an error: "+reply.Describe(),
 						"fix the schema violation of the result first",
 					)
 				}
-				DemandOf(reply, !isList || len(contents) > 0, "an error that says that the resource does not exist")
+				t.DemandOf(reply, !isList || len(contents) > 0, "an error that says that the resource does not exist")
 			},
 		)
 
@@ -185,19 +185,19 @@ func ServerChecks() {
 			"rejects resources/read of a uri that is not a URI",
 			Verifies("resources.uri.validated"),
 			NeedsCapability("resources"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.AskWrong(ctx, reading(noURI), inOrder()...)
+				reply := server.AskWrong(t, reading(noURI), inOrder(t)...)
 
 				contents, _ := reply.Object()["contents"].([]any)
 				if len(contents) == 0 && !reply.Refuses() {
-					Inconclusive(
+					t.Inconclusive(
 						"resources/read returned no contents and no error: "+reply.Describe(),
 						"fix the answer to resources/read of an unknown resource first",
 					)
 				}
-				Expect(reply).To(BeJSONRPCError())
+				t.Expect(reply).To(BeJSONRPCError())
 			},
 		)
 	})
@@ -206,25 +206,25 @@ func ServerChecks() {
 
 		It("accepts resources/subscribe to a listed resource", Verifies("resources.subscribe.answered"),
 			NeedsCapability("resources.subscribe"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
+			func(t *T) {
+				server := FreshSession(t)
 
-				uri, reply := subscribed(ctx, server.Ask)
+				uri, reply := subscribed(t, server.Ask)
 
-				DemandOf(reply, uri != "", "a result of resources/subscribe for a resource that is listed")
+				t.DemandOf(reply, uri != "", "a result of resources/subscribe for a resource that is listed")
 			})
 
 		It(
 			"acknowledges subscriptions/listen with some of the requested resourceSubscriptions",
 			Verifies("resources.subscribe.agreed"),
 			NeedsCapability("resources.subscribe"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
+			func(t *T) {
+				server := FreshSession(t)
 
-				subscription := server.Subscribe(ctx, Object{"resourceSubscriptions": listed(maxAgreed)})
+				subscription := server.Subscribe(t, Object{"resourceSubscriptions": listed(t, maxAgreed)})
 
 				agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
-				Demand(
+				t.Demand(
 					len(agreed) > 0,
 					"resourceSubscriptions in the acknowledgement, with some of the resources that are listed",
 					Show(subscription.Acknowledged),
@@ -234,16 +234,16 @@ func ServerChecks() {
 
 		It("accepts resources/unsubscribe after resources/subscribe", Verifies("resources.unsubscribe.answered"),
 			NeedsCapability("resources.subscribe"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				uri, _ := subscribed(ctx, server.NeedReply)
+			func(t *T) {
+				server := FreshSession(t)
+				uri, _ := subscribed(t, server.NeedReply)
 				if uri == "" {
-					Inconclusive("resources/subscribe failed", "see the result of resources.subscribe.answered")
+					t.Inconclusive("resources/subscribe failed", "see the result of resources.subscribe.answered")
 				}
 
-				reply := server.Ask(ctx, "resources/unsubscribe", Object{"uri": uri})
+				reply := server.Ask(t, "resources/unsubscribe", Object{"uri": uri})
 
-				Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeResult())
 			})
 
 		It(
@@ -252,31 +252,31 @@ func ServerChecks() {
 			NeedsCapability("resources.subscribe"),
 			NeedsProvocation("resource-updated"),
 			Alone(),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				change := changing()
-				server.Watch(ctx, change.Resource)
+			func(t *T) {
+				server := FreshSession(t)
+				change := changing(t)
+				server.Watch(t, change.Resource)
 				mark := server.Mark()
 
-				change.provoke(ctx, server)
+				change.provoke(t, server)
 
-				server.Until(ctx, mark, updated, Notification(updated))
+				server.Until(t, mark, updated, Notification(updated))
 				again := "a second time"
-				if RevisionHas(protocol.Handshake) {
+				if t.Has(protocol.Handshake) {
 					again = "after unsubscribing and subscribing anew"
-					server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
-					server.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
+					server.Need(t, "resources/unsubscribe", Object{"uri": change.Resource})
+					server.Need(t, "resources/subscribe", Object{"uri": change.Resource})
 				}
-				server.BarrierOnAllStreams(ctx)
-				before := change.contents(ctx, server)
+				server.BarrierOnAllStreams(t)
+				before := change.contents(t, server)
 				mark = server.Mark()
 
-				change.provoke(ctx, server)
+				change.provoke(t, server)
 
-				if Same(before, change.contents(ctx, server)) {
+				if Same(before, change.contents(t, server)) {
 					return // a second call changes nothing
 				}
-				server.Until(ctx, mark, updated+" "+again, Notification(updated))
+				server.Until(t, mark, updated+" "+again, Notification(updated))
 			},
 		)
 
@@ -288,23 +288,23 @@ func ServerChecks() {
 			NeedsTransport(protocol.HTTP),
 			AtRevisionsWith(protocol.Handshake),
 			Alone(),
-			func(ctx SpecContext) {
-				server, other := FreshSession(ctx), UnusedSession(ctx)
-				change := changing()
-				server.Hear(ctx)
+			func(t *T) {
+				server, other := FreshSession(t), UnusedSession(t)
+				change := changing(t)
+				server.Hear(t)
 				subscription := server.StartRaw(
-					ctx, jsonrpc.StringID("mcpconform-beside-another"), "resources/subscribe", scripted.Outgoing{},
+					t, jsonrpc.StringID("mcpconform-beside-another"), "resources/subscribe", scripted.Outgoing{},
 					Object{"uri": change.Resource},
 				)
-				received, err := subscription.Settle(ctx)
+				received, err := subscription.Settle(t)
 				server.Needed(subscription, received, err)
-				other.Need(ctx, "resources/subscribe", Object{"uri": change.Resource})
-				other.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
+				other.Need(t, "resources/subscribe", Object{"uri": change.Resource})
+				other.Need(t, "resources/unsubscribe", Object{"uri": change.Resource})
 				mark := server.Mark()
 
-				change.provoke(ctx, server)
+				change.provoke(t, server)
 
-				server.Until(ctx, mark, updated, Notification(updated))
+				server.Until(t, mark, updated, Notification(updated))
 			},
 		)
 
@@ -316,17 +316,17 @@ func ServerChecks() {
 			NeedsTransport(protocol.HTTP),
 			AtRevisionsWith(protocol.Handshake),
 			Alone(),
-			func(ctx SpecContext) {
-				server, other := FreshSession(ctx), UnusedSession(ctx)
-				change := changing()
-				other.Hear(ctx)
-				server.Watch(ctx, change.Resource)
+			func(t *T) {
+				server, other := FreshSession(t), UnusedSession(t)
+				change := changing(t)
+				other.Hear(t)
+				server.Watch(t, change.Resource)
 				mark := other.Mark()
 
-				change.needTold(ctx, server)
-				other.BarrierOnAllStreams(ctx)
+				change.needTold(t, server)
+				other.BarrierOnAllStreams(t)
 
-				DemandNone(
+				t.DemandNone(
 					"no update in the session of another client that did not subscribe",
 					other.Sent(mark, Notification(updated)),
 				)
@@ -339,30 +339,30 @@ func ServerChecks() {
 			NeedsCapability("resources.subscribe"),
 			NeedsProvocation("resource-updated"),
 			Alone(),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				change := changing()
-				server.Watch(ctx, change.Resource)
-				change.needTold(ctx, server)
-				server.Need(ctx, "resources/unsubscribe", Object{"uri": change.Resource})
-				server.BarrierOnAllStreams(ctx) // one change may be told more than once
+			func(t *T) {
+				server := FreshSession(t)
+				change := changing(t)
+				server.Watch(t, change.Resource)
+				change.needTold(t, server)
+				server.Need(t, "resources/unsubscribe", Object{"uri": change.Resource})
+				server.BarrierOnAllStreams(t) // one change may be told more than once
 				mark := server.Mark()
 
-				change.provoke(ctx, server)
-				server.BarrierOnAllStreams(ctx)
+				change.provoke(t, server)
+				server.BarrierOnAllStreams(t)
 
-				DemandNone("no update after resources/unsubscribe", server.Sent(mark, Notification(updated)))
+				t.DemandNone("no update after resources/unsubscribe", server.Sent(mark, Notification(updated)))
 			},
 		)
 	})
 }
 
 // judgeReadable reads resources that the target offers.
-func judgeReadable(ctx context.Context, server *Server, uris []string) {
+func judgeReadable(t *T, server *Server, uris []string) {
 	var wrong []Mismatch
 	var failing []string
 	for _, uri := range uris {
-		reply := server.Ask(ctx, "resources/read", Object{"uri": uri})
+		reply := server.Ask(t, "resources/read", Object{"uri": uri})
 
 		refusal, refused := reply.Error()
 		if _, hasContents := reply.Object()["contents"].([]any); !refused && !hasContents {
@@ -372,28 +372,28 @@ func judgeReadable(ctx context.Context, server *Server, uris []string) {
 			failing = append(failing, uri)
 			continue // what the contents come from may be out of reach, and the page has this code for it
 		}
-		if reply.WantsCapability() {
+		if reply.WantsCapability(t) {
 			continue
 		}
-		Observe()
+		t.Observe()
 		if refused {
 			wrong = append(wrong, Wrong(reply, "the contents of "+uri))
 		}
 	}
 	if len(failing) == len(uris) {
-		Inconclusive(
+		t.Inconclusive(
 			"resources/read of "+strings.Join(failing, ", ")+" ended in the error -32603 (Internal error)",
 			"make sure that the server can read its resources",
 		)
 	}
-	Judge(wrong...)
+	t.Judge(wrong...)
 }
 
 // inOrder reads some of the resources that are listed: beside that shows what a refusal
 // is about.
-func inOrder() []Request {
+func inOrder(t *T) []Request {
 	var requests []Request
-	for _, resource := range ListedResources() {
+	for _, resource := range ListedResources(t) {
 		if uri, isText := resource["uri"].(string); isText && len(requests) < maxControls {
 			requests = append(requests, reading(uri))
 		}
@@ -406,8 +406,8 @@ func reading(uri string) Request {
 }
 
 // notFound is the code of the error for a resource that does not exist.
-func notFound() int64 {
-	if !RevisionHas(protocol.ResourceNotFoundCode) {
+func notFound(t *T) int64 {
+	if !t.Has(protocol.ResourceNotFoundCode) {
 		return jsonrpc.InvalidParams
 	}
 	return jsonrpc.ResourceNotFound
@@ -415,29 +415,29 @@ func notFound() int64 {
 
 // listed returns the URIs of some of the resources that the target lists; a
 // check without any ends.
-func listed(most int) []string {
+func listed(t *T, most int) []string {
 	var uris []string
-	for _, resource := range ListedResources() {
+	for _, resource := range ListedResources(t) {
 		if uri, isString := resource["uri"].(string); isString && len(uris) < most {
 			uris = append(uris, uri)
 		}
 	}
 	if len(uris) == 0 {
-		NoneListed("resources/list", "the server lists no resource")
+		NoneListed(t, "resources/list", "the server lists no resource")
 	}
 	return uris
 }
 
 // expanded returns URIs that templates make of values that the server
 // completes their variables with.
-func expanded(ctx context.Context, server *Server) []string {
+func expanded(t *T, server *Server) []string {
 	var uris []string
-	for _, template := range ListedTemplates() {
+	for _, template := range ListedTemplates(t) {
 		variables := arguments.OfTemplate(template)
 		if len(variables) == 0 || len(uris) == maxTemplates {
 			continue
 		}
-		values, complete := arguments.Completed(ctx, server, variables)
+		values, complete := arguments.Completed(t, server, variables)
 		if uri, made := arguments.Expand(template, values); complete && made {
 			uris = append(uris, uri)
 		}
@@ -446,8 +446,8 @@ func expanded(ctx context.Context, server *Server) []string {
 }
 
 // isOffered tells whether a template of the target makes a URI.
-func isOffered(uri string) bool {
-	for _, template := range ListedTemplates() {
+func isOffered(t *T, uri string) bool {
+	for _, template := range ListedTemplates(t) {
 		text, _ := template["uriTemplate"].(string)
 		if parsed, err := uritemplate.New(text); err == nil && parsed.Match(uri) != nil {
 			return true
@@ -458,10 +458,10 @@ func isOffered(uri string) bool {
 
 // subscribed subscribes to the first resource that the server takes a
 // subscription for. The URI is "" when it takes none; the reply is the last.
-func subscribed(ctx context.Context, ask func(context.Context, string, any) Reply) (string, Reply) {
+func subscribed(t *T, ask func(context.Context, string, any) Reply) (string, Reply) {
 	var reply Reply
-	for _, uri := range listed(maxSubscribed) {
-		reply = ask(ctx, "resources/subscribe", Object{"uri": uri})
+	for _, uri := range listed(t, maxSubscribed) {
+		reply = ask(t, "resources/subscribe", Object{"uri": uri})
 		if _, refused := reply.Error(); !refused {
 			return uri, reply
 		}
@@ -472,18 +472,18 @@ func subscribed(ctx context.Context, ask func(context.Context, string, any) Repl
 // change is a known way to change a resource.
 type change struct{ Provocation }
 
-func changing() change {
-	known := Provoking("resource-updated")
+func changing(t *T) change {
+	known := Provoking(t, "resource-updated")
 	if known.Resource == "" {
-		Inconclusive("it is unknown which resource the tool "+known.Tool+" changes",
+		t.Inconclusive("it is unknown which resource the tool "+known.Tool+" changes",
 			"name it in mcpconform.yaml: provocations: {resource-updated: {tool: …, resource: URI}}")
 	}
 	return change{known}
 }
 
-func (c change) provoke(ctx context.Context, server *Server) {
-	if server.Need(ctx, "tools/call", c.Call())["isError"] == true {
-		Inconclusive(
+func (c change) provoke(t *T, server *Server) {
+	if server.Need(t, "tools/call", c.Call())["isError"] == true {
+		t.Inconclusive(
 			"the tool "+c.Tool+" did not change the resource",
 			"make sure that the tool for resource-updated changes it",
 		)
@@ -497,11 +497,11 @@ func (c change) contents(ctx context.Context, server *Server) any {
 }
 
 // needTold changes the resource, of which the server has to tell a client that subscribed.
-func (c change) needTold(ctx context.Context, server *Server) {
+func (c change) needTold(t *T, server *Server) {
 	mark := server.Mark()
-	c.provoke(ctx, server)
+	c.provoke(t, server)
 	server.NeedMessage(
-		ctx,
+		t,
 		mark,
 		Notification(updated),
 		"the server sent no notifications/resources/updated to the subscribed client",

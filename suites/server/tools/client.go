@@ -27,15 +27,15 @@ func takingResults() {
 		"rejects structuredContent that does not conform to the tool's outputSchema",
 		Verifies("tools.structured.validated"),
 		In(structuredResults),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			wrong := client.NeedCalls(results.Wrong)[0]
 			right := client.OutcomeOf(2)
 			if right.Failed() {
 				client.NeverBut("the client accepts no structuredContent at all", "tools/call")
 			}
-			if told := client.OutcomeOf(3); !Observed(results.Refused(told)) {
+			if told := client.OutcomeOf(3); !t.Observed(results.Refused(told)) {
 				client.NeedGiven(3)
 				client.Blame(wrong, Mismatch{
 					Wanted: `that the client rejects {"count":"one"}, where the outputSchema requires an integer`,

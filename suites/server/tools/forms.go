@@ -10,7 +10,7 @@ import (
 func inForms() {
 	It("returns the same tools in each legal form of params and _meta", Verifies("tools.list.answered"),
 		NeedsCapability("tools"),
-		func(ctx SpecContext) {
-			InEachForm(ctx, Harmless{Method: "tools/list"}, FormsOf(forms.Params, forms.Meta, forms.Token))
+		func(t *T) {
+			InEachForm(t, Harmless{Method: "tools/list"}, FormsOf(t, forms.Params, forms.Meta, forms.Token))
 		})
 }

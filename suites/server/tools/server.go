@@ -3,7 +3,6 @@ package tools
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,44 +46,44 @@ func ServerChecks() {
 		inForms()
 
 		It("declares tools if tools/list returns any", Verifies("tools.capability.declared"),
-			func(ctx SpecContext) { lists.JudgeDeclaration(ctx, "tools", "name") })
+			func(t *T) { lists.JudgeDeclaration(t, "tools", "name") })
 
 		It("declares tools to a client that declares no capabilities, too, if tools/list returns any to it",
 			Verifies("tools.capability.declared"),
-			func(ctx SpecContext) { lists.JudgeDeclarationToAll(ctx, "tools", "name") })
+			func(t *T) { lists.JudgeDeclarationToAll(t, "tools", "name") })
 
 		It("returns its tools from tools/list", Verifies("tools.list.answered"), NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.Ask(ctx, "tools/list", nil)
+				reply := server.Ask(t, "tools/list", nil)
 
-				Expect(reply).To(BeResult())
-				Expect(reply).To(HaveMember("tools", BeAList()))
-				Expect(server.Ask(ctx, "tools/list", Object{})).To(BeResult())
+				t.Expect(reply).To(BeResult())
+				t.Expect(reply).To(HaveMember("tools", BeAList()))
+				t.Expect(server.Ask(t, "tools/list", Object{})).To(BeResult())
 			})
 
 		It(
 			"returns the tools from tools/list in the same order each time",
 			Verifies("tools.list.ordered"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				first, second := Session(ctx), FreshSession(ctx)
+			func(t *T) {
+				first, second := Session(t), FreshSession(t)
 
 				listings := [][]any{
-					lists.Keys(ctx, first, "tools/list"),
-					lists.Keys(ctx, first, "tools/list"),
-					lists.Keys(ctx, second, "tools/list"),
+					lists.Keys(t, first, "tools/list"),
+					lists.Keys(t, first, "tools/list"),
+					lists.Keys(t, second, "tools/list"),
 				}
 
 				if len(listings[0]) < 2 {
-					NotApplicable("the server lists fewer than two tools")
+					t.NotApplicable("the server lists fewer than two tools")
 				}
 				for _, again := range listings[1:] {
 					if !lists.SameItems(listings[0], again) {
-						Inconclusive("the list of tools changed in between", "check a server whose tools stay the same")
+						t.Inconclusive("the list of tools changed in between", "check a server whose tools stay the same")
 					}
-					Demand(
+					t.Demand(
 						reflect.DeepEqual(listings[0], again),
 						"the tools in the order "+Show(listings[0]),
 						Show(again),
@@ -97,12 +96,12 @@ func ServerChecks() {
 			"returns the same tools from tools/list on each connection",
 			Verifies("tools.list.stateless"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) { lists.StayTheSame(ctx, "tools/list", harmless()...) },
+			func(t *T) { lists.StayTheSame(t, "tools/list", harmless(t)...) },
 		)
 
 		It("sends notifications/tools/list_changed when its list of tools changes", Verifies("tools.list-changed.sent"),
 			NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
-			func(ctx SpecContext) { lists.AnnounceChanges(ctx, "tools") })
+			func(t *T) { lists.AnnounceChanges(t, "tools") })
 	})
 
 	Describe("Calling tools", func() {
@@ -111,22 +110,22 @@ func ServerChecks() {
 			"returns a tool result from tools/call of its listed tools",
 			Verifies("tools.call.answered"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				calls := callable()
-				server := FreshSession(ctx)   // a tool may leave something behind
-				server.All(ctx, "tools/list") // so that rules know the tools' schemas
+			func(t *T) {
+				calls := callable(t)
+				server := FreshSession(t)   // a tool may leave something behind
+				server.All(t, "tools/list") // so that rules know the tools' schemas
 
 				var wrong []Mismatch
 				judged, late := 0, 0
 				for token, call := range calls {
-					reply, inTime := attempt(ctx, server, call, token)
+					reply, inTime := attempt(t, server, call, token)
 					if !inTime {
 						late++
 					}
 					if late == maxLate {
 						break
 					}
-					if !inTime || mayRefuse(reply) {
+					if !inTime || mayRefuse(t, reply) {
 						continue
 					}
 					_, refused := reply.Error()
@@ -138,16 +137,16 @@ func ServerChecks() {
 						continue // the schema says what lacks
 					}
 					judged++
-					Observe()
+					t.Observe()
 				}
 
 				if judged == 0 {
-					Inconclusive(
+					t.Inconclusive(
 						"no tool accepted its generated arguments: "+tried(calls),
 						"give arguments for a tool in mcpconform.yaml: arguments: {NAME: {…}}",
 					)
 				}
-				Judge(wrong...)
+				t.Judge(wrong...)
 			},
 		)
 
@@ -155,13 +154,13 @@ func ServerChecks() {
 			"answers tools/call without arguments for a tool that needs none",
 			Verifies("tools.call.answered"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-				call := withoutNeeds(ctx, server)
+			func(t *T) {
+				server := Session(t)
+				call := withoutNeeds(t, server)
 
-				reply := server.Ask(ctx, "tools/call", Object{"name": call.Tool})
+				reply := server.Ask(t, "tools/call", Object{"name": call.Tool})
 
-				DemandOf(reply, succeeded(reply), "the success of "+call.Tool+", as with empty arguments")
+				t.DemandOf(reply, succeeded(reply), "the success of "+call.Tool+", as with empty arguments")
 			},
 		)
 
@@ -169,14 +168,14 @@ func ServerChecks() {
 			"returns a tool result from tools/call with text of many scripts in its arguments",
 			Verifies("tools.call.answered"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-				call := withText(ctx, server)
+			func(t *T) {
+				server := Session(t)
+				call := withText(t, server)
 
-				reply := server.MustAsk(ctx, "tools/call", call.Call())
+				reply := server.MustAsk(t, "tools/call", call.Call())
 
 				_, refused := reply.Error()
-				DemandOf(reply, !refused || mayRefuse(reply), "a tool result of "+call.Tool)
+				t.DemandOf(reply, !refused || mayRefuse(t, reply), "a tool result of "+call.Tool)
 			},
 		)
 
@@ -186,22 +185,22 @@ func ServerChecks() {
 			Together("tasks"),
 			NeedsCapability("tools"),
 			AtRevisionsWith(protocol.Handshake),
-			func(ctx SpecContext) {
-				call := promptly(ctx)
+			func(t *T) {
+				call := promptly(t)
 				takesTasks := Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}}
-				server := SessionOf(ctx, scripted.Everything(Revision()).With("tasks", takesTasks))
+				server := SessionOf(t, scripted.Everything(t.Revision()).With("tasks", takesTasks))
 
-				reply := server.MustAsk(ctx, "tools/call", call.Call())
+				reply := server.MustAsk(t, "tools/call", call.Call())
 
 				_, isTask := reply.Object()["task"]
 				_, isResult := reply.Object()["content"].([]any)
 				if !isTask && !isResult {
-					Inconclusive(
+					t.Inconclusive(
 						call.Tool+" returned no tool result: "+reply.Describe(),
 						"fix the failures of tools/call first",
 					)
 				}
-				DemandOf(reply, !isTask, "the result of "+call.Tool+", as no task was requested")
+				t.DemandOf(reply, !isTask, "the result of "+call.Tool+", as no task was requested")
 			},
 		)
 
@@ -209,10 +208,10 @@ func ServerChecks() {
 			"returns a result from tools/call after it rejected an unknown tool",
 			Verifies("tools.call.answered"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				plain := inOrder(callable())
+			func(t *T) {
+				plain := inOrder(callable(t))
 
-				StillServes(ctx, inOrder([]Provocation{{Tool: unknownTool}})[0], plain[0], Brings("content"))
+				StillServes(t, inOrder([]Provocation{{Tool: unknownTool}})[0], plain[0], Brings("content"))
 			},
 		)
 
@@ -220,9 +219,9 @@ func ServerChecks() {
 			"returns tools from tools/list after it rejected an unknown tool",
 			Verifies("tools.list.answered"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
+			func(t *T) {
 				unknown := inOrder([]Provocation{{Tool: unknownTool}})[0]
-				StillServes(ctx, unknown, Request{Method: "tools/list"}, Brings("tools"))
+				StillServes(t, unknown, Request{Method: "tools/list"}, Brings("tools"))
 			},
 		)
 
@@ -230,12 +229,12 @@ func ServerChecks() {
 			"rejects a call of an unknown tool with a JSON-RPC error",
 			Verifies("tools.unknown.refused"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.AskWrong(ctx, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless())...)
+				reply := server.AskWrong(t, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
 
-				Expect(reply).To(BeJSONRPCError())
+				t.Expect(reply).To(BeJSONRPCError())
 			},
 		)
 
@@ -243,18 +242,18 @@ func ServerChecks() {
 			"uses -32602 when it rejects a call of an unknown tool",
 			Verifies("tools.unknown.code"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.AskWrong(ctx, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless())...)
+				reply := server.AskWrong(t, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
 
 				if _, refused := reply.Error(); !refused {
-					Inconclusive(
+					t.Inconclusive(
 						"the call of an unknown tool was not rejected with an error",
 						"see the result of tools.unknown.refused",
 					)
 				}
-				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			},
 		)
 
@@ -262,15 +261,15 @@ func ServerChecks() {
 			"rejects tools/call without name with a JSON-RPC error",
 			Verifies("tools.malformed.refused"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
 				reply := server.AskWrong(
-					ctx,
+					t,
 					Request{Method: "tools/call", Params: Object{"arguments": Object{}}, Name: "name"},
-					inOrder(harmless())...)
+					inOrder(harmless(t))...)
 
-				Expect(reply).To(BeJSONRPCError())
+				t.Expect(reply).To(BeJSONRPCError())
 			},
 		)
 
@@ -278,16 +277,16 @@ func ServerChecks() {
 			"rejects tools/call with arguments that are an array or a string with a JSON-RPC error",
 			Verifies("tools.malformed.refused"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				calls := harmless()
+			func(t *T) {
+				calls := harmless(t)
 				if len(calls) == 0 {
-					NotApplicable("the server has no callable tool")
+					t.NotApplicable("the server has no callable tool")
 				}
-				server := FreshSession(ctx)
+				server := FreshSession(t)
 
 				for _, wrong := range []any{[]any{}, "mcpconform"} {
 					reply := server.AskWrong(
-						ctx,
+						t,
 						Request{
 							Method:     "tools/call",
 							Params:     Object{"name": calls[0].Tool, "arguments": wrong},
@@ -296,19 +295,19 @@ func ServerChecks() {
 						},
 						inOrder(calls)...)
 
-					Expect(reply).To(BeJSONRPCError())
+					t.Expect(reply).To(BeJSONRPCError())
 				}
 			},
 		)
 
 		It("treats tool names as case-sensitive", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
-				call := renamed(ctx, server)
+			func(t *T) {
+				server := Session(t)
+				call := renamed(t, server)
 
-				reply := server.Ask(ctx, "tools/call", call.Call())
+				reply := server.Ask(t, "tools/call", call.Call())
 
-				DemandOf(reply, !succeeded(reply), "no tool to be found by the name "+call.Tool)
+				t.DemandOf(reply, !succeeded(reply), "no tool to be found by the name "+call.Tool)
 			})
 	})
 
@@ -318,10 +317,10 @@ func ServerChecks() {
 			"rejects a tool call without a required argument",
 			Verifies("tools.inputs.validated"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				calls := some(withoutRequired(), "no callable tool has a required argument")
+			func(t *T) {
+				calls := some(t, withoutRequired(t), "no callable tool has a required argument")
 
-				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					return "an error: " + call.Tool + " was called without a required argument", succeeded(reply), true
 				})
 			},
@@ -331,10 +330,10 @@ func ServerChecks() {
 			"rejects a tool call with an argument of the wrong type",
 			Verifies("tools.inputs.validated"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				calls := some(withWrongType(), "no callable tool has a string, number or boolean as argument")
+			func(t *T) {
+				calls := some(t, withWrongType(t), "no callable tool has a string, number or boolean as argument")
 
-				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					return "an error: " + call.Tool + " was called with an argument of the wrong type", succeeded(
 						reply,
 					), true
@@ -346,28 +345,28 @@ func ServerChecks() {
 			"rejects a tool call without arguments if it requires some",
 			Verifies("tools.inputs.validated"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				calls := some(withoutRequired(), "no callable tool has a required argument")
-				server := Session(ctx)
+			func(t *T) {
+				calls := some(t, withoutRequired(t), "no callable tool has a required argument")
+				server := Session(t)
 
 				judged := false
 				for _, call := range calls {
-					reply, inTime := server.TryTool(ctx, Object{"name": call.Tool})
+					reply, inTime := server.TryTool(t, Object{"name": call.Tool})
 					refuses := reply.Refuses() &&
-						server.Contrasts(ctx, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
+						server.Contrasts(t, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
 					if !inTime || !succeeded(reply) && !refuses {
 						continue
 					}
 					judged = true
 
-					DemandOf(
+					t.DemandOf(
 						reply,
 						!succeeded(reply),
 						"an error: "+call.Tool+" was called without arguments, and requires "+call.wrong,
 					)
 				}
 				if !judged {
-					noneServed(calls)
+					noneServed(t, calls)
 				}
 			},
 		)
@@ -376,10 +375,10 @@ func ServerChecks() {
 			"rejects a tool call with a number with a fraction for an integer",
 			Verifies("tools.inputs.validated"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				calls := some(withFraction(), "no callable tool has an integer as argument")
+			func(t *T) {
+				calls := some(t, withFraction(t), "no callable tool has an integer as argument")
 
-				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					return fmt.Sprintf(
 							"an error: %s was called with %g for an integer",
 							call.Tool,
@@ -396,16 +395,16 @@ func ServerChecks() {
 			Verifies("tools.call.answered"),
 			NeedsCapability("tools"),
 			AtRevisionsWith(protocol.SchemaDialect), // draft 04 had it otherwise
-			func(ctx SpecContext) {
-				server := Session(ctx)
-				call, plain := withWholeNumber(ctx, server)
+			func(t *T) {
+				server := Session(t)
+				call, plain := withWholeNumber(t, server)
 
 				request := server.StartRaw(
-					ctx, jsonrpc.StringID("mcpconform-whole-number"), "tools/call", scripted.Outgoing{}, call.Call(),
+					t, jsonrpc.StringID("mcpconform-whole-number"), "tools/call", scripted.Outgoing{}, call.Call(),
 				)
-				reply := server.MustAwait(ctx, request)
+				reply := server.MustAwait(t, request)
 
-				DemandOf(reply, succeeded(reply), "the result of the same call without the fraction: "+plain.Describe())
+				t.DemandOf(reply, succeeded(reply), "the result of the same call without the fraction: "+plain.Describe())
 			},
 		)
 
@@ -413,13 +412,13 @@ func ServerChecks() {
 			"reports invalid tool arguments in the result with isError, not as a JSON-RPC error",
 			Verifies("tools.error.invalid-input"),
 			NeedsCapability("tools"),
-			func(ctx SpecContext) {
-				calls := some(
-					slices.Concat(withoutRequired(), withWrongType()),
+			func(t *T) {
+				calls := some(t,
+					slices.Concat(withoutRequired(t), withWrongType(t)),
 					"no callable tool has an argument that could be wrong",
 				)
 
-				judgeWrong(ctx, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					_, refused := reply.Error()
 					return "a tool result of " + call.Tool + " with isError", refused, !succeeded(reply)
 				})
@@ -428,16 +427,16 @@ func ServerChecks() {
 
 		It("reports an error of a tool in the result with isError", Verifies("tools.error.in-result"),
 			NeedsCapability("tools"), NeedsProvocation("error"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.NeedReply(ctx, "tools/call", Provoking("error").Call())
+				reply := server.NeedReply(t, "tools/call", Provoking(t, "error").Call())
 
-				if controls := inOrder(harmless()); len(controls) > 0 {
-					server.NeedContrast(ctx, reply, "", controls...)
+				if controls := inOrder(harmless(t)); len(controls) > 0 {
+					server.NeedContrast(t, reply, "", controls...)
 				}
-				Expect(reply).To(BeResult())
-				Expect(reply).To(HaveMember("isError", true))
+				t.Expect(reply).To(BeResult())
+				t.Expect(reply).To(HaveMember("isError", true))
 			})
 	})
 
@@ -445,20 +444,20 @@ func ServerChecks() {
 
 		It("answers resources/read of a resource_link that a tool returned", Verifies("tools.resource-link.readable"),
 			NeedsCapability("resources"), NeedsProvocation("resource-link"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				result := server.Need(ctx, "tools/call", Provoking("resource-link").Call())
+				result := server.Need(t, "tools/call", Provoking(t, "resource-link").Call())
 				links := readableLinks(result)
 				if len(links) == 0 {
-					Inconclusive(
+					t.Inconclusive(
 						"the tool returned no resource_link to a resource of the server",
 						"make sure that the tool for resource-link returns one",
 					)
 				}
 
 				for _, uri := range links {
-					Expect(server.Ask(ctx, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
+					t.Expect(server.Ask(t, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
 				}
 			})
 	})
@@ -474,37 +473,37 @@ var apart = []string{
 
 // harmless returns the calls that the policy allows and that no check of their own
 // needs. Tools that can be called only as tasks belong to the checks of that page.
-func harmless() []Provocation {
-	calls, _ := CallableTools()
+func harmless(t *T) []Provocation {
+	calls, _ := CallableTools(t)
 	kinds := apart
-	if RevisionHas(protocol.Extensions) {
+	if t.Has(protocol.Extensions) {
 		kinds = append(slices.Clip(kinds), "task-refused", "task-required") // of the tasks extension
 	}
 	return slices.DeleteFunc(calls, func(call Provocation) bool {
-		execution, _ := definition(call.Tool)["execution"].(map[string]any)
+		execution, _ := definition(t, call.Tool)["execution"].(map[string]any)
 		return execution["taskSupport"] == "required" || slices.ContainsFunc(kinds, func(kind string) bool {
-			known, there := Named(kind)
+			known, there := Named(t, kind)
 			return there && known.Tool == call.Tool
 		})
 	})
 }
 
 // withoutNeeds returns a call that succeeds with empty arguments.
-func withoutNeeds(ctx context.Context, server *Server) Provocation {
+func withoutNeeds(t *T, server *Server) Provocation {
 	tried := 0
-	for _, call := range harmless() {
+	for _, call := range harmless(t) {
 		if len(call.Arguments) > 0 || tried == maxTools {
 			continue
 		}
 		tried++
-		if reply, inTime := server.TryTool(ctx, call.Call()); inTime && succeeded(reply) {
+		if reply, inTime := server.TryTool(t, call.Call()); inTime && succeeded(reply) {
 			return call
 		}
 	}
 	if tried == 0 {
-		NotApplicable("each callable tool needs arguments")
+		t.NotApplicable("each callable tool needs arguments")
 	}
-	NotApplicable("no tool succeeds when called with empty arguments")
+	t.NotApplicable("no tool succeeds when called with empty arguments")
 	return Provocation{}
 }
 
@@ -518,21 +517,21 @@ func inOrder(calls []Provocation) []Request {
 }
 
 // callable returns the harmless calls; a check without any ends.
-func callable() []Provocation {
-	calls := harmless()
-	_, reason := CallableTools()
+func callable(t *T) []Provocation {
+	calls := harmless(t)
+	_, reason := CallableTools(t)
 	switch {
 	case len(calls) > 0:
 		return calls
-	case len(ListedTools()) == 0:
-		NoneListed("tools/list", "the server lists no tool")
+	case len(ListedTools(t)) == 0:
+		NoneListed(t, "tools/list", "the server lists no tool")
 	case reason == "":
-		Inconclusive(
+		t.Inconclusive(
 			"all callable tools are tested by other checks",
 			"annotate further tools with readOnlyHint, or name them in mcpconform.yaml",
 		)
 	}
-	Inconclusive(
+	t.Inconclusive(
 		reason,
 		"annotate tools with readOnlyHint, name them in mcpconform.yaml, or allow all with --call-tools=all",
 	)
@@ -540,8 +539,8 @@ func callable() []Provocation {
 }
 
 // definition is a tool as the server lists it.
-func definition(name string) Object {
-	for _, tool := range ListedTools() {
+func definition(t *T, name string) Object {
+	for _, tool := range ListedTools(t) {
 		if tool["name"] == name {
 			return tool
 		}
@@ -551,15 +550,15 @@ func definition(name string) Object {
 
 // attempt calls a tool, with a progress token, and asking for log messages where
 // each request does so. One that takes too long is cancelled.
-func attempt(ctx context.Context, server *Server, call Provocation, token int) (reply Reply, inTime bool) {
+func attempt(t *T, server *Server, call Provocation, token int) (reply Reply, inTime bool) {
 	params := call.Reporting(token)
-	if RevisionHas(protocol.LogLevelInMeta) {
+	if t.Has(protocol.LogLevelInMeta) {
 		params["_meta"] = Object{"progressToken": token, mcp.MetaLogLevel: "debug"}
 	}
-	request := server.Start(ctx, "tools/call", params)
-	received, err := request.Settle(ctx)
+	request := server.Start(t, "tools/call", params)
+	received, err := request.Settle(t)
 	if IsTimeout(err) || errors.Is(err, scripted.ErrNoAnswer) {
-		server.Abandon(ctx, request)
+		server.Abandon(t, request)
 		return reply, false
 	}
 	return server.Answered(request, received, err), true
@@ -567,16 +566,16 @@ func attempt(ctx context.Context, server *Server, call Provocation, token int) (
 
 // promptly returns a call to which a client without tasks gets the result in time: a tool may
 // take as long as it takes, and that shows nothing.
-func promptly(ctx context.Context) Provocation {
-	server := Session(ctx)
-	calls := callable()
+func promptly(t *T) Provocation {
+	server := Session(t)
+	calls := callable(t)
 	for _, call := range calls[:min(len(calls), maxLate)] {
-		reply, inTime := server.TryTool(ctx, call.Call())
+		reply, inTime := server.TryTool(t, call.Call())
 		if _, hasContent := reply.Object()["content"].([]any); inTime && hasContent {
 			return call
 		}
 	}
-	Inconclusive(
+	t.Inconclusive(
 		"no tool returned a result in time to a client without tasks: "+tried(calls),
 		"name a tool that does, with its arguments, in mcpconform.yaml: arguments: {NAME: {…}}",
 	)
@@ -585,8 +584,8 @@ func promptly(ctx context.Context) Provocation {
 
 // withWholeNumber returns a call with a whole number for an integer, written with a
 // fraction of zero, and the reply to the same call without that.
-func withWholeNumber(ctx context.Context, server *Server) (call Provocation, plain Reply) {
-	call, name, plain := withArgument(ctx, server, "has an integer as argument",
+func withWholeNumber(t *T, server *Server) (call Provocation, plain Reply) {
+	call, name, plain := withArgument(t, server, "has an integer as argument",
 		func(input, property Object, given any) (value any, fits bool) {
 			_, saysDialect := input["$schema"]
 			_, inHeader := property["x-mcp-header"]
@@ -604,8 +603,8 @@ const manyScripts = "naïve 漢字 कि 🙂"
 
 // withText returns a call of a tool that succeeds with plain text in an argument of which
 // the input schema says nothing but that it is text; it has letters of many scripts there.
-func withText(ctx context.Context, server *Server) Provocation {
-	call, name, _ := withArgument(ctx, server, "takes any text as argument",
+func withText(t *T, server *Server) Provocation {
+	call, name, _ := withArgument(t, server, "takes any text as argument",
 		func(_, property Object, given any) (value any, fits bool) {
 			plain, isText := given.(string)
 			if !isText {
@@ -621,12 +620,12 @@ func withText(ctx context.Context, server *Server) Provocation {
 // of that argument, and the reply. fits says what value an argument is to have, if any, by
 // the input schema, its own, and what it is given otherwise. A check without one ends.
 func withArgument(
-	ctx context.Context, server *Server, kind string,
+	t *T, server *Server, kind string,
 	fits func(input, property Object, given any) (value any, fits bool),
 ) (call Provocation, name string, reply Reply) {
 	var attempts []Provocation
-	for _, call := range callable() {
-		input, _ := definition(call.Tool)["inputSchema"].(map[string]any)
+	for _, call := range callable(t) {
+		input, _ := definition(t, call.Tool)["inputSchema"].(map[string]any)
 		properties, _ := input["properties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			property, _ := properties[name].(map[string]any)
@@ -639,15 +638,15 @@ func withArgument(
 			maps.Copy(attempt.Arguments, call.Arguments)
 			attempt.Arguments[name] = value
 			attempts = append(attempts, attempt)
-			if reply, inTime := server.TryTool(ctx, attempt.Call()); inTime && succeeded(reply) {
+			if reply, inTime := server.TryTool(t, attempt.Call()); inTime && succeeded(reply) {
 				return attempt, name, reply
 			}
 		}
 	}
 	if len(attempts) == 0 {
-		NotApplicable("no callable tool " + kind)
+		t.NotApplicable("no callable tool " + kind)
 	}
-	Inconclusive("no tool that "+kind+" serves a call: "+tried(attempts), needing)
+	t.Inconclusive("no tool that "+kind+" serves a call: "+tried(attempts), needing)
 	return call, name, reply
 }
 
@@ -663,14 +662,14 @@ func anyText(schema map[string]any) bool {
 
 // mayRefuse tells whether an error may be right although the arguments are
 // those that the input schema asks for.
-func mayRefuse(reply Reply) bool {
+func mayRefuse(t *T, reply Reply) bool {
 	refusal, refused := reply.Error()
 	switch {
-	case !RevisionHas(protocol.InputErrorsInResults):
+	case !t.Has(protocol.InputErrorsInResults):
 		// Invalid arguments of any kind are protocol errors there.
 		return refused && refusal.Code == jsonrpc.InvalidParams
-	case RevisionHas(protocol.Extensions):
-		return reply.WantsCapability()
+	case t.Has(protocol.Extensions):
+		return reply.WantsCapability(t)
 	}
 	return refused && refusal.Code == urlElicitationRequired
 }
@@ -694,39 +693,39 @@ type spoiledCall struct {
 // shows nothing. The judge says what was wanted of a call, and whether its reply breaks
 // that, or shows nothing of it.
 func judgeWrong(
-	ctx context.Context,
+	t *T,
 	calls []spoiledCall,
 	judge func(spoiledCall, Reply) (wanted string, broken, shown bool),
 ) {
-	server := Session(ctx)
+	server := Session(t)
 	var all []Mismatch
 	judged := 0
 	for _, call := range calls {
-		reply, inTime := server.TryTool(ctx, call.Call())
+		reply, inTime := server.TryTool(t, call.Call())
 		takes := succeeded(reply)
-		refuses := reply.Refuses() && server.Contrasts(ctx, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
+		refuses := reply.Refuses() && server.Contrasts(t, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
 		wanted, broken, shown := judge(call, reply)
 		if !inTime || !takes && !refuses || !shown {
 			continue
 		}
 		judged++
-		Observe()
+		t.Observe()
 		if broken {
 			all = append(all, Wrong(reply, wanted))
 		}
 	}
 	if judged == 0 {
-		noneServed(calls)
+		noneServed(t, calls)
 	}
-	Judge(all...)
+	t.Judge(all...)
 }
 
 // needing is the advice where tools refuse what their schemas ask for.
 const needing = "make sure that the tools can be served, or name valid arguments in mcpconform.yaml: arguments: {NAME: {…}}"
 
 // noneServed ends a check whose calls show nothing of what the tools make of arguments.
-func noneServed(calls []spoiledCall) {
-	Inconclusive(
+func noneServed(t *T, calls []spoiledCall) {
+	t.Inconclusive(
 		"no tool accepted valid and rejected invalid arguments: "+tried(unspoiled(calls)),
 		needing,
 	)
@@ -753,8 +752,8 @@ func tried(calls []Provocation) string {
 }
 
 // withoutRequired returns calls that lack a required argument.
-func withoutRequired() []spoiledCall {
-	return spoiled(func(input Object, arguments Object) (wrong string) {
+func withoutRequired(t *T) []spoiledCall {
+	return spoiled(t, func(input Object, arguments Object) (wrong string) {
 		required, _ := input["required"].([]any)
 		for _, element := range required {
 			name, _ := element.(string)
@@ -772,8 +771,8 @@ func withoutRequired() []spoiledCall {
 var wrongValue = Object{"not": "what was asked for"}
 
 // withWrongType returns calls with an object where the schema wants a scalar.
-func withWrongType() []spoiledCall {
-	return spoiled(func(input Object, arguments Object) (wrong string) {
+func withWrongType(t *T) []spoiledCall {
+	return spoiled(t, func(input Object, arguments Object) (wrong string) {
 		properties, _ := input["properties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			property, _ := properties[name].(map[string]any)
@@ -792,8 +791,8 @@ const fraction = 1.5
 
 // withFraction returns calls with a number with a fraction where the schema wants an
 // integer.
-func withFraction() []spoiledCall {
-	return spoiled(func(input Object, arguments Object) (wrong string) {
+func withFraction(t *T) []spoiledCall {
+	return spoiled(t, func(input Object, arguments Object) (wrong string) {
 		properties, _ := input["properties"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			property, _ := properties[name].(map[string]any)
@@ -808,10 +807,10 @@ func withFraction() []spoiledCall {
 
 // spoiled returns the allowed calls that spoil can make wrong, with the arguments that
 // are then against the input schema. spoil returns the name of the argument, or "".
-func spoiled(spoil func(input, arguments Object) (wrong string)) []spoiledCall {
+func spoiled(t *T, spoil func(input, arguments Object) (wrong string)) []spoiledCall {
 	var all []spoiledCall
-	for _, call := range callable() {
-		input, _ := definition(call.Tool)["inputSchema"].(map[string]any)
+	for _, call := range callable(t) {
+		input, _ := definition(t, call.Tool)["inputSchema"].(map[string]any)
 		arguments := maps.Clone(call.Arguments)
 		if arguments == nil {
 			arguments = Object{}
@@ -827,35 +826,35 @@ func spoiled(spoil func(input, arguments Object) (wrong string)) []spoiledCall {
 }
 
 // some returns the calls; a check without any ends.
-func some(calls []spoiledCall, none string) []spoiledCall {
+func some(t *T, calls []spoiledCall, none string) []spoiledCall {
 	if len(calls) == 0 {
-		NotApplicable(none)
+		t.NotApplicable(none)
 	}
 	return calls
 }
 
 // renamed returns an allowed call by a name in another case that no tool has. By its
 // own name it succeeds, or else nothing shows what it is refused for.
-func renamed(ctx context.Context, server *Server) Provocation {
+func renamed(t *T, server *Server) Provocation {
 	found := false
-	for _, call := range callable() {
+	for _, call := range callable(t) {
 		name := strings.Map(swapCase, call.Tool)
-		if definition(name) != nil || name == call.Tool {
+		if definition(t, name) != nil || name == call.Tool {
 			continue
 		}
 		found = true
-		if reply, _ := server.TryTool(ctx, call.Call()); succeeded(reply) {
+		if reply, _ := server.TryTool(t, call.Call()); succeeded(reply) {
 			call.Tool = name
 			return call
 		}
 	}
 	if found {
-		Inconclusive(
+		t.Inconclusive(
 			"no callable tool succeeds with arguments generated from its schema",
 			"give arguments for one in mcpconform.yaml: arguments: {NAME: {…}}",
 		)
 	}
-	NotApplicable("no callable tool has a name with letters")
+	t.NotApplicable("no callable tool has a name with letters")
 	return Provocation{}
 }
 

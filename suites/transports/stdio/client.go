@@ -61,11 +61,11 @@ func noise() {
 		"continues when the server writes 100 KiB to its standard error",
 		Verifies("transports.stdio.stderr.harmless"),
 		In(noisy),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call := client.NeedCalls(scripted.AddNumbers)[0]
-			client.GoesOn(ctx, AnswerTo(call), "100 KiB on the standard error of the server")
+			client.GoesOn(t, AnswerTo(call), "100 KiB on the standard error of the server")
 		},
 	)
 
@@ -73,15 +73,15 @@ func noise() {
 		"continues when the server writes to its standard error",
 		Verifies("transports.stdio.stderr.harmless"),
 		In(noisy),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			requests := client.Requests()
 			if len(requests) == 0 {
 				client.Never("tools/list")
 			}
 			for _, request := range requests { // the first ones may be of a process that was only looked at
-				if answer := AnswerTo(request); answer != nil && Observed(len(client.AskedAfter(answer)) > 0) {
+				if answer := AnswerTo(request); answer != nil && t.Observed(len(client.AskedAfter(answer)) > 0) {
 					return
 				}
 			}
@@ -89,7 +89,7 @@ func noise() {
 			if answer := AnswerTo(last); answer != nil {
 				last = answer
 			}
-			client.GoesOn(ctx, last, "lines on the standard error of the server")
+			client.GoesOn(t, last, "lines on the standard error of the server")
 		},
 	)
 }
@@ -130,11 +130,11 @@ func givingUp() {
 		"sends notifications/cancelled for a request that it gives up",
 		Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"),
 		In(abandoned),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call := client.NeedCalls(scripted.AddNumbers)[0]
-			if Observed(client.CancellationOf(call) != nil) {
+			if t.Observed(client.CancellationOf(call) != nil) {
 				return
 			}
 			client.NeedGaveUp(callStep, cancelStep)
@@ -227,8 +227,8 @@ const killed = "killed"
 func leaving() {
 	It("closes the server's standard input before it terminates the server in any other way",
 		Verifies("lifecycle.shutdown.closes-input", "transports.stdio.shutdown.initiated"), In(parting),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			parted := departureOf(client)
 			if len(parted.signals) > 0 &&
@@ -237,15 +237,15 @@ func leaving() {
 					Wanted: "the end of the server's input first", Found: "a signal: " + parted.signals[0].Note,
 				})
 			}
-			if !Observed(parted.inputEnd != nil) {
+			if !t.Observed(parted.inputEnd != nil) {
 				client.NeverBut("the client did nothing to terminate its server", "tools/list")
 			}
 		})
 
 	It("waits for the server to exit after closing its standard input",
 		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(parting),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			parted := departureOf(client)
 			if len(parted.signals) > 0 {
@@ -254,15 +254,15 @@ func leaving() {
 					Found:  "a signal at once: " + parted.signals[0].Note,
 				})
 			}
-			if !Observed(parted.inputEnd != nil) {
+			if !t.Observed(parted.inputEnd != nil) {
 				client.NeverBut("the client did nothing to terminate its server", "tools/list")
 			}
 		})
 
 	It("terminates a server that does not exit after its standard input is closed",
 		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(stubborn),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			parted := departureOf(client)
 			if len(parted.signals) == 0 && parted.orphaned != nil {
@@ -271,18 +271,18 @@ func leaving() {
 					Mismatch{Wanted: "a signal to the server, which does not exit", Found: parted.orphaned.Note},
 				)
 			}
-			if !Observed(len(parted.signals) > 0) {
+			if !t.Observed(len(parted.signals) > 0) {
 				client.NeverBut("the client did nothing to terminate its server", "tools/list")
 			}
 		})
 
 	It("kills a server that does not exit when told to terminate",
 		Verifies("lifecycle.shutdown.kills", "transports.stdio.shutdown.initiated"), In(stubborn),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			parted := departureOf(client)
-			if Observed(
+			if t.Observed(
 				len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Exit.Ended,
 			) {
 				return
@@ -351,14 +351,14 @@ func restarted(client *Client) *Message {
 
 func restarting() {
 	It("restarts a server that exits unexpectedly", Verifies("transports.stdio.restarted"), In(crashing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			if Observed(restarted(client) != nil) {
+			if t.Observed(restarted(client) != nil) {
 				return
 			}
 			for _, position := range afterCrash {
-				if client.FailedIn(ctx, position) == "" {
+				if client.FailedIn(t, position) == "" {
 					client.NeverBut("the client sent no request after the server exited", "tools/list")
 				}
 			}
@@ -372,8 +372,8 @@ func restarting() {
 		"sends subscriptions/listen again after it has restarted the server",
 		Verifies("subscriptions.renewed"),
 		In(crashing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			listens := client.NeedRequests("subscriptions/listen")
 			again := restarted(client)
@@ -390,7 +390,7 @@ func restarting() {
 					maps.Copy(before, filter)
 				}
 			}
-			if Observed(len(after) > 0) {
+			if t.Observed(len(after) > 0) {
 				for _, wish := range slices.Sorted(maps.Keys(before)) {
 					if _, renewed := after[wish]; !renewed {
 						client.Blame(again, Mismatch{

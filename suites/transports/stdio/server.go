@@ -41,8 +41,8 @@ func ServerChecks() {
 			"accepts two messages that arrive on standard input at once",
 			Verifies("transports.stdio.messages"),
 			ByBarrier(),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 				first, second := jsonrpc.StringID(
 					"mcpconform-first-of-two",
 				), jsonrpc.StringID(
@@ -50,10 +50,10 @@ func ServerChecks() {
 				)
 				mark := server.Mark()
 
-				write(ctx, server, line(server, first), line(server, second))
+				write(t, server, line(t, server, first), line(t, server, second))
 
-				server.Until(ctx, mark, "an answer to the first of two requests", answers(first))
-				server.Until(ctx, mark, "an answer to the second of two requests", answers(second))
+				server.Until(t, mark, "an answer to the first of two requests", answers(first))
+				server.Until(t, mark, "an answer to the second of two requests", answers(second))
 			},
 		)
 
@@ -61,13 +61,13 @@ func ServerChecks() {
 			"accepts a message that ends with CR and LF, of which the first is white space of JSON",
 			Verifies("transports.stdio.messages"),
 			ByBarrier(),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 				id, mark := jsonrpc.StringID("mcpconform-crlf"), server.Mark()
 
-				write(ctx, server, bytes.TrimSuffix(line(server, id), []byte("\n")), []byte("\r\n"))
+				write(t, server, bytes.TrimSuffix(line(t, server, id), []byte("\n")), []byte("\r\n"))
 
-				server.Until(ctx, mark, "an answer to a request that ends with CR and LF", answers(id))
+				server.Until(t, mark, "an answer to a request that ends with CR and LF", answers(id))
 			},
 		)
 
@@ -76,18 +76,18 @@ func ServerChecks() {
 			Together("declaring nothing"),
 			Verifies("transports.stdio.messages"),
 			ByBarrier(),
-			func(ctx SpecContext) {
+			func(t *T) {
 				// Nothing of the client's own may get between the pieces.
-				server := SessionOf(ctx, scripted.Nothing())
+				server := SessionOf(t, scripted.Nothing())
 				server.Answer("ping", scripted.Silence)
 				id, mark := server.NextID(), server.Mark()
 				padding := Object{"_meta": Object{"padding": strings.Repeat("0123456789", longLine/10)}}
-				message := append(jsonrpc.NewRequest(id, BarrierMethod(), server.WithMeta(padding)), '\n')
+				message := append(jsonrpc.NewRequest(id, BarrierMethod(t), server.WithMeta(padding)), '\n')
 
-				write(ctx, server, message[:len(message)/2])
-				write(ctx, server, message[len(message)/2:])
+				write(t, server, message[:len(message)/2])
+				write(t, server, message[len(message)/2:])
 
-				server.Until(ctx, mark, fmt.Sprintf("an answer to a request of %d bytes", len(message)), answers(id))
+				server.Until(t, mark, fmt.Sprintf("an answer to a request of %d bytes", len(message)), answers(id))
 			},
 		)
 
@@ -97,22 +97,22 @@ func ServerChecks() {
 			Verifies("transports.utf8"),
 			NeedsTransport(protocol.Stdio),
 			ByBarrier(),
-			func(ctx SpecContext) {
+			func(t *T) {
 				// Nothing of the client's own may get between the pieces.
-				server := SessionOf(ctx, scripted.Nothing())
+				server := SessionOf(t, scripted.Nothing())
 				server.Answer("ping", scripted.Silence)
 				id, mark := jsonrpc.StringID("mcpconform-🙂-in-two"), server.Mark()
-				message := line(server, id)
+				message := line(t, server, id)
 				within := bytes.Index(message, []byte("🙂")) + 2
 
-				write(ctx, server, message[:within])
+				write(t, server, message[:within])
 				select {
 				case <-time.After(pause):
-				case <-ctx.Done():
+				case <-t.Done():
 				}
-				write(ctx, server, message[within:])
+				write(t, server, message[within:])
 
-				server.Until(ctx, mark, "an answer under the id "+id.String(), answers(id))
+				server.Until(t, mark, "an answer under the id "+id.String(), answers(id))
 			},
 		)
 
@@ -120,60 +120,60 @@ func ServerChecks() {
 			"returns the matching result for each of several concurrent requests",
 			Verifies("transports.stdio.interleaved"),
 			ByBarrier(),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				server.Hear(ctx) // a subscription on the same channel, where the server has some
+			func(t *T) {
+				server := FreshSession(t)
+				server.Hear(t) // a subscription on the same channel, where the server has some
 
 				requests := map[string]*scripted.Pending{}
 				for method := range telling {
-					if method == BarrierMethod() || Declares(mcp.ListMember(method)) {
+					if method == BarrierMethod(t) || Declares(t, mcp.ListMember(method)) {
 						id := jsonrpc.StringID("mcpconform-beside-" + method)
-						requests[method] = server.StartRaw(ctx, id, method, scripted.Outgoing{}, nil)
+						requests[method] = server.StartRaw(t, id, method, scripted.Outgoing{}, nil)
 					}
 				}
 
 				told := 0
 				for method, request := range requests {
-					reply := server.MustAwait(ctx, request)
+					reply := server.MustAwait(t, request)
 					if _, refused := reply.Error(); refused {
 						continue // it does not show what it answers
 					}
-					Expect(reply).To(HaveMember(telling[method]))
+					t.Expect(reply).To(HaveMember(telling[method]))
 					told++
 				}
 				if told < 2 {
-					Inconclusive("the server rejects all requests but one, so their answers cannot be distinguished",
+					t.Inconclusive("the server rejects all requests but one, so their answers cannot be distinguished",
 						"make sure that the server can answer them")
 				}
 			},
 		)
 
 		It("exits when its standard input is closed", Verifies("transports.stdio.shutdown.exits"), ByBarrier(),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
+			func(t *T) {
+				server := FreshSession(t)
 				id := jsonrpc.StringID("mcpconform-before-the-end")
-				server.Await(ctx, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)) // it is there
+				server.Await(t, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)) // it is there
 
-				demandExit(server, exits(ctx, server))
+				demandExit(t, server, exits(t, server))
 			})
 
 		It("exits when its standard input is closed during a call", Verifies("transports.stdio.shutdown.exits"),
 			NeedsProvocation("slow"), ByBarrier(),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				server.Start(ctx, "tools/call", Provoking("slow").Call())
-				server.Barrier(ctx) // the call is under way
+			func(t *T) {
+				server := FreshSession(t)
+				server.Start(t, "tools/call", Provoking(t, "slow").Call())
+				server.Barrier(t) // the call is under way
 
-				demandExitFrom(ctx, server, "a call")
+				demandExitFrom(t, server, "a call")
 			})
 
 		It("exits when its standard input is closed while a subscription is open",
 			Verifies("transports.stdio.shutdown.exits"), AtRevisionsWith(protocol.Subscriptions),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				server.Subscribe(ctx, Object{"toolsListChanged": true})
+			func(t *T) {
+				server := FreshSession(t)
+				server.Subscribe(t, Object{"toolsListChanged": true})
 
-				demandExitFrom(ctx, server, "a subscription")
+				demandExitFrom(t, server, "a subscription")
 			})
 	})
 }
@@ -190,21 +190,21 @@ func exits(ctx context.Context, server *Server) bool {
 }
 
 // demandExitFrom wants a server to exit amid something, if it exits at all.
-func demandExitFrom(ctx context.Context, server *Server, amid string) {
-	exited := exits(ctx, server)
+func demandExitFrom(t *T, server *Server, amid string) {
+	exited := exits(t, server)
 	if !exited {
-		plain := FreshSession(ctx)
-		plain.Barrier(ctx)
-		if !exits(ctx, plain) {
-			Inconclusive("the server does not exit without "+amid+" either",
+		plain := FreshSession(t)
+		plain.Barrier(t)
+		if !exits(t, plain) {
+			t.Inconclusive("the server does not exit without "+amid+" either",
 				"see the result of transports.stdio.shutdown.exits")
 		}
 	}
-	demandExit(server, exited)
+	demandExit(t, server, exited)
 }
 
-func demandExit(server *Server, exited bool) {
-	JudgingNothing()
+func demandExit(t *T, server *Server, exited bool) {
+	t.JudgingNothing()
 	server.DemandInTime(
 		exited,
 		"the exit of the process after its standard input was closed",
@@ -213,13 +213,13 @@ func demandExit(server *Server, exited bool) {
 }
 
 // line is a request that every server answers, on a line of its own.
-func line(server *Server, id jsonrpc.ID) []byte {
-	return append(jsonrpc.NewRequest(id, BarrierMethod(), server.WithMeta(nil)), '\n')
+func line(t *T, server *Server, id jsonrpc.ID) []byte {
+	return append(jsonrpc.NewRequest(id, BarrierMethod(t), server.WithMeta(nil)), '\n')
 }
 
 // write writes bytes in one go.
-func write(ctx SpecContext, server *Server, parts ...[]byte) {
-	if err := server.Stdio.Pipe.Write(ctx, bytes.Join(parts, nil)); err != nil {
+func write(t *T, server *Server, parts ...[]byte) {
+	if err := server.Stdio.Pipe.Write(t, bytes.Join(parts, nil)); err != nil {
 		server.Unanswered("what was written to standard input", err)
 	}
 }

@@ -141,8 +141,8 @@ func takingAnswers() {
 		"accepts text/event-stream as the answer to a request",
 		Verifies("transports.http.request.both-answers"),
 		In(bothForms),
-		func(ctx SpecContext) {
-			takes(ctx, streamedCall, plainCall, "an answer by an event stream")
+		func(t *T) {
+			takes(t, streamedCall, plainCall, "an answer by an event stream")
 		},
 	)
 
@@ -150,8 +150,8 @@ func takingAnswers() {
 		"accepts application/json as the answer to a request",
 		Verifies("transports.http.request.both-answers"),
 		In(bothForms),
-		func(ctx SpecContext) {
-			takes(ctx, plainCall, streamedCall, "an answer by a JSON object")
+		func(t *T) {
+			takes(t, plainCall, streamedCall, "an answer by a JSON object")
 		},
 	)
 
@@ -159,8 +159,8 @@ func takingAnswers() {
 		"accepts an event stream as the answer to its first request",
 		Verifies("transports.http.request.both-answers"),
 		In(streamedOpening),
-		func(ctx SpecContext) {
-			forms.Opens(ctx, "an event stream that answers its first request")
+		func(t *T) {
+			forms.Opens(t, "an event stream that answers its first request")
 		},
 	)
 
@@ -168,8 +168,8 @@ func takingAnswers() {
 		"accepts a JSON response whatever the case of the Content-Type header name",
 		Verifies("transports.http.headers.names"),
 		In(bothForms),
-		func(ctx SpecContext) {
-			takes(ctx, oddPlainCall, plainCall, "a header cOnTeNt-TyPe")
+		func(t *T) {
+			takes(t, oddPlainCall, plainCall, "a header cOnTeNt-TyPe")
 		},
 	)
 
@@ -177,23 +177,23 @@ func takingAnswers() {
 		"accepts an event stream whatever the case of the Content-Type header name",
 		Verifies("transports.http.headers.names"),
 		In(bothForms),
-		func(ctx SpecContext) {
-			takes(ctx, oddStreamedCall, streamedCall, "a header CONTENT-TYPE")
+		func(t *T) {
+			takes(t, oddStreamedCall, streamedCall, "a header CONTENT-TYPE")
 		},
 	)
 }
 
 // takes demands that the client takes the answer to one of its calls as it takes
 // that to another.
-func takes(ctx SpecContext, nth, like int, despite string) {
-	client := RunScenario(ctx)
+func takes(t *T, nth, like int, despite string) {
+	client := RunScenario(t)
 
 	calls := client.NeedCalls(scripted.AddNumbers)
 	if len(calls) < nth {
 		client.NeverBut("the client made no more calls", "tools/call")
 	}
 	client.Does(nth, like, despite)
-	client.GoesOn(ctx, AnswerTo(calls[nth-1]), despite)
+	client.GoesOn(t, AnswerTo(calls[nth-1]), despite)
 	if client.Given(nth) == nil && !asksForPage(client, pageIn(nth)) {
 		client.NeverBut("the driver reports no result of the step with "+despite, "tools/call")
 	}
@@ -251,11 +251,11 @@ func givingUp() {
 		"sends notifications/cancelled when it cancels a call",
 		Verifies("transports.http.disconnect.cancelled"),
 		In(givenUp),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call := client.NeedCalls(slowTool)[0]
-			if Observed(client.CancellationOf(call) != nil) {
+			if t.Observed(client.CancellationOf(call) != nil) {
 				return
 			}
 			wanted := "notifications/cancelled with the requestId " + call.ID.String()
@@ -408,12 +408,12 @@ func eventID(name string, nth int) string {
 
 func resumingStreams() {
 	It("resumes a stream whose connection the server closed", Verifies("transports.http.stream.polled"), In(broken),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			end := brokenOff(client)
-			if !Observed(len(resumptions(client, end)) > 0) {
-				client.NeedOver(ctx, brokenCall, client.Calls(brokenTool)[0])
+			if !t.Observed(len(resumptions(client, end)) > 0) {
+				client.NeedOver(t, brokenCall, client.Calls(brokenTool)[0])
 				client.MissingAfter(end, Mismatch{
 					Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no request with such a header",
 				})
@@ -424,8 +424,8 @@ func resumingStreams() {
 		"resumes a stream once more that ended before another event came",
 		Verifies("transports.http.stream.polled"),
 		In(brokenAgain),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			end := brokenOff(client)
 			again := slices.DeleteFunc(resumptions(client, end), func(head transcript.Event) bool {
@@ -434,8 +434,8 @@ func resumingStreams() {
 			switch {
 			case len(again) == 0:
 				client.NeverBut("the client did not resume the stream after its last event", "tools/call")
-			case !Observed(len(again) > 1):
-				client.NeedOver(ctx, brokenCall, client.Calls(brokenTool)[0])
+			case !t.Observed(len(again) > 1):
+				client.NeedOver(t, brokenCall, client.Calls(brokenTool)[0])
 				client.MissingAfter(again[0], Mismatch{
 					Wanted: "another GET with the header Last-Event-ID: " + lastEvent,
 					Found:  "no further request with such a header",
@@ -448,15 +448,15 @@ func resumingStreams() {
 		"waits for the SSE retry time before it reconnects with Last-Event-ID",
 		Verifies("transports.http.stream.retry.respected"),
 		In(broken),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			end := brokenOff(client)
 			again := resumptions(client, end)
 			if len(again) == 0 {
 				client.NeverBut("the client did not resume the stream", "tools/call")
 			}
-			if waited := again[0].At.Sub(end.At); !Observed(waited >= least) {
+			if waited := again[0].At.Sub(end.At); !t.Observed(waited >= least) {
 				client.BlameEvent(again[0], Mismatch{
 					Wanted: "no GET with Last-Event-ID until 500 ms after the end of the stream, as its retry field says",
 					Found:  "one after " + waited.Round(time.Millisecond).String(),
@@ -466,8 +466,8 @@ func resumingStreams() {
 	)
 
 	It("resumes a stream by GET with Last-Event-ID", Verifies("transports.http.resume.requested"), In(broken),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			again := resumptions(client, brokenOff(client))
 			if len(again) == 0 {
@@ -485,7 +485,7 @@ func resumingStreams() {
 			}
 			if last := again[0].HTTP.Header.Get(
 				scripted.LastEventID,
-			); !Observed(
+			); !t.Observed(
 				last == lastEvent || strings.HasPrefix(last, lastEvent+"-of-call-"),
 			) {
 				client.BlameEvent(again[0], Mismatch{

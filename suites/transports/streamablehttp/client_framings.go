@@ -341,7 +341,7 @@ func inTwoPieces(call *scripted.Call) {
 func takingFramings() {
 	verifies := func(requirement, what string, form, like *forms.Form) {
 		It("accepts "+what, Verifies(requirement), In(framed),
-			func(ctx SpecContext) { framings.Accepts(ctx, form, like) })
+			func(t *T) { framings.Accepts(t, form, like) })
 	}
 	accepts := func(what string, form, like *forms.Form) {
 		verifies("transports.http.request.both-answers", what, form, like)
@@ -375,18 +375,18 @@ func takingFramings() {
 	accepts("an answer on an event stream that stays open", lastingStream, plainStream)
 
 	It("reports an error in a JSON body with the status 200", Verifies("base.responses.errors"), In(framed),
-		func(ctx SpecContext) { framings.Accepts(ctx, errorBody, plainBody) })
+		func(t *T) { framings.Accepts(t, errorBody, plainBody) })
 
 	It("continues after a POST that was refused with 503", Verifies("transports.http.statuses.accepted"), In(framed),
-		func(ctx SpecContext) { framings.Accepts(ctx, unavailable, plainBody) })
+		func(t *T) { framings.Accepts(t, unavailable, plainBody) })
 
 	It("continues after a POST that was refused with any other status", Verifies("transports.http.statuses.accepted"),
-		In(framed), func(ctx SpecContext) {
+		In(framed), func(t *T) {
 			for _, refused := range refusedPosts {
-				framings.Accepts(ctx, refused, plainBody)
+				framings.Accepts(t, refused, plainBody)
 			}
 		})
 
 	It("reports an error on an event stream", Verifies("base.responses.errors"), In(framed),
-		func(ctx SpecContext) { framings.Accepts(ctx, errorStream, plainStream) })
+		func(t *T) { framings.Accepts(t, errorStream, plainStream) })
 }

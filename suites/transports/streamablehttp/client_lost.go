@@ -50,8 +50,8 @@ var forgottenAtEach = &Scenario{
 
 func losingSessions() {
 	It("sends initialize without Mcp-Session-Id after HTTP 404 for a request of any method",
-		Verifies("transports.http.session.renewed"), In(forgottenAtEach), func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		Verifies("transports.http.session.renewed"), In(forgottenAtEach), func(t *T) {
+			client := RunScenario(t)
 
 			met := false
 			for at, one := range meetsForgotten {
@@ -62,7 +62,7 @@ func losingSessions() {
 				met = true
 				for _, call := range client.Calls(forgettingTool) { // the step after the one that failed
 					head, there := client.HeadOf(call)
-					if there && head.At.After(lost.At) && !Observed(sessionOf(head) != id) {
+					if there && head.At.After(lost.At) && !t.Observed(sessionOf(head) != id) {
 						client.BlameEvent(head, Mismatch{
 							Wanted: "another session, as " + one.method + " was answered with 404 in the step before",
 							Found:  Show(id),
@@ -70,7 +70,7 @@ func losingSessions() {
 						})
 					}
 				}
-				renewsAfter(ctx, client, lost, stepAfter(at))
+				renewsAfter(t, client, lost, stepAfter(at))
 			}
 			if !met {
 				client.NeverBut("the client made none of these requests in an ended session", "resources/read")

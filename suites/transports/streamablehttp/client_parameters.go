@@ -211,8 +211,8 @@ func designatedParameters() {
 		"sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header",
 		Verifies("transports.http.params.sent"),
 		In(routes),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			for _, call := range client.NeedCalls(routeTool) {
 				arguments, _ := call.ParamsObject()["arguments"].(Object)
@@ -220,7 +220,7 @@ func designatedParameters() {
 				if arguments["region"] != "us-west1" || !there {
 					continue
 				}
-				if found := head.HTTP.Header.Get("Mcp-Param-Region"); !Observed(found == "us-west1") {
+				if found := head.HTTP.Header.Get("Mcp-Param-Region"); !t.Observed(found == "us-west1") {
 					client.BlameEvent(
 						head,
 						Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"},
@@ -236,8 +236,8 @@ func designatedParameters() {
 		"excludes tools whose x-mcp-header is invalid",
 		Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"),
 		In(wrong),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			list := client.NeedRequests("tools/list")[0]
 			for _, call := range client.Requests("tools/call") { // nobody tells it to call such a tool
@@ -253,14 +253,14 @@ func designatedParameters() {
 				}
 			}
 			told, there := client.ToldOutcome(listStep)
-			if Observed(len(client.Calls(scripted.AddNumbers)) > 0 && len(client.Calls(rightTool)) > 0) {
+			if t.Observed(len(client.Calls(scripted.AddNumbers)) > 0 && len(client.Calls(rightTool)) > 0) {
 				return // it calls all tools that it has found
 			}
 			if !there || told.Failed() {
 				client.NeverBut("the client does not report which tools it found", "tools/list")
 			}
 			names := namesIn(told.Result)
-			if !Observed(slices.Contains(names, rightTool)) {
+			if !t.Observed(slices.Contains(names, rightTool)) {
 				client.NeverBut("the client does not report that it found the valid tool", "tools/list")
 			}
 			for _, name := range names {
@@ -279,11 +279,11 @@ func designatedParameters() {
 		"keeps a tool whose x-mcp-header is on a nested property",
 		Verifies("base.results.accepted"),
 		In(wrong),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			list := client.NeedRequests("tools/list")[0]
-			if Observed(len(client.Calls(deepTool)) > 0) {
+			if t.Observed(len(client.Calls(deepTool)) > 0) {
 				return // nobody tells it to: it calls all tools that it has found
 			}
 			told, there := client.ToldOutcome(listStep)
@@ -294,7 +294,7 @@ func designatedParameters() {
 			if !slices.Contains(names, rightTool) {
 				client.NeverBut("the client does not report that it found the valid tool", "tools/list")
 			}
-			if !Observed(slices.Contains(names, deepTool)) {
+			if !t.Observed(slices.Contains(names, deepTool)) {
 				client.Blame(AnswerTo(list), Mismatch{
 					Wanted: "a tool list in the client with " + deepTool,
 					Found:  "one without it",
@@ -308,8 +308,8 @@ func designatedParameters() {
 		"sends tools/list and retries the tools/call after -32020 for a Mcp-Param-{Name} header",
 		Verifies("transports.http.params.retried"),
 		In(moved),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			refusal := AnswerTo(client.NeedCalls(scripted.AddNumbers)[0])
 			if refusal == nil {
@@ -322,19 +322,19 @@ func designatedParameters() {
 				)
 			}
 			if len(after(client.Requests("tools/list"))) == 0 {
-				client.NeedOver(ctx, movedCall, refusal)
+				client.NeedOver(t, movedCall, refusal)
 				client.Missing(refusal, Mismatch{Wanted: "a tools/list after this refusal", Found: "no such request"})
 			}
 			calls := after(client.Calls(scripted.AddNumbers))
 			if len(calls) == 0 {
-				client.NeedOver(ctx, movedCall, refusal)
+				client.NeedOver(t, movedCall, refusal)
 				client.Missing(
 					refusal,
 					Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"},
 				)
 			}
 			last := calls[len(calls)-1]
-			if head, there := client.HeadOf(last); there && !Observed(rightHeader(head.HTTP.Header) != "") {
+			if head, there := client.HeadOf(last); there && !t.Observed(rightHeader(head.HTTP.Header) != "") {
 				client.Blame(last, Mismatch{
 					Wanted: "the argument in the header that the new list names",
 					Found:  "no such header",

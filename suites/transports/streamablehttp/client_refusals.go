@@ -86,23 +86,23 @@ var refusing = &Scenario{
 
 func takingRefusals() {
 	It("accepts a session id of any visible ASCII characters", Verifies("transports.http.session.sent"), In(refusing),
-		func(ctx SpecContext) {
-			forms.Opens(ctx, "the session id "+visible)
+		func(t *T) {
+			forms.Opens(t, "the session id "+visible)
 		})
 
 	It("continues after GET is refused with 405", Verifies("transports.http.statuses.accepted"), In(refusing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			refused := refusalOf(client, http.MethodGet)
-			if Observed(len(client.Calls(scripted.AddNumbers)) > 0) {
+			refused := refusalOf(t, client, http.MethodGet)
+			if t.Observed(len(client.Calls(scripted.AddNumbers)) > 0) {
 				return
 			}
-			failed := client.Breakdown(ctx)
+			failed := client.Breakdown(t)
 			if failed == "" {
 				failed = client.Unconnected()
 			}
-			met := Beside(ctx, Meeting)
+			met := Beside(t, Meeting)
 			if failed == "" || met == nil || met.Unconnected() != "" {
 				client.NeverBut("the client sent no request after its GET", "tools/list")
 			}
@@ -111,17 +111,17 @@ func takingRefusals() {
 
 	It("accepts a 202 that has no Content-Type", Verifies("transports.http.statuses.accepted"), In(Meeting),
 		NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			ready := client.Notifications("notifications/initialized")
 			if len(ready) == 0 {
 				client.NeverBut("the client sent nothing that is answered with 202", "tools/list")
 			}
-			if Observed(len(client.AskedAfter(ready[0])) > 0) {
+			if t.Observed(len(client.AskedAfter(ready[0])) > 0) {
 				return
 			}
-			other := Beside(ctx, typed)
+			other := Beside(t, typed)
 			if other == nil || len(other.Requests("tools/list")) == 0 {
 				client.NeverBut("the client sent no request after its notifications/initialized", "tools/list")
 			}
@@ -132,15 +132,15 @@ func takingRefusals() {
 		})
 
 	It("accepts a 202 that has a Content-Type", Verifies("transports.http.statuses.accepted"), In(refusing),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call := client.NeedCalls(scripted.AddNumbers)[0]
 			if len(client.Responses("ping")) == 0 {
 				client.NeverBut("the client answered no ping, so there was nothing to accept", "tools/call")
 			}
 			client.Does(calledFirst, listedFirst, "a 202 with a Content-Type for its answer to a ping")
-			client.GoesOn(ctx, AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
+			client.GoesOn(t, AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
 		})
 
 	for _, one := range []struct {
@@ -153,11 +153,11 @@ func takingRefusals() {
 		It(fmt.Sprintf("exits without an error if DELETE is refused with %d", one.status),
 			Verifies("transports.http.statuses.accepted"),
 			In(one.in),
-			func(ctx SpecContext) {
-				client := RunScenario(ctx)
+			func(t *T) {
+				client := RunScenario(t)
 
-				refused := refusalOf(client, http.MethodDelete)
-				met := Beside(ctx, Meeting)
+				refused := refusalOf(t, client, http.MethodDelete)
+				met := Beside(t, Meeting)
 				if met == nil || met.Exit.Failed || met.Exit.Ended {
 					client.NeverBut("the client does not exit without an error even if nothing is refused", "")
 				}
@@ -172,7 +172,7 @@ func takingRefusals() {
 						Mismatch{Wanted: "that the client closes the connection", Found: ShowOutcome(told)},
 					)
 				}
-				if !Observed(client.Exit.Well()) {
+				if !t.Observed(client.Exit.Well()) {
 					client.BlameEvent(
 						refused,
 						Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status},
@@ -190,7 +190,7 @@ const (
 
 // refusalOf returns the head of the response that refuses a request of an HTTP method. A
 // client without such a request has nothing that could be refused.
-func refusalOf(client *Client, method string) transcript.Event {
+func refusalOf(t *T, client *Client, method string) transcript.Event {
 	for _, head := range client.Heads(method) {
 		for _, event := range client.Events() {
 			if event.Kind == transcript.Head && event.From == protocol.Server && event.Stream == head.Stream &&
@@ -199,6 +199,6 @@ func refusalOf(client *Client, method string) transcript.Event {
 			}
 		}
 	}
-	NotApplicable("the client sends no " + method)
+	t.NotApplicable("the client sends no " + method)
 	return transcript.Event{}
 }

@@ -1,7 +1,6 @@
 package streamablehttp
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -72,29 +71,29 @@ func keepingSessions() {
 		"continues with a server that assigns no Mcp-Session-Id",
 		Verifies("transports.http.session.optional"),
 		In(sessionless),
-		func(ctx SpecContext) { forms.Opens(ctx, "an answer to initialize without Mcp-Session-Id") },
+		func(t *T) { forms.Opens(t, "an answer to initialize without Mcp-Session-Id") },
 	)
 
 	It(
 		"sends initialize without Mcp-Session-Id after HTTP 404 for its session",
 		Verifies("transports.http.session.renewed"),
 		In(forgotten),
-		func(ctx SpecContext) { renewsSession(ctx, secondCall) },
+		func(t *T) { renewsSession(t, secondCall) },
 	)
 
 	It(
 		"sends initialize without Mcp-Session-Id after HTTP 404 for its session, whatever the error in the body",
 		Verifies("transports.http.session.renewed"),
 		In(pagination.LostPages),
-		func(ctx SpecContext) { renewsSession(ctx, secondList) },
+		func(t *T) { renewsSession(t, secondList) },
 	)
 
 	It(
 		"sends initialize without Mcp-Session-Id after HTTP 404 for its second session, too",
 		Verifies("transports.http.session.renewed"),
 		In(forgotten),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			lost := lostSessions(client)
 			if len(lost) < 2 {
@@ -103,7 +102,7 @@ func keepingSessions() {
 					"tools/call",
 				)
 			}
-			renewsAfter(ctx, client, lost[1], fourthCall)
+			renewsAfter(t, client, lost[1], fourthCall)
 		},
 	)
 
@@ -111,15 +110,15 @@ func keepingSessions() {
 		"offers no older protocolVersion for a new session than that of the one before",
 		Verifies("lifecycle.version.latest"),
 		In(forgotten),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			hellos := client.NeedRequests("initialize")
 			if len(hellos) < 2 {
 				client.NeverBut("the client began no second session", "tools/call")
 			}
 			agreed, _ := ResultTo(hellos[0])["protocolVersion"].(string)
-			for hello := range ObserveEach(hellos[1:]) {
+			for hello := range ObserveEach(t, hellos[1:]) {
 				if again, _ := hello.ParamsObject()["protocolVersion"].(string); again < agreed {
 					client.Blame(hello, Mismatch{
 						Wanted: "the latest revision that the client supports, as it does " + agreed,
@@ -135,8 +134,8 @@ func keepingSessions() {
 		"goes on under the Mcp-Session-Id of its new session",
 		Verifies("transports.http.session.sent"),
 		In(forgotten),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			lost := lostSession(client)
 			given := begun(client)
@@ -145,7 +144,7 @@ func keepingSessions() {
 					continue
 				}
 				head, there := client.HeadOf(initialized)
-				if there && !Observed(len(given) < 2 || sessionOf(head) != given[0]) {
+				if there && !t.Observed(len(given) < 2 || sessionOf(head) != given[0]) {
 					client.BlameEvent(head, Mismatch{
 						Wanted: "the id of the new session, " + Show(given[1]),
 						Found:  Show(sessionOf(head)) + ", the id of the earlier session",
@@ -162,11 +161,11 @@ func keepingSessions() {
 		"sends DELETE with Mcp-Session-Id when it no longer needs the session",
 		Verifies("transports.http.session.deleted"),
 		In(Meeting),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			initialize := client.NeedRequests("initialize")[0]
-			if Observed(
+			if t.Observed(
 				slices.ContainsFunc(
 					client.Heads(http.MethodDelete),
 					func(head transcript.Event) bool { return sessionOf(head) != "" },
@@ -193,19 +192,19 @@ func keepingSessions() {
 
 // renewsSession demands that a client whose session is over begins a new one. It asks for more
 // in a step.
-func renewsSession(ctx context.Context, later int) {
-	client := RunScenario(ctx)
+func renewsSession(t *T, later int) {
+	client := RunScenario(t)
 
-	renewsAfter(ctx, client, lostSession(client), later)
+	renewsAfter(t, client, lostSession(client), later)
 }
 
 // renewsAfter demands the same after the answer that tells of it.
-func renewsAfter(ctx context.Context, client *Client, lost transcript.Event, later int) {
+func renewsAfter(t *T, client *Client, lost transcript.Event, later int) {
 	for _, initialize := range client.Requests("initialize") {
 		if !initialize.Event.At.After(lost.At) {
 			continue
 		}
-		if head, there := client.HeadOf(initialize); there && !Observed(sessionOf(head) == "") {
+		if head, there := client.HeadOf(initialize); there && !t.Observed(sessionOf(head) == "") {
 			client.BlameEvent(head, Mismatch{
 				Wanted: "an initialize without a session id",
 				Found:  Show(sessionOf(head)),
@@ -214,7 +213,7 @@ func renewsAfter(ctx context.Context, client *Client, lost transcript.Event, lat
 		}
 		return
 	}
-	if !asksInSession(client, lost) && client.FailedIn(ctx, later) == "" && !client.Hangs(ctx) {
+	if !asksInSession(client, lost) && client.FailedIn(t, later) == "" && !client.Hangs(t) {
 		client.NeverBut(
 			"the client sent no further request after the server no longer knew its session",
 			"tools/call",
@@ -321,8 +320,8 @@ func olderServers() {
 		"finds the endpoint of an HTTP+SSE server by GET and its endpoint event",
 		Verifies("transports.http.older-servers"),
 		In(older),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			first := client.Heads(http.MethodPost)
 			if len(first) == 0 {
@@ -351,7 +350,7 @@ func olderServers() {
 				if !post.At.After(gets[0].At) {
 					continue
 				}
-				if !Observed(scripted.IsOlderEndpoint(post.HTTP.URL)) {
+				if !t.Observed(scripted.IsOlderEndpoint(post.HTTP.URL)) {
 					client.BlameEvent(post, Mismatch{
 						Wanted: "a POST to the endpoint that the first event of the stream names",
 						Found:  "one to " + post.HTTP.URL,
@@ -368,8 +367,8 @@ func olderServers() {
 		"continues over HTTP+SSE when its initialize is accepted with 202 and answered on the stream",
 		Verifies("transports.http.older-servers"),
 		In(older),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			posts := slices.DeleteFunc(client.Heads(http.MethodPost), func(post transcript.Event) bool {
 				return !scripted.IsOlderEndpoint(post.HTTP.URL)
@@ -382,8 +381,8 @@ func olderServers() {
 				isRepeated := said.Method == "initialize"
 				return there && scripted.IsOlderEndpoint(post.HTTP.URL) && !isRepeated
 			})
-			if !Observed(goesOn) {
-				failed := client.FailedIn(ctx, older.Steps.First("connect"))
+			if !t.Observed(goesOn) {
+				failed := client.FailedIn(t, older.Steps.First("connect"))
 				for _, asked := range client.Requests("initialize") {
 					version, _ := asked.ParamsObject()["protocolVersion"].(string)
 					if !slices.Contains(protocol.Released(), version) {
@@ -405,10 +404,10 @@ func olderServers() {
 		Verifies("transports.http.older.inspected"),
 		In(versioning.Balking),
 		NeedsTransport(protocol.HTTP),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			versioning.DemandFallback(ctx, client, AnswerTo(versioning.Probe(client)), Mismatch{
+			versioning.DemandFallback(t, client, AnswerTo(versioning.Probe(client)), Mismatch{
 				Wanted: "initialize, as after the error -32601: this revision has no such error",
 				Found:  "no such request",
 				Where:  "/error/code",
@@ -420,8 +419,8 @@ func olderServers() {
 		"sends no initialize after HTTP 400 with the error -32022",
 		Verifies("transports.http.older.inspected"),
 		In(later),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			probe := versioning.Probe(client)
 			for _, initialize := range client.Requests("initialize") {
@@ -431,8 +430,8 @@ func olderServers() {
 					Where:  "/method",
 				})
 			}
-			if !versioning.FallsBack(Beside(ctx, versioning.Handshaking)) {
-				NotApplicable("the client speaks no revision with a handshake")
+			if !versioning.FallsBack(Beside(t, versioning.Handshaking)) {
+				t.NotApplicable("the client speaks no revision with a handshake")
 			}
 			client.Refrained(AnswerTo(probe), connectStep)
 		},

@@ -19,24 +19,24 @@ func otherEras() {
 	It(
 		"rejects GET with HTTP 405, unless it supports older protocol versions",
 		Verifies("transports.http.older.methods"),
-		func(ctx SpecContext) {
-			mustBeOfOneEra(ctx)
+		func(t *T) {
+			mustBeOfOneEra(t)
 
-			response := Session(ctx).Get(ctx, fromOlder)
+			response := Session(t).Get(t, fromOlder)
 
-			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
+			t.Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
 		},
 	)
 
 	It(
 		"rejects DELETE with HTTP 405, unless it supports older protocol versions",
 		Verifies("transports.http.older.methods"),
-		func(ctx SpecContext) {
-			mustBeOfOneEra(ctx)
+		func(t *T) {
+			mustBeOfOneEra(t)
 
-			response := Session(ctx).Delete(ctx, fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
+			response := Session(t).Delete(t, fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
 
-			Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
+			t.Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
 		},
 	)
 
@@ -44,24 +44,24 @@ func otherEras() {
 		"ignores Mcp-Session-Id and assigns none, unless it supports older protocol versions",
 		Verifies("transports.http.older.sessions"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			mustBeOfOneEra(ctx)
-			server := Session(ctx)
+		func(t *T) {
+			mustBeOfOneEra(t)
+			server := Session(t)
 			served := Be("the same answer as without a session id", func(actual any) bool {
 				given, isAnswer := actual.(answer)
 				return isAnswer && !given.refused()
 			})
 
-			InEachMethod(ctx, served, func(request Harmless) any {
+			InEachMethod(t, served, func(request Harmless) any {
 				given := postRequest(
-					ctx,
+					t,
 					server,
 					request,
 					fromOlder,
 					WithHeader(scripted.SessionHeader, sessionOfNobody),
 				)
 
-				Demand(sessionIn(given.Response) == "", "no session id", "the session id "+sessionIn(given.Response))
+				t.Demand(sessionIn(given.Response) == "", "no session id", "the session id "+sessionIn(given.Response))
 				return given
 			})
 		},
@@ -71,13 +71,13 @@ func otherEras() {
 		"ignores Last-Event-ID, unless it supports older protocol versions",
 		Verifies("transports.http.stream.not-resumable"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			mustBeOfOneEra(ctx)
-			server := Session(ctx)
+		func(t *T) {
+			mustBeOfOneEra(t)
+			server := Session(t)
 
-			given := post(ctx, server, anyRequest(server), fromOlder, WithHeader(scripted.LastEventID, "mcpconform-1"))
+			given := post(t, server, anyRequest(t, server), fromOlder, WithHeader(scripted.LastEventID, "mcpconform-1"))
 
-			DemandOf(given, !given.refused(), "the same answer as without Last-Event-ID")
+			t.DemandOf(given, !given.refused(), "the same answer as without Last-Event-ID")
 		},
 	)
 }
@@ -89,14 +89,14 @@ const (
 
 // mustBeOfOneEra ends a check of a server that speaks revisions of the handshake era
 // too: it says so, or agrees to a handshake.
-func mustBeOfOneEra(ctx context.Context) {
-	for _, revision := range supported(ctx, Session(ctx)) {
+func mustBeOfOneEra(t *T) {
+	for _, revision := range supported(t, Session(t)) {
 		if protocol.Has(revision, protocol.Handshake) {
-			NotApplicable("the server speaks " + revision + ", too")
+			t.NotApplicable("the server speaks " + revision + ", too")
 		}
 	}
-	if agreed := Handshakes(); len(agreed) > 0 {
-		NotApplicable("the server speaks " + agreed[len(agreed)-1] + ", too: it agrees to a handshake")
+	if agreed := Handshakes(t); len(agreed) > 0 {
+		t.NotApplicable("the server speaks " + agreed[len(agreed)-1] + ", too: it agrees to a handshake")
 	}
 }
 
@@ -114,12 +114,12 @@ func supported(ctx context.Context, server *Server) []string {
 
 // handshakeAt returns the revision to which a server agrees when a client of the
 // handshake era asks for one; "" when it agrees to none.
-func handshakeAt(ctx context.Context, revision string) string {
-	server := Connect(ctx)
+func handshakeAt(t *T, revision string) string {
+	server := Connect(t)
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {scripted.AcceptBoth}}
 	hello := jsonrpc.NewRequest(server.NextID(), "initialize", scripted.Hello(revision, scripted.Nothing()))
 	response := server.Exchange(
-		ctx,
+		t,
 		transport.Request{
 			Method: http.MethodPost,
 			Header: header,
@@ -127,7 +127,7 @@ func handshakeAt(ctx context.Context, revision string) string {
 			Note:   "finds out which other revisions the server supports",
 		},
 	)
-	result, _ := answered(ctx, server, response, hello).message.Result()
+	result, _ := answered(t, server, response, hello).message.Result()
 	members, _ := result.(map[string]any)
 	agreed, _ := members["protocolVersion"].(string)
 	return agreed // the client ends a session that it got by this when it closes the connection

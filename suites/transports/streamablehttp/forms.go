@@ -1,7 +1,6 @@
 package streamablehttp
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"strings"
@@ -21,8 +20,8 @@ func inAnyForm() {
 		"accepts Content-Type: application/json with a parameter",
 		Verifies("transports.http.request.forms"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			demandAccepted(ctx, transport.Request{}, WithHeader("Content-Type", "application/json; charset=utf-8"))
+		func(t *T) {
+			demandAccepted(t, transport.Request{}, WithHeader("Content-Type", "application/json; charset=utf-8"))
 		},
 	)
 
@@ -30,8 +29,8 @@ func inAnyForm() {
 		"accepts Content-Type: application/json in any case",
 		Verifies("transports.http.request.forms"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			demandAccepted(ctx, transport.Request{}, WithHeader("Content-Type", "Application/JSON"))
+		func(t *T) {
+			demandAccepted(t, transport.Request{}, WithHeader("Content-Type", "Application/JSON"))
 		},
 	)
 
@@ -39,9 +38,9 @@ func inAnyForm() {
 		"accepts the media types of Accept in any order",
 		Verifies("transports.http.request.content-type"),
 		ByBarrier(),
-		func(ctx SpecContext) {
+		func(t *T) {
 			for _, accept := range []string{"text/event-stream, application/json", "application/json,text/event-stream"} {
-				demandAccepted(ctx, transport.Request{}, WithHeader("Accept", accept))
+				demandAccepted(t, transport.Request{}, WithHeader("Accept", accept))
 			}
 		},
 	)
@@ -50,9 +49,9 @@ func inAnyForm() {
 		"accepts the media types of Accept with weights",
 		Verifies("transports.http.request.forms"),
 		ByBarrier(),
-		func(ctx SpecContext) {
+		func(t *T) {
 			demandAccepted(
-				ctx,
+				t,
 				transport.Request{},
 				WithHeader("Accept", "application/json;q=0.9, text/event-stream;q=0.8, */*;q=0.1"),
 			)
@@ -63,9 +62,9 @@ func inAnyForm() {
 		"accepts the media types of Accept in two header fields",
 		Verifies("transports.http.request.forms"),
 		ByBarrier(),
-		func(ctx SpecContext) {
+		func(t *T) {
 			demandAccepted(
-				ctx,
+				t,
 				transport.Request{Header: http.Header{"Accept": {"application/json", "text/event-stream"}}},
 			)
 		},
@@ -75,35 +74,35 @@ func inAnyForm() {
 		"accepts the names of headers in lower case",
 		Verifies("transports.http.request.forms"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			given := postSpelled(ctx, server, identified(server, "mcpconform-names-of-headers"), strings.ToLower)
+			given := postSpelled(t, server, identified(t, server, "mcpconform-names-of-headers"), strings.ToLower)
 
-			judgeAccepted(ctx, server, given)
+			judgeAccepted(t, server, given)
 		},
 	)
 
 	It("accepts a body in chunks", Verifies("transports.http.request.forms"), ByBarrier(),
-		func(ctx SpecContext) {
-			demandAccepted(ctx, transport.Request{Piece: 7})
+		func(t *T) {
+			demandAccepted(t, transport.Request{Piece: 7})
 		})
 
 	It("accepts a body in chunks that end within characters", Verifies("transports.utf8"),
 		NeedsTransport(protocol.HTTP), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			body := identified(server, "mcpconform-🙂-in-chunks")
+		func(t *T) {
+			server := Session(t)
+			body := identified(t, server, "mcpconform-🙂-in-chunks")
 
-			response := server.Exchange(ctx, transport.Request{
+			response := server.Exchange(t, transport.Request{
 				Method: http.MethodPost, Header: server.HTTP.HeaderOf(http.MethodPost, body), Body: body, Piece: 7,
 			})
 			if response.Status >= http.StatusBadRequest {
-				NotApplicable("the server accepts no chunked body, see the result of transports.http.request.forms")
+				t.NotApplicable("the server accepts no chunked body, see the result of transports.http.request.forms")
 			}
 			message := jsonrpc.Parse(response.Body)
 			if response.ContentType == eventStream {
-				received, err := server.Connection.Await(ctx, server.Began(), func(received scripted.Received) bool {
+				received, err := server.Connection.Await(t, server.Began(), func(received scripted.Received) bool {
 					return received.Kind == jsonrpc.Response && received.ID.IsString()
 				})
 				if err != nil {
@@ -112,30 +111,30 @@ func inAnyForm() {
 				message = received.Message
 			}
 
-			Demand(message.ID == jsonrpc.Parse(body).ID, "the id of the request", message.ID.String())
+			t.Demand(message.ID == jsonrpc.Parse(body).ID, "the id of the request", message.ID.String())
 		})
 }
 
 // demandAccepted posts a request in a form of its own, and judges that it is answered as
 // in the plainest one.
-func demandAccepted(ctx context.Context, form transport.Request, edits ...HeaderEdit) {
-	server := Session(ctx)
-	body := anyRequest(server)
+func demandAccepted(t *T, form transport.Request, edits ...HeaderEdit) {
+	server := Session(t)
+	body := anyRequest(t, server)
 	header := server.HTTP.HeaderOf(http.MethodPost, body)
 	maps.Copy(header, form.Header)
 	form.Method, form.Header, form.Body = http.MethodPost, Edited(header, edits...), body
 
-	given := answered(ctx, server, server.Exchange(ctx, form), body)
+	given := answered(t, server, server.Exchange(t, form), body)
 
 	if given.Status == http.StatusLengthRequired {
-		NotApplicable("the server requires Content-Length, which HTTP allows")
+		t.NotApplicable("the server requires Content-Length, which HTTP allows")
 	}
-	judgeAccepted(ctx, server, given)
+	judgeAccepted(t, server, given)
 }
 
-func judgeAccepted(ctx context.Context, server *Server, given answer) {
+func judgeAccepted(t *T, server *Server, given answer) {
 	if given.refused() {
-		server.NeedUsable(ctx, "fix the failures of "+BarrierMethod()+" first")
+		server.NeedUsable(t, "fix the failures of "+BarrierMethod(t)+" first")
 	}
-	DemandOf(given, !given.refused(), "the same answer as in the usual form")
+	t.DemandOf(given, !given.refused(), "the same answer as in the usual form")
 }

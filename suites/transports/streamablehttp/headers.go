@@ -17,28 +17,28 @@ import (
 // Server Validation of the stateless era.
 func standardHeaders() {
 	It("rejects a request without Mcp-Method", Verifies("transports.http.headers.missing"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			InEachMethod(ctx, beTurnedDown(), func(request Harmless) any {
-				return postRequest(ctx, server, request, noMethod, WithoutHeader(transport.MethodHeader))
+			InEachMethod(t, beTurnedDown(), func(request Harmless) any {
+				return postRequest(t, server, request, noMethod, WithoutHeader(transport.MethodHeader))
 			})
 		})
 
 	It("rejects a request without Mcp-Name", Verifies("transports.http.headers.missing"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			for _, named := range mustNameEach(ctx, server) {
+			for _, named := range mustNameEach(t, server) {
 				given := post(
-					ctx,
+					t,
 					server,
 					server.Body(named.method, named.params),
 					"lacks Mcp-Name",
 					WithoutHeader(transport.NameHeader),
 				)
 
-				DemandOf(given, given.refused(), "a rejection of "+named.method)
+				t.DemandOf(given, given.refused(), "a rejection of "+named.method)
 			}
 		})
 
@@ -46,12 +46,12 @@ func standardHeaders() {
 		"rejects a request whose Mcp-Method differs from the method in the body",
 		Verifies("transports.http.headers.mismatch"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			InEachMethod(ctx, beTurnedDown(), func(request Harmless) any {
+			InEachMethod(t, beTurnedDown(), func(request Harmless) any {
 				other := WithHeader(transport.MethodHeader, besides(request.Method))
-				return postRequest(ctx, server, request, otherMethod, other)
+				return postRequest(t, server, request, otherMethod, other)
 			})
 		},
 	)
@@ -60,35 +60,35 @@ func standardHeaders() {
 		"rejects a request whose Mcp-Method differs from the method only in case",
 		Verifies("transports.http.headers.mismatch"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			given := withMethodInCapitals(ctx)
+		func(t *T) {
+			given := withMethodInCapitals(t)
 
-			Expect(given).To(beTurnedDown())
+			t.Expect(given).To(beTurnedDown())
 		},
 	)
 
 	It(
 		"rejects a request whose Mcp-Name differs from the name or uri in the body",
 		Verifies("transports.http.headers.mismatch"),
-		func(ctx SpecContext) {
-			refusesNames(ctx, otherName, func(string) string { return stranger })
+		func(t *T) {
+			refusesNames(t, otherName, func(string) string { return stranger })
 		},
 	)
 
 	It(
 		"rejects a request whose decoded Mcp-Name differs from the name or uri in the body",
 		Verifies("transports.http.headers.mismatch"),
-		func(ctx SpecContext) {
-			refusesNames(ctx, otherName, func(string) string { return transport.EncodedHeaderValue(stranger) })
+		func(t *T) {
+			refusesNames(t, otherName, func(string) string { return transport.EncodedHeaderValue(stranger) })
 		},
 	)
 
 	It(
 		"rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=",
 		Verifies("transports.http.headers.mismatch"),
-		func(ctx SpecContext) {
+		func(t *T) {
 			refusesNames(
-				ctx,
+				t,
 				"has no Base64 between the markers of Mcp-Name",
 				func(string) string { return "=?base64?%%%?=" },
 			)
@@ -96,20 +96,20 @@ func standardHeaders() {
 	)
 
 	It("returns HTTP 400 and -32020 if Mcp-Method is missing", Verifies("transports.http.headers.error"), ByBarrier(),
-		func(ctx SpecContext) {
-			given := withoutMethod(ctx)
+		func(t *T) {
+			given := withoutMethod(t)
 
-			judgeRefusal(given, "transports.http.headers.missing")
+			judgeRefusal(t, given, "transports.http.headers.missing")
 		})
 
 	It(
 		"returns HTTP 400 and -32020 if Mcp-Method differs from the method in the body",
 		Verifies("transports.http.headers.error"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			given := withOtherMethod(ctx)
+		func(t *T) {
+			given := withOtherMethod(t)
 
-			judgeRefusal(given, "transports.http.headers.mismatch")
+			judgeRefusal(t, given, "transports.http.headers.mismatch")
 		},
 	)
 
@@ -117,75 +117,75 @@ func standardHeaders() {
 		"returns HTTP 400 and -32020 if Mcp-Method differs from the method only in case",
 		Verifies("transports.http.headers.error"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			given := withMethodInCapitals(ctx)
+		func(t *T) {
+			given := withMethodInCapitals(t)
 
-			judgeRefusal(given, "transports.http.headers.mismatch")
+			judgeRefusal(t, given, "transports.http.headers.mismatch")
 		},
 	)
 
 	It(
 		"returns HTTP 400 and -32020 if Mcp-Name is missing or differs from the name or uri in the body",
 		Verifies("transports.http.headers.error"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			refused := false
-			for _, named := range mustNameEach(ctx, server) {
+			for _, named := range mustNameEach(t, server) {
 				for reason, edit := range map[string]HeaderEdit{
 					"lacks Mcp-Name": WithoutHeader(transport.NameHeader),
 					otherName:        WithHeader(transport.NameHeader, stranger),
 				} {
-					given := post(ctx, server, server.Body(named.method, named.params), reason, edit)
+					given := post(t, server, server.Body(named.method, named.params), reason, edit)
 					if !given.refused() {
 						continue
 					}
 					refused = true
-					Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+					t.Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 				}
 			}
 			if !refused {
-				NotApplicable("the server rejects none of them: see transports.http.headers.mismatch")
+				t.NotApplicable("the server rejects none of them: see transports.http.headers.mismatch")
 			}
 		},
 	)
 
 	It("accepts header names in lower case", Verifies("transports.http.headers.names"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			named := mustName(ctx, server)
+		func(t *T) {
+			server := Session(t)
+			named := mustName(t, server)
 
-			given := postSpelled(ctx, server, named.identified(server, "mcpconform-lower-case"), strings.ToLower)
+			given := postSpelled(t, server, named.identified(server, "mcpconform-lower-case"), strings.ToLower)
 
-			DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
+			t.DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
 		})
 
 	It("accepts header names in upper case", Verifies("transports.http.headers.names"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			named := mustName(ctx, server)
+		func(t *T) {
+			server := Session(t)
+			named := mustName(t, server)
 
-			given := postSpelled(ctx, server, named.identified(server, "mcpconform-upper-case"), strings.ToUpper)
+			given := postSpelled(t, server, named.identified(server, "mcpconform-upper-case"), strings.ToUpper)
 
-			DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
+			t.DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
 		})
 
 	It("decodes a Base64-encoded Mcp-Name header", Verifies("transports.http.encoding.decoded"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			for _, named := range mustNameEach(ctx, server) {
+			for _, named := range mustNameEach(t, server) {
 				encoded := WithHeader(transport.NameHeader, transport.EncodedHeaderValue(named.name))
 
-				given := post(ctx, server, server.Body(named.method, named.params), "", encoded)
+				given := post(t, server, server.Body(named.method, named.params), "", encoded)
 
-				DemandOf(given, !given.refused(), "the answer that "+named.method+" gets with the plain name")
+				t.DemandOf(given, !given.refused(), "the answer that "+named.method+" gets with the plain name")
 			}
 		})
 
 	It("rejects a Mcp-Name header with =?BASE64?…?= in upper case", Verifies("transports.http.encoding.markers"),
-		func(ctx SpecContext) {
-			refusesNames(ctx, "has other markers around Mcp-Name", func(name string) string {
+		func(t *T) {
+			refusesNames(t, "has other markers around Mcp-Name", func(name string) string {
 				return strings.Replace(transport.EncodedHeaderValue(name), "base64", "BASE64", 1)
 			})
 		})
@@ -193,37 +193,37 @@ func standardHeaders() {
 
 // refusesNames demands that a request of each method that names something is refused with
 // such a Mcp-Name.
-func refusesNames(ctx context.Context, deliberate string, header func(name string) string) {
-	server := Session(ctx)
-	for _, named := range mustNameEach(ctx, server) {
+func refusesNames(t *T, deliberate string, header func(name string) string) {
+	server := Session(t)
+	for _, named := range mustNameEach(t, server) {
 		wrong := WithHeader(transport.NameHeader, header(named.name))
 
-		given := post(ctx, server, server.Body(named.method, named.params), deliberate, wrong)
+		given := post(t, server, server.Body(named.method, named.params), deliberate, wrong)
 
-		DemandOf(given, given.refused(), "a rejection of "+named.method)
+		t.DemandOf(given, given.refused(), "a rejection of "+named.method)
 	}
 }
 
 // withoutMethod, and those below, post a request that every server answers, with the
 // header wrong that repeats its method.
-func withoutMethod(ctx context.Context) answer {
-	return postBarrier(ctx, noMethod, WithoutHeader(transport.MethodHeader))
+func withoutMethod(t *T) answer {
+	return postBarrier(t, noMethod, WithoutHeader(transport.MethodHeader))
 }
 
-func withOtherMethod(ctx context.Context) answer {
-	return postBarrier(ctx, otherMethod, WithHeader(transport.MethodHeader, besides(BarrierMethod())))
+func withOtherMethod(t *T) answer {
+	return postBarrier(t, otherMethod, WithHeader(transport.MethodHeader, besides(BarrierMethod(t))))
 }
 
-func withMethodInCapitals(ctx context.Context) answer {
+func withMethodInCapitals(t *T) answer {
 	return postBarrier(
-		ctx,
+		t,
 		"has an Mcp-Method in a different case than the body",
-		WithHeader(transport.MethodHeader, strings.ToUpper(BarrierMethod())),
+		WithHeader(transport.MethodHeader, strings.ToUpper(BarrierMethod(t))),
 	)
 }
 
-func postBarrier(ctx context.Context, deliberate string, edit HeaderEdit) answer {
-	return postRequest(ctx, Session(ctx), Harmless{Method: BarrierMethod()}, deliberate, edit)
+func postBarrier(t *T, deliberate string, edit HeaderEdit) answer {
+	return postRequest(t, Session(t), Harmless{Method: BarrierMethod(t)}, deliberate, edit)
 }
 
 func postRequest(ctx context.Context, server *Server, request Harmless, deliberate string, edit HeaderEdit) answer {
@@ -246,11 +246,11 @@ func besides(method string) string {
 
 // judgeRefusal demands the status and the error of a refusal for headers. What is not
 // refused other checks report.
-func judgeRefusal(given answer, reported string) {
+func judgeRefusal(t *T, given answer, reported string) {
 	if !given.refused() {
-		NotApplicable("the server does not reject it: see " + reported)
+		t.NotApplicable("the server does not reject it: see " + reported)
 	}
-	Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+	t.Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 }
 
 // postSpelled posts a request with the names of its headers spelled otherwise.
@@ -276,19 +276,19 @@ func (n naming) identified(server *Server, id string) []byte {
 }
 
 // mustName returns a request with a name that the server does not refuse.
-func mustName(ctx context.Context, server *Server) naming { return mustNameEach(ctx, server)[0] }
+func mustName(t *T, server *Server) naming { return mustNameEach(t, server)[0] }
 
 // mustNameEach returns such a request of each method that names something: the read of
 // a resource, a prompt that needs nothing, the call of a tool.
-func mustNameEach(ctx context.Context, server *Server) []naming {
+func mustNameEach(t *T, server *Server) []naming {
 	var served []naming
-	for _, one := range namings() {
-		if !post(ctx, server, server.Body(one.method, one.params), "").refused() {
+	for _, one := range namings(t) {
+		if !post(t, server, server.Body(one.method, one.params), "").refused() {
 			served = append(served, one)
 		}
 	}
 	if len(served) == 0 {
-		Inconclusive(
+		t.Inconclusive(
 			"the server has no callable tool, no resource and no prompt without arguments",
 			"name a callable tool in mcpconform.yaml: arguments: {NAME: {…}}",
 		)
@@ -297,21 +297,21 @@ func mustNameEach(ctx context.Context, server *Server) []naming {
 }
 
 // namings are the first things that the server lists.
-func namings() []naming {
+func namings(t *T) []naming {
 	var all []naming
-	for _, resource := range ListedResources() {
+	for _, resource := range ListedResources(t) {
 		if uri, isText := resource["uri"].(string); isText {
 			all = append(all, naming{"resources/read", Object{"uri": uri}, uri})
 			break
 		}
 	}
-	for _, prompt := range ListedPrompts() {
+	for _, prompt := range ListedPrompts(t) {
 		if name, isText := prompt["name"].(string); isText && len(arguments.OfPrompt(prompt)) == 0 {
 			all = append(all, naming{"prompts/get", Object{"name": name}, name})
 			break
 		}
 	}
-	if calls, _ := CallableTools(); len(calls) > 0 {
+	if calls, _ := CallableTools(t); len(calls) > 0 {
 		all = append(all, naming{"tools/call", calls[0].Call(), calls[0].Tool})
 	}
 	return all

@@ -18,27 +18,27 @@ import (
 // listening checks the heading Listening for Messages from the Server.
 func listening() {
 	It("opens an event stream for GET, or rejects it with HTTP 405", Verifies("transports.http.get.answered"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			response := server.Get(ctx, "")
+			response := server.Get(t, "")
 
-			Expect(response).To(HaveStatus(200, 405))
+			t.Expect(response).To(HaveStatus(200, 405))
 			if response.Status == 200 {
-				Expect(response).To(HaveContentType(eventStream))
+				t.Expect(response).To(HaveContentType(eventStream))
 			}
 		})
 
 	// The header lists the one supported type among others, as the page has it.
 	It("opens an event stream for GET whose Accept lists further media types", Verifies("transports.http.get.answered"),
-		func(ctx SpecContext) {
-			mustListen(ctx, FreshSession(ctx))
+		func(t *T) {
+			mustListen(t, FreshSession(t))
 
 			for _, accept := range []string{"application/json, text/event-stream", "text/event-stream, */*;q=0.1"} {
-				response := FreshSession(ctx).Get(ctx, "", WithHeader("Accept", accept))
+				response := FreshSession(t).Get(t, "", WithHeader("Accept", accept))
 
-				Expect(response).To(HaveStatus(200))
-				Expect(response).To(HaveContentType(eventStream))
+				t.Expect(response).To(HaveStatus(200))
+				t.Expect(response).To(HaveContentType(eventStream))
 			}
 		})
 
@@ -46,13 +46,13 @@ func listening() {
 		"sends the response to a POST elsewhere than on the stream opened with GET",
 		Verifies("transports.http.get.no-response"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			listening := mustListen(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			listening := mustListen(t, server)
 
-			reply := server.Ask(ctx, BarrierMethod(), nil)
+			reply := server.Ask(t, BarrierMethod(t), nil)
 
-			Demand(
+			t.Demand(
 				reply.Stream != listening.Stream,
 				"the response on the stream of its request",
 				"the response on the stream for GET",
@@ -62,27 +62,27 @@ func listening() {
 
 	It("sends the notifications/progress of a request elsewhere than on the GET stream",
 		Verifies("transports.http.get.unrelated"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			listening := mustListen(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			listening := mustListen(t, server)
 			mark := server.Mark()
 
-			request := server.Start(ctx, "tools/call", Provoking("progress").Reporting(newToken(server)))
-			received, err := request.Settle(ctx)
+			request := server.Start(t, "tools/call", Provoking(t, "progress").Reporting(newToken(server)))
+			received, err := request.Settle(t)
 			server.Needed(request, received, err)
 
 			if request.Delivery.ContentType != eventStream {
-				NotApplicable("the request was not answered with an event stream that could bring its progress")
+				t.NotApplicable("the request was not answered with an event stream that could bring its progress")
 			}
 			progress := server.Sent(mark, Notification("notifications/progress"))
 			if len(progress) == 0 {
-				Inconclusive(
+				t.Inconclusive(
 					"the tool reported no progress",
 					"name one that does in mcpconform.yaml: provocations: {progress: {tool: NAME}}",
 				)
 			}
 			for _, received := range progress {
-				Demand(
+				t.Demand(
 					received.Stream != listening.Stream,
 					"progress on the stream of its request",
 					"progress on the stream for GET",
@@ -101,17 +101,17 @@ func connecting() {
 		"returns a result for each of several concurrent requests",
 		Verifies("transports.http.streams.served"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			var requests []*scripted.Pending
 			for number := range manyRequests {
 				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-at-once-%d", number))
-				requests = append(requests, server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil))
+				requests = append(requests, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))
 			}
 
 			for _, request := range requests {
-				Expect(server.MustAwait(ctx, request)).To(BeResult())
+				t.Expect(server.MustAwait(t, request)).To(BeResult())
 			}
 		},
 	)
@@ -120,19 +120,19 @@ func connecting() {
 		"returns a result for each of several concurrent tool calls",
 		Verifies("transports.http.streams.served"),
 		NeedsCapability("tools"),
-		func(ctx SpecContext) {
-			call := aCall()
-			server := Session(ctx)
-			server.Need(ctx, "tools/call", call.Call())
+		func(t *T) {
+			call := aCall(t)
+			server := Session(t)
+			server.Need(t, "tools/call", call.Call())
 
 			var requests []*scripted.Pending
 			for number := range manyRequests {
 				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-call-%d", number))
-				requests = append(requests, server.StartRaw(ctx, id, "tools/call", scripted.Outgoing{}, call.Call()))
+				requests = append(requests, server.StartRaw(t, id, "tools/call", scripted.Outgoing{}, call.Call()))
 			}
 
 			for _, request := range requests {
-				Expect(server.MustAwait(ctx, request)).To(BeResult())
+				t.Expect(server.MustAwait(t, request)).To(BeResult())
 			}
 		},
 	)
@@ -142,14 +142,14 @@ func connecting() {
 		Verifies("transports.http.streams.served"),
 		AtRevisionsWith(protocol.Handshake),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustListen(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			mustListen(t, server)
 
 			id := jsonrpc.StringID("mcpconform-beside-listening")
-			request := server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)
+			request := server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)
 
-			Expect(server.MustAwait(ctx, request)).To(BeResult())
+			t.Expect(server.MustAwait(t, request)).To(BeResult())
 		},
 	)
 
@@ -158,29 +158,29 @@ func connecting() {
 		Verifies("transports.http.stream.related"),
 		NeedsProvocation("progress"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			tokens := []string{"mcpconform-one-of-two", "mcpconform-two-of-two"}
 
 			var requests []*scripted.Pending
 			for _, token := range tokens {
-				requests = append(requests, server.Start(ctx, "tools/call", Provoking("progress").Reporting(token)))
+				requests = append(requests, server.Start(t, "tools/call", Provoking(t, "progress").Reporting(token)))
 			}
 			for _, request := range requests {
-				received, err := request.Settle(ctx)
+				received, err := request.Settle(t)
 				server.Needed(request, received, err)
 			}
 
 			came := false
 			for index, request := range requests {
 				if request.Delivery.ContentType != eventStream {
-					NotApplicable("the calls were not answered with event streams that could bring their progress")
+					t.NotApplicable("the calls were not answered with event streams that could bring their progress")
 				}
 				for _, received := range server.Sent(request.Mark, Notification("notifications/progress")) {
 					if params, _ := received.Params().(map[string]any); received.Stream == request.Delivery.Stream {
 						came = true
-						Judging(Reply{Received: received})
-						Demand(
+						t.Judging(Reply{Received: received})
+						t.Demand(
 							params["progressToken"] == tokens[index],
 							"the progress of the call "+tokens[index],
 							excerpt.Short(received.Raw),
@@ -189,7 +189,7 @@ func connecting() {
 				}
 			}
 			if !came {
-				Inconclusive(
+				t.Inconclusive(
 					"no notifications/progress came on the streams of the calls",
 					"make sure that the tool for progress reports progress to each call that asks for it",
 				)
@@ -202,27 +202,27 @@ func connecting() {
 		Verifies("transports.http.streams.once"),
 		NeedsCapability("tools.listChanged"),
 		Alone(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustListen(ctx, server)
-			second := server.Get(ctx, "") // unless the server opens one at a time
-			change, mark := Provoking("tools-changed"), server.Mark()
+		func(t *T) {
+			server := FreshSession(t)
+			mustListen(t, server)
+			second := server.Get(t, "") // unless the server opens one at a time
+			change, mark := Provoking(t, "tools-changed"), server.Mark()
 
-			call := server.Start(ctx, "tools/call", change.Call())
-			received, err := call.Settle(ctx)
+			call := server.Start(t, "tools/call", change.Call())
+			received, err := call.Settle(t)
 			server.Needed(call, received, err)
 			if second.ContentType != eventStream && call.Delivery.ContentType != eventStream {
-				NotApplicable("the server has one stream only on which it could send the notification")
+				t.NotApplicable("the server has one stream only on which it could send the notification")
 			}
-			server.NeedMessage(ctx, mark, Notification("notifications/tools/list_changed"),
+			server.NeedMessage(t, mark, Notification("notifications/tools/list_changed"),
 				"the server did not announce the change of its tools", "see the result of tools.list-changed.sent")
-			server.BarrierOnAllStreams(ctx) // the same on another stream would be on its way by now
+			server.BarrierOnAllStreams(t) // the same on another stream would be on its way by now
 
 			streams := map[string]bool{}
 			for _, received := range server.Sent(mark, Notification("notifications/tools/list_changed")) {
 				streams[received.Stream] = true
 			}
-			Demand(len(streams) == 1, "the notification on one stream",
+			t.Demand(len(streams) == 1, "the notification on one stream",
 				"it on each of "+strings.Join(slices.Sorted(maps.Keys(streams)), ", "))
 		},
 	)

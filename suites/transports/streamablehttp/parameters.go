@@ -23,187 +23,187 @@ import (
 // nothing to keep.
 func parameters() {
 	It("rejects a call without the Mcp-Param-{Name} header of an argument", Verifies("transports.http.params.missing"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, parameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, parameter)
 
-			given := post(ctx, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
+			given := post(t, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
 
-			Expect(given).To(beTurnedDown())
+			t.Expect(given).To(beTurnedDown())
 		})
 
 	It(
 		"rejects a call without the Mcp-Param-{Name} header of an integer that no header may have",
 		Verifies("transports.http.params.missing"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, largeParameter).with(unsafeInteger)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, largeParameter).with(unsafeInteger)
 
-			given := post(ctx, server, one.call(server), "has an integer beyond 2^53-1", WithoutHeader(one.header))
+			given := post(t, server, one.call(server), "has an integer beyond 2^53-1", WithoutHeader(one.header))
 
-			Expect(given).To(beTurnedDown())
+			t.Expect(given).To(beTurnedDown())
 		},
 	)
 
 	It(
 		"rejects a call whose Mcp-Param-{Name} header differs from the argument",
 		Verifies("transports.http.params.mismatch"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, parameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, parameter)
 
-			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
+			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
-			Expect(given).To(beTurnedDown())
+			t.Expect(given).To(beTurnedDown())
 		},
 	)
 
 	It(
 		"rejects a call whose Mcp-Param-{Name} header differs from the nested argument",
 		Verifies("transports.http.params.mismatch"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, innerParameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, innerParameter)
 
-			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
+			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
-			Expect(given).To(beTurnedDown())
+			t.Expect(given).To(beTurnedDown())
 		},
 	)
 
 	It(
 		"rejects a call whose Mcp-Param-{Name} header differs from the argument only in case",
 		Verifies("transports.http.params.mismatch"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, textParameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, textParameter)
 			if strings.ToUpper(one.text) == one.text {
-				NotApplicable("the argument of the tool has no lower-case letters")
+				t.NotApplicable("the argument of the tool has no lower-case letters")
 			}
 
 			given := post(
-				ctx,
+				t,
 				server,
 				one.call(server),
 				otherArgument,
 				WithHeader(one.header, transport.HeaderValue(strings.ToUpper(one.text))),
 			)
 
-			Expect(given).To(beTurnedDown())
+			t.Expect(given).To(beTurnedDown())
 		},
 	)
 
 	It(
 		"rejects a call whose decoded Mcp-Param-{Name} header differs from the argument",
 		Verifies("transports.http.params.mismatch"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, textParameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, textParameter)
 
 			given := post(
-				ctx,
+				t,
 				server,
 				one.call(server),
 				otherArgument,
 				WithHeader(one.header, transport.EncodedHeaderValue(one.text+"-other")),
 			)
 
-			Expect(given).To(beTurnedDown())
+			t.Expect(given).To(beTurnedDown())
 		},
 	)
 
 	It(
 		"returns HTTP 400 and -32020 if a Mcp-Param-{Name} header differs from its argument",
 		Verifies("transports.http.headers.error"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, parameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, parameter)
 
-			given := post(ctx, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
+			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
-			judgeRefusal(given, "transports.http.params.mismatch")
+			judgeRefusal(t, given, "transports.http.params.mismatch")
 		},
 	)
 
 	It(
 		"returns HTTP 400 and -32020 if the Mcp-Param-{Name} header of an argument is missing",
 		Verifies("transports.http.headers.error"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, parameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, parameter)
 
-			given := post(ctx, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
+			given := post(t, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
 
-			judgeRefusal(given, "transports.http.params.missing")
+			judgeRefusal(t, given, "transports.http.params.missing")
 		},
 	)
 
 	It(
 		"rejects a call whose Mcp-Param-{Name} header has unencoded non-ASCII characters",
 		Verifies("transports.http.params.characters"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, textParameter).with(foreign)
-			mustTake(ctx, server, one)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, textParameter).with(foreign)
+			mustTake(t, server, one)
 
 			given := post(
-				ctx,
+				t,
 				server,
 				one.call(server),
 				"has a header with characters beyond ASCII",
 				WithHeader(one.header, foreign),
 			)
 
-			Expect(given).To(beTurnedDown())
+			t.Expect(given).To(beTurnedDown())
 		},
 	)
 
 	It("decodes a Base64-encoded Mcp-Param-{Name} header", Verifies("transports.http.encoding.decoded"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, textParameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, textParameter)
 
 			given := post(
-				ctx,
+				t,
 				server,
 				one.call(server),
 				"",
 				WithHeader(one.header, transport.EncodedHeaderValue(one.text)),
 			)
 
-			DemandOf(given, !given.refused(), "the same answer as with the plain value")
+			t.DemandOf(given, !given.refused(), "the same answer as with the plain value")
 		})
 
 	It(
 		"decodes a Base64-encoded Mcp-Param-{Name} header with non-ASCII characters",
 		Verifies("transports.http.encoding.decoded"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			decodesEach(ctx, server, mustMirror(ctx, server, textParameter), foreign, "🙂 𝒳")
+			decodesEach(t, server, mustMirror(t, server, textParameter), foreign, "🙂 𝒳")
 		},
 	)
 
 	It(
 		"decodes a Base64-encoded Mcp-Param-{Name} header with spaces at its ends, line feeds or =?base64?…?= inside",
 		Verifies("transports.http.encoding.decoded"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			decodesEach(ctx, server, mustMirror(ctx, server, textParameter), opaque...)
+			decodesEach(t, server, mustMirror(t, server, textParameter), opaque...)
 		},
 	)
 
 	It(
 		"decodes a Base64-encoded Mcp-Param-{Name} header of a nested argument",
 		Verifies("transports.http.encoding.decoded"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			decodesEach(
-				ctx,
+				t,
 				server,
-				mustMirror(ctx, server, innerTextParameter),
+				mustMirror(t, server, innerTextParameter),
 				slices.Concat(opaque, []string{foreign})...)
 		},
 	)
@@ -211,36 +211,36 @@ func parameters() {
 	It(
 		"rejects a Mcp-Param-{Name} header with =?BASE64?…?= in upper case",
 		Verifies("transports.http.encoding.markers"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, textParameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, textParameter)
 			marked := strings.Replace(transport.EncodedHeaderValue(one.text), "base64", "BASE64", 1)
 
 			given := post(
-				ctx,
+				t,
 				server,
 				one.call(server),
 				"has other markers around the header of an argument",
 				WithHeader(one.header, marked),
 			)
 
-			Expect(given).To(beTurnedDown())
+			t.Expect(given).To(beTurnedDown())
 		},
 	)
 
 	It(
 		"reads a Mcp-Param-{Name} header with only one of the markers, or Base64 without them, as it is",
 		Verifies("transports.http.encoding.markers"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			for _, text := range []string{"=?base64?SGVsbG8=", "SGVsbG8="} {
-				one := mustMirror(ctx, server, textParameter).with(text)
-				mustTakeEncoded(ctx, server, one, text)
+				one := mustMirror(t, server, textParameter).with(text)
+				mustTakeEncoded(t, server, one, text)
 
-				given := post(ctx, server, one.call(server), "", WithHeader(one.header, text))
+				given := post(t, server, one.call(server), "", WithHeader(one.header, text))
 
-				DemandOf(
+				t.DemandOf(
 					given,
 					given.code() != jsonrpc.HeaderMismatch,
 					"no error about headers, as "+text+" is not encoded",
@@ -252,15 +252,15 @@ func parameters() {
 	It(
 		"rejects a Mcp-Param-{Name} header whose Base64 lacks its padding or has other characters",
 		Verifies("transports.http.encoding.strict"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, textParameter).with("Hello")
-			mustTakeEncoded(ctx, server, one, "Hello")
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, textParameter).with("Hello")
+			mustTakeEncoded(t, server, one, "Hello")
 
 			for _, broken := range brokenBase64 {
-				given := withBrokenBase64(ctx, server, one, broken)
+				given := withBrokenBase64(t, server, one, broken)
 
-				DemandOf(given, given.refused(), "a rejection of "+broken)
+				t.DemandOf(given, given.refused(), "a rejection of "+broken)
 			}
 		},
 	)
@@ -268,22 +268,22 @@ func parameters() {
 	It(
 		"returns HTTP 400 and -32020 if it rejects a Mcp-Param-{Name} header with broken Base64",
 		Verifies("transports.http.headers.error"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, textParameter).with("Hello")
-			mustTakeEncoded(ctx, server, one, "Hello")
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, textParameter).with("Hello")
+			mustTakeEncoded(t, server, one, "Hello")
 
 			refused := false
 			for _, broken := range brokenBase64 {
-				given := withBrokenBase64(ctx, server, one, broken)
+				given := withBrokenBase64(t, server, one, broken)
 				if !given.refused() {
 					continue // a decoder may be lenient; the check above tells of it
 				}
 				refused = true
-				Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+				t.Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
 			}
 			if !refused {
-				NotApplicable("the server decodes broken Base64")
+				t.NotApplicable("the server decodes broken Base64")
 			}
 		},
 	)
@@ -291,75 +291,75 @@ func parameters() {
 	It(
 		"requires no Mcp-Param-{Name} header for an argument that is absent",
 		Verifies("transports.http.params.unexpected"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			needsNoHeader(ctx, server, mustMirror(ctx, server, parameter).without())
+			needsNoHeader(t, server, mustMirror(t, server, parameter).without())
 		},
 	)
 
 	It(
 		"requires no Mcp-Param-{Name} header for an argument that is null",
 		Verifies("transports.http.params.unexpected"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			needsNoHeader(ctx, server, mustMirror(ctx, server, parameter).with(nil))
+			needsNoHeader(t, server, mustMirror(t, server, parameter).with(nil))
 		},
 	)
 
 	It(
 		"requires no Mcp-Param-{Name} header for an argument inside an object that is null",
 		Verifies("transports.http.params.unexpected"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			needsNoHeader(ctx, server, mustMirror(ctx, server, innerParameter).with(nil))
+			needsNoHeader(t, server, mustMirror(t, server, innerParameter).with(nil))
 		},
 	)
 
 	It(
 		"requires no Mcp-Param-{Name} header if the object that the argument belongs into is null or absent",
 		Verifies("transports.http.params.unexpected"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			outer := mustMirror(ctx, server, innerParameter)
+		func(t *T) {
+			server := Session(t)
+			outer := mustMirror(t, server, innerParameter)
 			outer.path = outer.path[:len(outer.path)-1]
 
-			needsNoHeader(ctx, server, outer.with(nil))
-			needsNoHeader(ctx, server, outer.without())
+			needsNoHeader(t, server, outer.with(nil))
+			needsNoHeader(t, server, outer.without())
 		},
 	)
 
 	It(
 		"requires no Mcp-Param-{Name} header for a call without arguments",
 		Verifies("transports.http.params.unexpected"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, parameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, parameter)
 
-			given := post(ctx, server, server.Body("tools/call", Object{"name": one.tool}), "")
+			given := post(t, server, server.Body("tools/call", Object{"name": one.tool}), "")
 
-			DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
+			t.DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
 		},
 	)
 
 	It(
 		"compares integers in Mcp-Param-{Name} headers by value, as in 42.0 and 42",
 		Verifies("transports.http.params.numbers"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			one := mustMirror(ctx, server, integerParameter)
+		func(t *T) {
+			server := Session(t)
+			one := mustMirror(t, server, integerParameter)
 
 			below := one.with(-42)
 			below.text = "-42"
 			for _, one := range []mirrored{one, below} {
-				if post(ctx, server, one.call(server), "").code() == jsonrpc.HeaderMismatch {
+				if post(t, server, one.call(server), "").code() == jsonrpc.HeaderMismatch {
 					continue // it is not taken in its plain form either
 				}
-				given := post(ctx, server, one.call(server), "", WithHeader(one.header, one.text+".0"))
+				given := post(t, server, one.call(server), "", WithHeader(one.header, one.text+".0"))
 
-				DemandOf(
+				t.DemandOf(
 					given,
 					given.code() != jsonrpc.HeaderMismatch,
 					"no error about headers, as "+one.text+" and "+one.text+".0 are equal",
@@ -382,7 +382,7 @@ var opaque = []string{" padded ", "line1\nline2", "=?base64?SGVsbG8=?="}
 
 // decodesEach demands that a call is not refused for its headers whose argument is each of
 // the texts, which the client encodes.
-func decodesEach(ctx context.Context, server *Server, one mirrored, texts ...string) {
+func decodesEach(t *T, server *Server, one mirrored, texts ...string) {
 	judged := false
 	for _, text := range texts {
 		other := one.with(text)
@@ -391,16 +391,16 @@ func decodesEach(ctx context.Context, server *Server, one mirrored, texts ...str
 		}
 		judged = true
 
-		given := post(ctx, server, other.call(server), "")
+		given := post(t, server, other.call(server), "")
 
-		DemandOf(
+		t.DemandOf(
 			given,
 			given.code() != jsonrpc.HeaderMismatch,
 			fmt.Sprintf("no error about headers, as %s is %q encoded", one.header, text),
 		)
 	}
 	if !judged {
-		NotApplicable("the tool does not accept arbitrary text for it")
+		t.NotApplicable("the tool does not accept arbitrary text for it")
 	}
 }
 
@@ -444,10 +444,10 @@ const mostTried = 8
 
 // mustMirror returns an argument of a choice in a call that the server takes. A
 // server whose tools have none has nothing to keep.
-func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
-	calls, reason := CallableTools()
+func mustMirror(t *T, server *Server, wanted choice) mirrored {
+	calls, reason := CallableTools(t)
 	declared, tried := false, 0
-	for _, tool := range ListedTools() {
+	for _, tool := range ListedTools(t) {
 		known := slices.IndexFunc(calls, func(call Provocation) bool { return call.Tool == tool["name"] })
 		var given Object
 		if known >= 0 {
@@ -462,18 +462,18 @@ func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 				continue
 			}
 			tried++
-			if !post(ctx, server, one.call(server), "").refused() {
+			if !post(t, server, one.call(server), "").refused() {
 				return one
 			}
 		}
 	}
 	if !declared {
-		NoneListed("tools/list", "no tool has x-mcp-header on "+wanted.described)
+		NoneListed(t, "tools/list", "no tool has x-mcp-header on "+wanted.described)
 	}
 	if reason == "" {
 		reason = "no callable tool with x-mcp-header succeeds"
 	}
-	Inconclusive(
+	t.Inconclusive(
 		reason,
 		"name one that may be called in mcpconform.yaml: provocations: {header: {tool: NAME, arguments: {…}}}",
 	)
@@ -481,25 +481,25 @@ func mustMirror(ctx context.Context, server *Server, wanted choice) mirrored {
 }
 
 // mustTake ends a check for which the tool takes no value of the harness's choice.
-func mustTake(ctx context.Context, server *Server, one mirrored) {
+func mustTake(t *T, server *Server, one mirrored) {
 	if !one.allowed() {
-		NotApplicable("the tool does not accept arbitrary text for it")
+		t.NotApplicable("the tool does not accept arbitrary text for it")
 	}
-	if given := post(ctx, server, one.call(server), ""); given.refused() {
-		Inconclusive("the call is rejected even with the header encoded: "+given.Describe(),
+	if given := post(t, server, one.call(server), ""); given.refused() {
+		t.Inconclusive("the call is rejected even with the header encoded: "+given.Describe(),
 			"fix the failures of transports.http.encoding.decoded first")
 	}
 }
 
 // mustTakeEncoded ends a check for which the tool takes no text of the harness's choice, or
 // does not take it in a header that is encoded.
-func mustTakeEncoded(ctx context.Context, server *Server, one mirrored, text string) {
+func mustTakeEncoded(t *T, server *Server, one mirrored, text string) {
 	if !one.allowed() {
-		NotApplicable("the tool does not accept arbitrary text for it")
+		t.NotApplicable("the tool does not accept arbitrary text for it")
 	}
-	given := post(ctx, server, one.call(server), "", WithHeader(one.header, transport.EncodedHeaderValue(text)))
+	given := post(t, server, one.call(server), "", WithHeader(one.header, transport.EncodedHeaderValue(text)))
 	if given.refused() {
-		Inconclusive("the call is rejected even with the header encoded: "+given.Describe(),
+		t.Inconclusive("the call is rejected even with the header encoded: "+given.Describe(),
 			"fix the failures of transports.http.encoding.decoded first")
 	}
 }
@@ -622,10 +622,10 @@ func (m mirrored) other() string {
 
 // needsNoHeader demands that a call without the header of an argument is not refused for its
 // headers. Where the schema wants the argument, or one that is not null, it may fail for that.
-func needsNoHeader(ctx context.Context, server *Server, one mirrored) {
-	given := post(ctx, server, one.call(server), "", WithoutHeader(one.header))
+func needsNoHeader(t *T, server *Server, one mirrored) {
+	given := post(t, server, one.call(server), "", WithoutHeader(one.header))
 
-	DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
+	t.DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
 }
 
 // brokenBase64 are headers that look encoded: one lacks its padding, the other has

@@ -16,17 +16,17 @@ import (
 // of disconnection.
 func disconnecting() {
 	It("continues with a request after the client disconnects", Verifies("transports.http.disconnect.no-cancel"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustReplay(ctx, server) // else no tool would help
-			Provoking("slow")
-			call := underWay(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			mustReplay(t, server) // else no tool would help
+			Provoking(t, "slow")
+			call := underWay(t, server)
 
 			call.Delivery.Cut()
-			said := call.whatFollows(ctx, server)
+			said := call.whatFollows(t, server)
 
 			refused, isRefused := said.Error()
-			Demand(!isRefused, "that the server continues the call", "the error "+Show(refused.Message))
+			t.Demand(!isRefused, "that the server continues the call", "the error "+Show(refused.Message))
 		})
 }
 
@@ -36,25 +36,25 @@ const comings = 2
 
 // whatFollows resumes the stream of a call until it brings more of it:
 // progress, or the response.
-func (c *running) whatFollows(ctx context.Context, server *Server) scripted.Received {
+func (c *running) whatFollows(t *T, server *Server) scripted.Received {
 	mark := server.Mark()
 	var err error
 	for range comings {
-		resumed := mustResume(ctx, server, c.lastEvent)
+		resumed := mustResume(t, server, c.lastEvent)
 		var received scripted.Received
-		received, err = server.Connection.Await(ctx, mark, c.isPart)
+		received, err = server.Connection.Await(t, mark, c.isPart)
 		resumed.Cut()
 		if err == nil {
 			return received
 		}
 		if errors.Is(err, scripted.ErrNoStream) { // the call goes on without one
 			select {
-			case <-ctx.Done():
-			case <-wait.After(ctx, server.ReplyTime()):
+			case <-t.Done():
+			case <-wait.After(t, server.ReplyTime()):
 			}
 		}
 	}
-	Missing(
+	Missing(t,
 		"progress or the response of the call on the stream that was resumed, as the server replays other streams",
 		err,
 	)
@@ -71,24 +71,24 @@ func resuming() {
 	It(
 		"replays no messages of another stream when one is resumed with Last-Event-ID",
 		Verifies("transports.http.resume.own-stream"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			first := streamed(ctx, server)
-			after := mustBeResumable(server, first)
-			second := streamed(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			first := streamed(t, server)
+			after := mustBeResumable(t, server, first)
+			second := streamed(t, server)
 			mark := server.Mark()
 
-			resumed := mustResume(ctx, server, after)
-			some := replayed(ctx, server, mark, first.ID)
-			server.BarrierOnAllStreams(ctx) // a replay of more would be on its way by now
+			resumed := mustResume(t, server, after)
+			some := replayed(t, server, mark, first.ID)
+			server.BarrierOnAllStreams(t) // a replay of more would be on its way by now
 
 			foreign := server.Sent(mark, func(received scripted.Received) bool {
 				return received.Stream == resumed.Stream && answers(second.ID)(received)
 			})
 			if !some && len(foreign) == 0 {
-				NotApplicable("the server does not replay what it sent")
+				t.NotApplicable("the server does not replay what it sent")
 			}
-			Demand(len(foreign) == 0, "messages of "+first.Delivery.Stream+", which is resumed",
+			t.Demand(len(foreign) == 0, "messages of "+first.Delivery.Stream+", which is resumed",
 				"the response that "+second.Delivery.Stream+" brought")
 		},
 	)
@@ -96,15 +96,15 @@ func resuming() {
 	It(
 		"replays no response for a Last-Event-ID that it never gave",
 		Verifies("transports.http.resume.own-stream"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustBeResumable(server, streamed(ctx, server))
+		func(t *T) {
+			server := FreshSession(t)
+			mustBeResumable(t, server, streamed(t, server))
 			mark := server.Mark()
 
-			resumed := server.Get(ctx, "", WithHeader("Last-Event-ID", "mcpconform-never-given"))
-			server.BarrierOnAllStreams(ctx) // a replay would be on its way by now
+			resumed := server.Get(t, "", WithHeader("Last-Event-ID", "mcpconform-never-given"))
+			server.BarrierOnAllStreams(t) // a replay would be on its way by now
 
-			DemandNone(
+			t.DemandNone(
 				"no response on a stream that resumes nothing",
 				server.Sent(mark, func(received scripted.Received) bool {
 					return received.Stream == resumed.Stream && received.Kind == jsonrpc.Response &&
@@ -118,27 +118,27 @@ func resuming() {
 	It(
 		"replays nothing of another session for a Last-Event-ID that it gave there",
 		Verifies("transports.http.resume.own-stream"), NeedsProvocation("progress"),
-		func(ctx SpecContext) {
-			first := FreshSession(ctx)
-			mustHaveSession(first)
-			call := Provoking("progress").Reporting(newToken(first))
-			request := first.StartRaw(ctx, ofAnotherSession, "tools/call", scripted.Outgoing{}, call)
-			received, err := request.Settle(ctx)
+		func(t *T) {
+			first := FreshSession(t)
+			mustHaveSession(t, first)
+			call := Provoking(t, "progress").Reporting(newToken(first))
+			request := first.StartRaw(t, ofAnotherSession, "tools/call", scripted.Outgoing{}, call)
+			received, err := request.Settle(t)
 			first.Needed(request, received, err)
 			if request.Delivery.ContentType != eventStream {
-				NotApplicable("the request was not answered with an event stream")
+				t.NotApplicable("the request was not answered with an event stream")
 			}
-			after := mustBeResumable(first, request)
-			server := FreshSession(ctx)
-			begun := server.StartRaw(ctx, besideAnotherSession, BarrierMethod(), scripted.Outgoing{}, nil)
-			received, err = begun.Settle(ctx)
+			after := mustBeResumable(t, first, request)
+			server := FreshSession(t)
+			begun := server.StartRaw(t, besideAnotherSession, BarrierMethod(t), scripted.Outgoing{}, nil)
+			received, err = begun.Settle(t)
 			server.Needed(begun, received, err)
 			mark := server.Mark()
 
-			resumed := server.Get(ctx, "", WithHeader("Last-Event-ID", after))
-			server.BarrierOnAllStreams(ctx) // a replay would be on its way by now
+			resumed := server.Get(t, "", WithHeader("Last-Event-ID", after))
+			server.BarrierOnAllStreams(t) // a replay would be on its way by now
 
-			DemandNone(
+			t.DemandNone(
 				"no response of another session",
 				server.Sent(mark, func(received scripted.Received) bool {
 					return received.Stream == resumed.Stream && answers(request.ID)(received)
@@ -162,14 +162,14 @@ func replayed(ctx context.Context, server *Server, mark int, id jsonrpc.ID) bool
 
 // mustReplay makes the check inapplicable unless the server replays responses:
 // it may, and need not.
-func mustReplay(ctx context.Context, server *Server) {
-	request := streamed(ctx, server)
-	after := mustBeResumable(server, request)
+func mustReplay(t *T, server *Server) {
+	request := streamed(t, server)
+	after := mustBeResumable(t, server, request)
 	mark := server.Mark()
-	resumed := mustResume(ctx, server, after)
+	resumed := mustResume(t, server, after)
 	defer resumed.Cut()
-	if !replayed(ctx, server, mark, request.ID) {
-		NotApplicable("the server does not replay what it sent")
+	if !replayed(t, server, mark, request.ID) {
+		t.NotApplicable("the server does not replay what it sent")
 	}
 }
 
@@ -182,22 +182,22 @@ type running struct {
 
 // underWay starts a call that takes its time and waits for an event with an id
 // on its stream.
-func underWay(ctx context.Context, server *Server) *running {
+func underWay(t *T, server *Server) *running {
 	for _, kind := range []string{"slow", "progress"} {
-		provocation, there := Provocable(kind)
+		provocation, there := Provocable(t, kind)
 		if !there {
 			continue
 		}
 		call := &running{token: newToken(server)}
-		call.Pending = server.Start(ctx, "tools/call", provocation.Reporting(call.token))
+		call.Pending = server.Start(t, "tools/call", provocation.Reporting(call.token))
 		if kind == "progress" {
-			_, _ = server.Connection.Await(ctx, call.Mark, call.isPart) // without it there is no id
+			_, _ = server.Connection.Await(t, call.Mark, call.isPart) // without it there is no id
 		}
-		if call.awaitEvent(ctx, server) {
+		if call.awaitEvent(t, server) {
 			return call
 		}
 	}
-	NotApplicable("no call had an event with an id before its response")
+	t.NotApplicable("no call had an event with an id before its response")
 	return nil
 }
 

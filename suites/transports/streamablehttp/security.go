@@ -2,7 +2,6 @@ package streamablehttp
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"io"
@@ -34,52 +33,52 @@ const byStranger = "comes from a web page of another site"
 // security checks the heading Security Warning.
 func security() {
 	It("rejects a first POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
+		func(t *T) {
+			server := Connect(t)
 
-			response := server.Post(ctx, opening(server), byStranger, WithHeader("Origin", stranger))
+			response := server.Post(t, opening(t, server), byStranger, WithHeader("Origin", stranger))
 
-			Expect(response).To(beRefused())
+			t.Expect(response).To(beRefused())
 		})
 
 	It("rejects a POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			InEachMethod(ctx, beRefused(), func(request Harmless) any {
+			InEachMethod(t, beRefused(), func(request Harmless) any {
 				body := server.Body(request.Method, request.With(nil))
-				return server.Post(ctx, body, byStranger, WithHeader("Origin", stranger))
+				return server.Post(t, body, byStranger, WithHeader("Origin", stranger))
 			})
 		})
 
 	It("rejects a notification with a foreign Origin", Verifies("transports.http.origin.validated"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			control := server.Post(ctx, harmless(), "")
+		func(t *T) {
+			server := Session(t)
+			control := server.Post(t, harmless(t), "")
 			if control.Status != http.StatusAccepted || len(control.Body) > 0 {
-				NotApplicable("the server does not accept the notification without an Origin either")
+				t.NotApplicable("the server does not accept the notification without an Origin either")
 			}
 
-			response := server.Post(ctx, harmless(), byStranger, WithHeader("Origin", stranger))
+			response := server.Post(t, harmless(t), byStranger, WithHeader("Origin", stranger))
 
-			Expect(response).To(beRefused())
+			t.Expect(response).To(beRefused())
 		})
 
 	It(
 		"rejects a POST whose Origin and Host are the same foreign name, if it is reached at a loopback address",
 		Verifies("transports.http.origin.validated"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			endpoint, err := url.Parse(URL())
+		func(t *T) {
+			endpoint, err := url.Parse(URL(t))
 			if err != nil || !isLoopback(endpoint.Hostname()) {
-				NotApplicable("the server is not reached at a loopback address, the target of DNS rebinding")
+				t.NotApplicable("the server is not reached at a loopback address, the target of DNS rebinding")
 			}
-			server := Connect(ctx)
+			server := Connect(t)
 
-			response := server.Post(ctx, opening(server), byStranger,
+			response := server.Post(t, opening(t, server), byStranger,
 				WithHeader("Origin", "http://"+rebound), WithHeader("Host", rebound))
 
-			Expect(response).To(beRefused())
+			t.Expect(response).To(beRefused())
 		},
 	)
 
@@ -87,8 +86,8 @@ func security() {
 		"rejects a GET with a foreign Origin",
 		Verifies("transports.http.origin.validated"),
 		AtRevisionsWith(protocol.GETStream),
-		func(ctx SpecContext) {
-			Expect(getByStranger(ctx)).To(beRefused())
+		func(t *T) {
+			t.Expect(getByStranger(t)).To(beRefused())
 		},
 	)
 
@@ -97,33 +96,33 @@ func security() {
 		Verifies("transports.http.origin.validated"),
 		AtRevisionsWith(protocol.Sessions),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			Expect(deleteByStranger(ctx)).To(beRefused())
+		func(t *T) {
+			t.Expect(deleteByStranger(t)).To(beRefused())
 		},
 	)
 
 	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByBarrier(),
-		func(ctx SpecContext) {
-			server, unknown := Session(ctx), Connect(ctx)
+		func(t *T) {
+			server, unknown := Session(t), Connect(t)
 
-			request := server.Post(ctx, anyRequest(server), byStranger, WithHeader("Origin", stranger))
-			handshake := unknown.Post(ctx, opening(unknown), byStranger, WithHeader("Origin", stranger))
+			request := server.Post(t, anyRequest(t, server), byStranger, WithHeader("Origin", stranger))
+			handshake := unknown.Post(t, opening(t, unknown), byStranger, WithHeader("Origin", stranger))
 
 			if request.Status < 300 && handshake.Status < 300 {
-				NotApplicable(
+				t.NotApplicable(
 					"the server does not reject a foreign Origin: see transports.http.origin.validated",
 				)
 			}
-			Expect(request).To(HaveStatus(403))
-			Expect(handshake).To(HaveStatus(403))
+			t.Expect(request).To(HaveStatus(403))
+			t.Expect(handshake).To(HaveStatus(403))
 		})
 
 	It(
 		"rejects a GET with a foreign Origin with HTTP 403",
 		Verifies("transports.http.origin.forbidden"),
 		AtRevisionsWith(protocol.GETStream),
-		func(ctx SpecContext) {
-			judgeForbidden(getByStranger(ctx))
+		func(t *T) {
+			judgeForbidden(t, getByStranger(t))
 		},
 	)
 
@@ -132,60 +131,60 @@ func security() {
 		Verifies("transports.http.origin.forbidden"),
 		AtRevisionsWith(protocol.Sessions),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			judgeForbidden(deleteByStranger(ctx))
+		func(t *T) {
+			judgeForbidden(t, deleteByStranger(t))
 		},
 	)
 
 	It("listens on loopback addresses only, if it is reached at one", Verifies("transports.http.loopback"),
-		func(ctx SpecContext) {
-			endpoint, err := url.Parse(URL())
+		func(t *T) {
+			endpoint, err := url.Parse(URL(t))
 			if err != nil || !isLoopback(endpoint.Hostname()) {
-				NotApplicable("the server is not reached at a loopback address")
+				t.NotApplicable("the server is not reached at a loopback address")
 			}
-			Session(ctx).Barrier(ctx) // it is there
+			Session(t).Barrier(t) // it is there
 
 			addresses := listeningAt(portOf(endpoint))
 
 			if len(addresses) == 0 {
-				NotApplicable("this system does not show which addresses a program listens on")
+				t.NotApplicable("this system does not show which addresses a program listens on")
 			}
-			JudgingNothing()
+			t.JudgingNothing()
 			for _, address := range addresses {
-				Demand(address.IsLoopback(), "a server that listens at a loopback address only",
+				t.Demand(address.IsLoopback(), "a server that listens at a loopback address only",
 					"one that listens at "+address.String()+", where the network can reach it")
 			}
 		})
 }
 
 // getByStranger asks for the stream of a session from a foreign page, where others get one.
-func getByStranger(ctx context.Context) *Response {
-	friend, server := FreshSession(ctx), FreshSession(ctx)
-	mustListen(ctx, friend)
-	return server.Get(ctx, byStranger, WithHeader("Origin", stranger))
+func getByStranger(t *T) *Response {
+	friend, server := FreshSession(t), FreshSession(t)
+	mustListen(t, friend)
+	return server.Get(t, byStranger, WithHeader("Origin", stranger))
 }
 
 // deleteByStranger ends a session from a foreign page, where others can: else nothing shows
 // what a refusal is for.
-func deleteByStranger(ctx context.Context) *Response {
-	mustEnd(ctx, FreshSession(ctx))
-	return FreshSession(ctx).Delete(ctx, byStranger, WithHeader("Origin", stranger))
+func deleteByStranger(t *T) *Response {
+	mustEnd(t, FreshSession(t))
+	return FreshSession(t).Delete(t, byStranger, WithHeader("Origin", stranger))
 }
 
 // judgeForbidden demands the status for a foreign Origin where the server refuses that.
-func judgeForbidden(response *Response) {
+func judgeForbidden(t *T, response *Response) {
 	if response.Status < 300 {
-		NotApplicable("the server does not reject a foreign Origin: see transports.http.origin.validated")
+		t.NotApplicable("the server does not reject a foreign Origin: see transports.http.origin.validated")
 	}
-	Expect(response).To(HaveStatus(403))
+	t.Expect(response).To(HaveStatus(403))
 }
 
 // opening is the body of a request that a client can begin with.
-func opening(server *Server) []byte {
-	if !RevisionHas(protocol.Handshake) {
-		return anyRequest(server)
+func opening(t *T, server *Server) []byte {
+	if !t.Has(protocol.Handshake) {
+		return anyRequest(t, server)
 	}
-	return jsonrpc.NewRequest(server.NextID(), "initialize", Hello(Revision()))
+	return jsonrpc.NewRequest(server.NextID(), "initialize", Hello(t, t.Revision()))
 }
 
 func isLoopback(host string) bool {

@@ -18,23 +18,23 @@ import (
 // sending checks the heading Sending Messages to the Server.
 func sending() {
 	It("accepts a notification with HTTP 202 and no body", Verifies("transports.http.notification.accepted"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			mark := server.Mark()
 
-			response := server.Post(ctx, harmless(), "")
+			response := server.Post(t, harmless(t), "")
 
-			turnedDown := refused(ctx, server, mark, response)
+			turnedDown := refused(t, server, mark, response)
 			switch {
-			case turnedDown && !RevisionHas(protocol.RootsListChanged):
-				NotApplicable(
+			case turnedDown && !t.Has(protocol.RootsListChanged):
+				t.NotApplicable(
 					"the server accepts no notification over HTTP, and need not at this revision: " + response.Describe(),
 				)
 			case turnedDown:
-				Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
+				t.Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
 					"find out why it rejects a notification that the client declared, then run again")
 			}
-			Expect(response).To(beTaken())
+			t.Expect(response).To(beTaken())
 		})
 
 	// Later clients send no responses.
@@ -42,77 +42,77 @@ func sending() {
 		"accepts a response with HTTP 202 and no body",
 		Verifies("transports.http.notification.accepted"),
 		AtRevisionsWith(protocol.ServerRequests),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 			mark := server.Mark()
 
 			response := server.Post(
-				ctx,
+				t,
 				jsonrpc.NewResult(jsonrpc.StringID("no request is open"), nil),
 				"answers no request",
 			)
 
-			if refused(ctx, server, mark, response) {
-				NotApplicable("the server does not accept an unsolicited response")
+			if refused(t, server, mark, response) {
+				t.NotApplicable("the server does not accept an unsolicited response")
 			}
-			Expect(response).To(beTaken())
+			t.Expect(response).To(beTaken())
 		},
 	)
 
 	It(
 		"rejects a notification that it cannot accept with an HTTP error status",
 		Verifies("transports.http.notification.refused"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			positional := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}`)
-			response := server.Post(ctx, positional, "has params that are an array")
+			response := server.Post(t, positional, "has params that are an array")
 
 			if response.Status < 300 && len(response.Body) == 0 {
-				NotApplicable("the server accepts even a notification whose params are an array")
+				t.NotApplicable("the server accepts even a notification whose params are an array")
 			}
-			Expect(response).To(beRefused())
+			t.Expect(response).To(beRefused())
 		},
 	)
 
 	It("closes the stream of a request after the response", Verifies("transports.http.stream.closed"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			demandEnd(ctx, server, streamed(ctx, server))
+			demandEnd(t, server, streamed(t, server))
 		})
 
 	It("closes the stream of a request after an error", Verifies("transports.http.stream.closed"),
 		NeedsCapability("tools"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			request := server.Start(ctx, "tools/call", Object{"name": "mcpconform_unknown_tool", "arguments": Object{}})
-			received, err := request.Settle(ctx)
+		func(t *T) {
+			server := FreshSession(t)
+			request := server.Start(t, "tools/call", Object{"name": "mcpconform_unknown_tool", "arguments": Object{}})
+			received, err := request.Settle(t)
 			server.Needed(request, received, err)
 
 			if request.Delivery.ContentType != eventStream {
-				NotApplicable("the server answers the call of an unknown tool without an event stream")
+				t.NotApplicable("the server answers the call of an unknown tool without an event stream")
 			}
-			demandEnd(ctx, server, request)
+			demandEnd(t, server, request)
 		})
 
 	// Later such a request is answered with 404, and with no stream.
 	It("closes the stream of a request with an unknown method after the error",
 		Verifies("transports.http.stream.closed"),
 		AtRevisionsWithout(protocol.UnknownMethodStatus),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			request := server.Start(ctx, unknownMethod, nil)
-			received, err := request.Settle(ctx)
+		func(t *T) {
+			server := FreshSession(t)
+			request := server.Start(t, unknownMethod, nil)
+			received, err := request.Settle(t)
 			if _, refused := errors.AsType[*scripted.StatusError](err); refused {
-				NotApplicable("the server rejects an unknown method with an HTTP status")
+				t.NotApplicable("the server rejects an unknown method with an HTTP status")
 			}
 			server.Needed(request, received, err)
 
 			if request.Delivery.ContentType != eventStream {
-				NotApplicable("the server rejects an unknown method without an event stream")
+				t.NotApplicable("the server rejects an unknown method without an event stream")
 			}
-			demandEnd(ctx, server, request)
+			demandEnd(t, server, request)
 		})
 
 	// Later a stream that broke is lost.
@@ -120,16 +120,16 @@ func sending() {
 		"sends the response to a client that resumes a closed SSE stream",
 		Verifies("transports.http.stream.response"),
 		AtRevisionsWith(protocol.Resumption),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			stream := streamed(ctx, server).Delivery.Stream
-			if _, there := Provocable("stream-closed"); !there && len(eventIDs(server, stream)) == 0 {
-				NotApplicable("the server sends no event ids, so its streams cannot be resumed")
+		func(t *T) {
+			server := FreshSession(t)
+			stream := streamed(t, server).Delivery.Stream
+			if _, there := Provocable(t, "stream-closed"); !there && len(eventIDs(server, stream)) == 0 {
+				t.NotApplicable("the server sends no event ids, so its streams cannot be resumed")
 			}
 
-			reply := server.MustAsk(ctx, "tools/call", Provoking("stream-closed").Call())
+			reply := server.MustAsk(t, "tools/call", Provoking(t, "stream-closed").Call())
 
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		},
 	)
 }
@@ -154,8 +154,8 @@ func demandEnd(ctx context.Context, server *Server, request *scripted.Pending) {
 
 // harmless is a notification that changes nothing. From 2026-07-28 on clients have none
 // to send over HTTP; the one that is left is about a request which there is none of.
-func harmless() []byte {
-	if !RevisionHas(protocol.RootsListChanged) {
+func harmless(t *T) []byte {
+	if !t.Has(protocol.RootsListChanged) {
 		return jsonrpc.NewNotification("notifications/cancelled", Object{"requestId": "mcpconform-never-sent"})
 	}
 	return jsonrpc.NewNotification("notifications/roots/list_changed", nil)

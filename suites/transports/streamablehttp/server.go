@@ -37,16 +37,16 @@ func ServerChecks() {
 
 // anyRequest is the body of a request that every server answers, and that was not sent
 // before.
-func anyRequest(server *Server) []byte { return server.Body(BarrierMethod(), nil) }
+func anyRequest(t *T, server *Server) []byte { return server.Body(BarrierMethod(t), nil) }
 
 // identified is the same with an id of its own.
-func identified(server *Server, id string) []byte {
-	return jsonrpc.NewRequest(jsonrpc.StringID(id), BarrierMethod(), server.WithMeta(nil))
+func identified(t *T, server *Server, id string) []byte {
+	return jsonrpc.NewRequest(jsonrpc.StringID(id), BarrierMethod(t), server.WithMeta(nil))
 }
 
 // helloBy are the params of an initialize request of a client with a name.
-func helloBy(name string) Object {
-	hello := Hello(Revision())
+func helloBy(t *T, name string) Object {
+	hello := Hello(t, t.Revision())
 	hello["clientInfo"] = Object{"name": name, "version": "1.0.0"}
 	return hello
 }
@@ -54,22 +54,22 @@ func helloBy(name string) Object {
 // endpoint checks the introduction of the section.
 func endpoint() {
 	It("supports POST and GET at the MCP endpoint", Verifies("transports.http.endpoint"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx) // by POST
+		func(t *T) {
+			server := FreshSession(t) // by POST
 
-			response := server.Get(ctx, "")
+			response := server.Get(t, "")
 
-			Expect(response).NotTo(HaveStatus(404, 501))
+			t.Expect(response).NotTo(HaveStatus(404, 501))
 		})
 
 	It("accepts POST at its endpoint", Verifies("transports.http.endpoint.post"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			given := post(ctx, server, identified(server, "mcpconform-at-endpoint"), "")
+			given := post(t, server, identified(t, server, "mcpconform-at-endpoint"), "")
 
 			// An error in the body tells of a server that takes POST.
-			DemandOf(
+			t.DemandOf(
 				given,
 				given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status),
 				"an endpoint that accepts POST",
@@ -77,13 +77,13 @@ func endpoint() {
 		})
 
 	It("serves a second client while the first is connected", Verifies("transports.http.clients"), ByBarrier(),
-		func(ctx SpecContext) {
-			first, second := FreshSession(ctx), Connect(ctx)
+		func(t *T) {
+			first, second := FreshSession(t), Connect(t)
 
-			if RevisionHas(protocol.Handshake) {
-				_, err := second.Handshake(ctx, helloBy("mcpconform-second"))
+			if t.Has(protocol.Handshake) {
+				_, err := second.Handshake(t, helloBy(t, "mcpconform-second"))
 				if err != nil {
-					Judge(
+					t.Judge(
 						Mismatch{
 							Wanted: "a handshake with a second client, while the first is connected",
 							Found:  err.Error(),
@@ -92,27 +92,27 @@ func endpoint() {
 				}
 			}
 			id := jsonrpc.StringID("mcpconform-second-client")
-			Expect(
-				second.MustAwait(ctx, second.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)),
+			t.Expect(
+				second.MustAwait(t, second.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)),
 			).To(BeResult())
-			Expect(first.MustAsk(ctx, BarrierMethod(), nil)).To(BeResult())
+			t.Expect(first.MustAsk(t, BarrierMethod(t), nil)).To(BeResult())
 		})
 
 	It(
 		"answers tools/call of a client after another has connected",
 		Verifies("transports.http.clients"),
 		NeedsCapability("tools"),
-		func(ctx SpecContext) {
-			call := aCall()
-			first := FreshSession(ctx)
-			UnusedSession(ctx)
+		func(t *T) {
+			call := aCall(t)
+			first := FreshSession(t)
+			UnusedSession(t)
 
 			request := first.StartRaw(
-				ctx, jsonrpc.StringID("mcpconform-first-client"), "tools/call", scripted.Outgoing{}, call.Call(),
+				t, jsonrpc.StringID("mcpconform-first-client"), "tools/call", scripted.Outgoing{}, call.Call(),
 			)
 
-			first.MustAwait(ctx, request)
-			Observe()
+			first.MustAwait(t, request)
+			t.Observe()
 		},
 	)
 
@@ -120,18 +120,18 @@ func endpoint() {
 		"answers requests of two clients that use the same id at the same time",
 		Verifies("transports.http.clients"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			first, second := FreshSession(ctx), UnusedSession(ctx)
+		func(t *T) {
+			first, second := FreshSession(t), UnusedSession(t)
 			id := jsonrpc.StringID("mcpconform-same-id")
 			asked := func(client *Server, name string) *scripted.Pending {
 				params := Object{"_meta": Object{"com.example/client": name}}
-				return client.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, params)
+				return client.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, params)
 			}
 
 			ofFirst, ofSecond := asked(first, "first"), asked(second, "second")
 
-			Expect(first.MustAwait(ctx, ofFirst)).To(BeResult())
-			Expect(second.MustAwait(ctx, ofSecond)).To(BeResult())
+			t.Expect(first.MustAwait(t, ofFirst)).To(BeResult())
+			t.Expect(second.MustAwait(t, ofSecond)).To(BeResult())
 		},
 	)
 
@@ -141,32 +141,32 @@ func endpoint() {
 		AtRevisionsWith(protocol.Sessions),
 		NeedsProvocation("slow"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server, other := FreshSession(ctx), UnusedSession(ctx)
-			mustHaveSession(server)
-			server.Start(ctx, "tools/call", Provoking("slow").Call())
-			server.Barrier(ctx) // the call is under way
+		func(t *T) {
+			server, other := FreshSession(t), UnusedSession(t)
+			mustHaveSession(t, server)
+			server.Start(t, "tools/call", Provoking(t, "slow").Call())
+			server.Barrier(t) // the call is under way
 
-			mustEnd(ctx, server)
+			mustEnd(t, server)
 
 			id := jsonrpc.StringID("mcpconform-after-deletion")
-			Expect(
-				other.MustAwait(ctx, other.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)),
+			t.Expect(
+				other.MustAwait(t, other.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)),
 			).To(BeResult())
 		},
 	)
 }
 
 // aCall is a call of a tool that needs nothing and changes nothing.
-func aCall() Provocation {
+func aCall(t *T) Provocation {
 	for _, kind := range []string{"text", "logging", "progress"} {
-		if call, there := Provocable(kind); there {
+		if call, there := Provocable(t, kind); there {
 			return call
 		}
 	}
-	calls, reason := CallableTools()
+	calls, reason := CallableTools(t)
 	if len(calls) == 0 {
-		Inconclusive(
+		t.Inconclusive(
 			"no tool may be called: "+reason,
 			"annotate a tool with readOnlyHint, or name it in mcpconform.yaml",
 		)

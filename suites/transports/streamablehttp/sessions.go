@@ -1,7 +1,6 @@
 package streamablehttp
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -28,21 +27,21 @@ const comparedSessions = 4
 // sessions checks the heading Session Management.
 func sessions() {
 	It("assigns a different Mcp-Session-Id to each session", Verifies("transports.http.session.unique"),
-		func(ctx SpecContext) {
-			ids := sessionIDs(ctx)
+		func(t *T) {
+			ids := sessionIDs(t)
 
 			slices.Sort(ids)
-			Demand(len(slices.Compact(slices.Clone(ids))) == len(ids), "different session ids", fmt.Sprintf("%q", ids))
+			t.Demand(len(slices.Compact(slices.Clone(ids))) == len(ids), "different session ids", fmt.Sprintf("%q", ids))
 		})
 
 	It(
 		"assigns each Mcp-Session-Id so that it cannot be guessed from others",
 		Verifies("transports.http.session.secure"),
-		func(ctx SpecContext) {
-			ids := sessionIDs(ctx)
+		func(t *T) {
+			ids := sessionIDs(t)
 
 			one, other, found := guessable(ids)
-			Demand(!found, "session ids that have little in common", fmt.Sprintf("%q and %q", one, other))
+			t.Demand(!found, "session ids that have little in common", fmt.Sprintf("%q and %q", one, other))
 		},
 	)
 
@@ -50,48 +49,48 @@ func sessions() {
 		"rejects a request without Mcp-Session-Id with HTTP 400, if it requires one",
 		Verifies("transports.http.session.missing"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustHaveSession(server)
+		func(t *T) {
+			server := FreshSession(t)
+			mustHaveSession(t, server)
 
-			first := server.Post(ctx, anyRequest(server), lacksSession, WithoutHeader("Mcp-Session-Id"))
+			first := server.Post(t, anyRequest(t, server), lacksSession, WithoutHeader("Mcp-Session-Id"))
 			if first.Status < 300 {
-				NotApplicable("the server does not require its session id")
+				t.NotApplicable("the server does not require its session id")
 			}
-			InEachMethod(ctx, beUnserved(), func(request Harmless) any {
-				return postRequest(ctx, server, request, lacksSession, WithoutHeader("Mcp-Session-Id"))
+			InEachMethod(t, beUnserved(), func(request Harmless) any {
+				return postRequest(t, server, request, lacksSession, WithoutHeader("Mcp-Session-Id"))
 			})
 		},
 	)
 
 	It("rejects a DELETE without Mcp-Session-Id with HTTP 400, if it requires one",
 		Verifies("transports.http.session.missing"), ByBarrier(),
-		func(ctx SpecContext) {
-			ended, server := FreshSession(ctx), UnusedSession(ctx)
-			mustBeGone(ctx, ended)
+		func(t *T) {
+			ended, server := FreshSession(t), UnusedSession(t)
+			mustBeGone(t, ended)
 
-			judgeSessionMissed(ctx, server, http.MethodDelete)
+			judgeSessionMissed(t, server, http.MethodDelete)
 		})
 
 	It("rejects a GET without Mcp-Session-Id with HTTP 400, if it requires one",
 		Verifies("transports.http.session.missing"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustListen(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			mustListen(t, server)
 
-			judgeSessionMissed(ctx, server, http.MethodGet)
+			judgeSessionMissed(t, server, http.MethodGet)
 		})
 
 	It(
 		"rejects a request with the Mcp-Session-Id of an ended session with HTTP 404",
 		Verifies("transports.http.session.gone"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustEnd(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			mustEnd(t, server)
 
-			InEachMethod(ctx, HaveStatus(404), func(request Harmless) any {
-				return server.Post(ctx, server.Body(request.Method, request.With(nil)), inEnded)
+			InEachMethod(t, HaveStatus(404), func(request Harmless) any {
+				return server.Post(t, server.Body(request.Method, request.With(nil)), inEnded)
 			})
 		},
 	)
@@ -100,26 +99,26 @@ func sessions() {
 		"rejects a notification with the Mcp-Session-Id of an ended session with HTTP 404",
 		Verifies("transports.http.session.gone"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustEnd(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			mustEnd(t, server)
 
-			response := server.Post(ctx, jsonrpc.NewNotification("notifications/roots/list_changed", nil), inEnded)
+			response := server.Post(t, jsonrpc.NewNotification("notifications/roots/list_changed", nil), inEnded)
 
-			Expect(response).To(HaveStatus(404))
+			t.Expect(response).To(HaveStatus(404))
 		},
 	)
 
 	It(
 		"rejects a DELETE with the Mcp-Session-Id of an ended session with HTTP 404",
 		Verifies("transports.http.session.gone"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustEnd(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			mustEnd(t, server)
 
-			response := server.Delete(ctx, inEnded)
+			response := server.Delete(t, inEnded)
 
-			Expect(response).To(HaveStatus(404))
+			t.Expect(response).To(HaveStatus(404))
 		},
 	)
 
@@ -128,55 +127,55 @@ func sessions() {
 		Verifies("transports.http.session.gone"),
 		NeedsProvocation("slow"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustHaveSession(server)
-			server.Start(ctx, "tools/call", Provoking("slow").Call())
-			server.Barrier(ctx) // the call is under way
-			mustEnd(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			mustHaveSession(t, server)
+			server.Start(t, "tools/call", Provoking(t, "slow").Call())
+			server.Barrier(t) // the call is under way
+			mustEnd(t, server)
 
-			response := server.Post(ctx, anyRequest(server), inEnded)
+			response := server.Post(t, anyRequest(t, server), inEnded)
 
-			Expect(response).To(HaveStatus(404))
+			t.Expect(response).To(HaveStatus(404))
 		},
 	)
 
 	It(
 		"rejects a GET with the Mcp-Session-Id of an ended session with HTTP 404",
 		Verifies("transports.http.session.gone"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			mustListen(ctx, server).Cut()
-			mustEnd(ctx, server)
+		func(t *T) {
+			server := FreshSession(t)
+			mustListen(t, server).Cut()
+			mustEnd(t, server)
 
-			response := server.Get(ctx, inEnded)
+			response := server.Get(t, inEnded)
 
-			Expect(response).To(HaveStatus(404))
+			t.Expect(response).To(HaveStatus(404))
 		},
 	)
 }
 
 // judgeSessionMissed sends a request without a body and without the session id, which a
 // server that misses it with POST misses as well.
-func judgeSessionMissed(ctx context.Context, server *Server, method string) {
-	mustHaveSession(server)
+func judgeSessionMissed(t *T, server *Server, method string) {
+	mustHaveSession(t, server)
 	without := WithoutHeader("Mcp-Session-Id")
-	if server.Post(ctx, anyRequest(server), lacksSession, without).Status != http.StatusBadRequest {
-		NotApplicable("the server does not require its session id, see the result for POST")
+	if server.Post(t, anyRequest(t, server), lacksSession, without).Status != http.StatusBadRequest {
+		t.NotApplicable("the server does not require its session id, see the result for POST")
 	}
 
-	response := server.Exchange(ctx, transport.Request{
+	response := server.Exchange(t, transport.Request{
 		Method: method, Header: Edited(server.HTTP.HeaderOf(method, nil), without), Deliberate: lacksSession,
 	})
 
-	Expect(response).To(HaveStatus(400))
+	t.Expect(response).To(HaveStatus(400))
 }
 
 // mustBeGone ends a session of which the server then knows nothing more.
-func mustBeGone(ctx context.Context, server *Server) {
-	mustEnd(ctx, server)
-	if server.Post(ctx, anyRequest(server), inEnded).Status != http.StatusNotFound {
-		NotApplicable("the server does not end a session with DELETE, see the results of transports.http.session.gone")
+func mustBeGone(t *T, server *Server) {
+	mustEnd(t, server)
+	if server.Post(t, anyRequest(t, server), inEnded).Status != http.StatusNotFound {
+		t.NotApplicable("the server does not end a session with DELETE, see the results of transports.http.session.gone")
 	}
 }
 
@@ -193,32 +192,32 @@ func beUnserved() types.GomegaMatcher {
 	})
 }
 
-func mustHaveSession(server *Server) {
+func mustHaveSession(t *T, server *Server) {
 	if server.HTTP.Session() == "" {
-		NotApplicable("the server assigns no session id")
+		t.NotApplicable("the server assigns no session id")
 	}
 }
 
 // mustEnd ends a session. A server that does not let clients do so makes the
 // check inapplicable: it may, and need not.
-func mustEnd(ctx context.Context, server *Server) {
-	mustHaveSession(server)
-	response := server.Delete(ctx, "")
+func mustEnd(t *T, server *Server) {
+	mustHaveSession(t, server)
+	response := server.Delete(t, "")
 	if response.Status < 200 || response.Status > 299 {
-		NotApplicable("the server does not allow clients to end sessions: DELETE was answered with " + response.Describe())
+		t.NotApplicable("the server does not allow clients to end sessions: DELETE was answered with " + response.Describe())
 	}
 }
 
 // sessionIDs opens some sessions of clients that say the same of themselves, and
 // returns their ids.
-func sessionIDs(ctx context.Context) []string {
+func sessionIDs(t *T) []string {
 	var ids []string
 	for range comparedSessions {
-		server := Connect(ctx)
+		server := Connect(t)
 		// The id is there with the answer. What is said on it may meet the end of an earlier
 		// session, where a server gives the same id twice.
-		server.Need(ctx, "initialize", helloBy("mcpconform-compared"))
-		mustHaveSession(server)
+		server.Need(t, "initialize", helloBy(t, "mcpconform-compared"))
+		mustHaveSession(t, server)
 		ids = append(ids, server.HTTP.Session())
 	}
 	return ids

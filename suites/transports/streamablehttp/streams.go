@@ -7,6 +7,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 
@@ -14,17 +15,17 @@ const eventStream = "text/event-stream"
 
 // mustListen opens the stream for what the server sends unasked. A server that
 // offers none makes the check inapplicable.
-func mustListen(ctx context.Context, server *Server) *scripted.Delivery {
-	delivery, err := server.Listen(ctx)
+func mustListen(t *T, server *Server) *scripted.Delivery {
+	delivery, err := server.Listen(t)
 	switch {
 	case delivery.Status == 405:
-		NotApplicable("the server offers no event stream for GET")
+		t.NotApplicable("the server offers no event stream for GET")
 	case delivery.Status == 0:
 		server.Unanswered("GET", err)
 	case err != nil:
-		Inconclusive("no stream for GET: "+err.Error(), "fix the failures of GET first")
+		t.Inconclusive("no stream for GET: "+err.Error(), "fix the failures of GET first")
 	case delivery.ContentType != eventStream:
-		Inconclusive(
+		t.Inconclusive(
 			"GET was answered with "+(&Response{Delivery: delivery}).Describe(),
 			"fix the failures of GET first",
 		)
@@ -35,20 +36,20 @@ func mustListen(ctx context.Context, server *Server) *scripted.Delivery {
 // streamed asks until a request is answered with an event stream, and returns
 // it when it is answered. A server that answers all with JSON makes the check
 // inapplicable.
-func streamed(ctx context.Context, server *Server) *scripted.Pending {
-	if request := asked(ctx, server, BarrierMethod(), nil); request != nil {
+func streamed(t *T, server *Server) *scripted.Pending {
+	if request := asked(t, server, BarrierMethod(t), nil); request != nil {
 		return request
 	}
 	for _, kind := range []string{"progress", "logging", "text"} {
-		provocation, there := Provocable(kind)
+		provocation, there := Provocable(t, kind)
 		if !there {
 			continue
 		}
-		if request := asked(ctx, server, "tools/call", provocation.Reporting(newToken(server))); request != nil {
+		if request := asked(t, server, "tools/call", provocation.Reporting(newToken(server))); request != nil {
 			return request
 		}
 	}
-	NotApplicable("no request was answered with an event stream")
+	t.NotApplicable("no request was answered with an event stream")
 	return nil
 }
 
@@ -84,30 +85,30 @@ const patience = 20
 
 // mustResume resumes a stream after an event. A server that does not resume
 // makes the check inapplicable: it may, and need not.
-func mustResume(ctx context.Context, server *Server, eventID string) *scripted.Delivery {
-	response := server.Response(ctx, server.HTTP.Resume(eventID))
+func mustResume(t *T, server *Server, eventID string) *scripted.Delivery {
+	response := server.Response(t, server.HTTP.Resume(eventID))
 	for range patience {
 		if response.Status != http.StatusConflict {
 			break
 		}
-		server.Barrier(ctx)
-		response = server.Response(ctx, server.HTTP.Resume(eventID))
+		server.Barrier(t)
+		response = server.Response(t, server.HTTP.Resume(eventID))
 	}
 	if response.Status != http.StatusOK || response.ContentType != eventStream {
-		NotApplicable("the server does not resume streams: it answered Last-Event-ID with " + response.Describe())
+		t.NotApplicable("the server does not resume streams: it answered Last-Event-ID with " + response.Describe())
 	}
 	return response.Delivery
 }
 
 // mustBeResumable returns the id of the first event on the stream of an
 // answered request, after which the stream can be resumed to get the rest.
-func mustBeResumable(server *Server, request *scripted.Pending) string {
+func mustBeResumable(t *T, server *Server, request *scripted.Pending) string {
 	ids := eventIDs(server, request.Delivery.Stream)
 	switch len(ids) {
 	case 0:
-		NotApplicable("the server sends no event ids")
+		t.NotApplicable("the server sends no event ids")
 	case 1:
-		NotApplicable("only the last event has an id, so there is nothing to resume")
+		t.NotApplicable("only the last event has an id, so there is nothing to resume")
 	}
 	return ids[0]
 }

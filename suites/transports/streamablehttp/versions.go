@@ -1,7 +1,6 @@
 package streamablehttp
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 
@@ -23,12 +22,12 @@ func versions() {
 		"rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400",
 		Verifies("transports.http.version.refused"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			InEachMethod(ctx, HaveStatus(400), func(request Harmless) any {
+			InEachMethod(t, HaveStatus(400), func(request Harmless) any {
 				return server.Post(
-					ctx,
+					t,
 					server.Body(request.Method, request.With(nil)),
 					"names an unknown protocol version",
 					WithHeader("MCP-Protocol-Version", "1900-01-01"),
@@ -41,72 +40,72 @@ func versions() {
 		"rejects a POST with an invalid MCP-Protocol-Version with HTTP 400",
 		Verifies("transports.http.version.refused"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			response := server.Post(
-				ctx,
-				anyRequest(server),
+				t,
+				anyRequest(t, server),
 				"names an invalid protocol version",
 				WithHeader("MCP-Protocol-Version", "the latest one"),
 			)
 
-			Expect(response).To(HaveStatus(400))
+			t.Expect(response).To(HaveStatus(400))
 		},
 	)
 
 	It(
 		"rejects a GET with an unsupported MCP-Protocol-Version with HTTP 400",
 		Verifies("transports.http.version.refused"),
-		func(ctx SpecContext) {
-			listener, server := FreshSession(ctx), FreshSession(ctx)
-			mustListen(ctx, listener)
+		func(t *T) {
+			listener, server := FreshSession(t), FreshSession(t)
+			mustListen(t, listener)
 
 			response := server.Get(
-				ctx,
+				t,
 				"names an unknown protocol version",
 				WithHeader("MCP-Protocol-Version", "1900-01-01"),
 			)
 
-			Expect(response).To(HaveStatus(400))
+			t.Expect(response).To(HaveStatus(400))
 		},
 	)
 
 	It(
 		"rejects a DELETE with an unsupported MCP-Protocol-Version with HTTP 400",
 		Verifies("transports.http.version.refused"),
-		func(ctx SpecContext) {
-			ended, server := FreshSession(ctx), UnusedSession(ctx)
-			mustBeGone(ctx, ended)
+		func(t *T) {
+			ended, server := FreshSession(t), UnusedSession(t)
+			mustBeGone(t, ended)
 
 			response := server.Delete(
-				ctx,
+				t,
 				"names an unknown protocol version",
 				WithHeader("MCP-Protocol-Version", "1900-01-01"),
 			)
 
-			Expect(response).To(HaveStatus(400))
+			t.Expect(response).To(HaveStatus(400))
 		},
 	)
 
 	It(
 		"rejects a notification with an unsupported MCP-Protocol-Version with HTTP 400",
 		Verifies("transports.http.version.refused"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			control := server.Post(ctx, harmless(), "")
+		func(t *T) {
+			server := Session(t)
+			control := server.Post(t, harmless(t), "")
 			if control.Status != http.StatusAccepted || len(control.Body) > 0 {
-				NotApplicable("the server does not accept the notification in the negotiated version either")
+				t.NotApplicable("the server does not accept the notification in the negotiated version either")
 			}
 
 			response := server.Post(
-				ctx,
-				harmless(),
+				t,
+				harmless(t),
 				"names an unknown protocol version",
 				WithHeader("MCP-Protocol-Version", "1900-01-01"),
 			)
 
-			Expect(response).To(HaveStatus(400))
+			t.Expect(response).To(HaveStatus(400))
 		},
 	)
 
@@ -114,11 +113,11 @@ func versions() {
 		"accepts requests without MCP-Protocol-Version from a client that negotiated "+assumed,
 		Verifies("transports.http.version.assumed"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Connect(ctx)
-			hello := server.Need(ctx, "initialize", Hello(assumed))
+		func(t *T) {
+			server := Connect(t)
+			hello := server.Need(t, "initialize", Hello(t, assumed))
 			if hello["protocolVersion"] != assumed {
-				NotApplicable(
+				t.NotApplicable(
 					fmt.Sprintf(
 						"the server does not speak %s: it answers with %s",
 						assumed,
@@ -127,10 +126,10 @@ func versions() {
 				)
 			}
 
-			server.Tell(ctx, "notifications/initialized", nil)
-			reply := server.Ask(ctx, BarrierMethod(), nil)
+			server.Tell(t, "notifications/initialized", nil)
+			reply := server.Ask(t, BarrierMethod(t), nil)
 
-			Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeResult())
 		},
 	)
 
@@ -138,15 +137,15 @@ func versions() {
 		"returns HTTP 400 and -32022 for an unsupported protocol version",
 		Verifies("transports.http.version.unsupported"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			InEachMethod(
-				ctx,
+				t,
 				beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision),
 				func(request Harmless) any {
 					body := server.Body(request.Method, request.With(Object{mcp.MetaVersion: "1900-01-01"}))
-					return post(ctx, server, body, "names an unknown protocol version")
+					return post(t, server, body, "names an unknown protocol version")
 				},
 			)
 		},
@@ -154,15 +153,15 @@ func versions() {
 
 	It("returns HTTP 400 and -32022 for each kind of unsupported protocol version",
 		Verifies("transports.http.version.unsupported"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			// Those of the future, such as are no date, and such as were released before.
-			for _, revision := range append(Unimplemented(supported(ctx, server)), "2999-12-31", "v999.0.0") {
-				body := server.Body(BarrierMethod(), Object{"_meta": Object{mcp.MetaVersion: revision}})
-				given := post(ctx, server, body, "has the version "+revision)
+			for _, revision := range append(Unimplemented(t, supported(t, server)), "2999-12-31", "v999.0.0") {
+				body := server.Body(BarrierMethod(t), Object{"_meta": Object{mcp.MetaVersion: revision}})
+				given := post(t, server, body, "has the version "+revision)
 
-				Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision))
+				t.Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision))
 			}
 		})
 
@@ -170,12 +169,12 @@ func versions() {
 		"rejects a request whose MCP-Protocol-Version differs from the version in _meta",
 		Verifies("transports.http.version.mismatch"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			InEachMethod(ctx, beTurnedDown(), func(request Harmless) any {
+			InEachMethod(t, beTurnedDown(), func(request Harmless) any {
 				return postRequest(
-					ctx,
+					t,
 					server,
 					request,
 					otherVersion,
@@ -189,34 +188,34 @@ func versions() {
 		"returns HTTP 400 and -32020 if MCP-Protocol-Version differs from the version in _meta",
 		Verifies("transports.http.headers.error"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			given := post(
-				ctx,
+				t,
 				server,
-				anyRequest(server),
+				anyRequest(t, server),
 				otherVersion,
 				WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)),
 			)
 
 			if given.refused() && given.code() == jsonrpc.UnsupportedRevision {
-				NotApplicable(
+				t.NotApplicable(
 					"the server checks the version in the header first, which it does not implement",
 				)
 			}
-			judgeRefusal(given, "transports.http.version.mismatch")
+			judgeRefusal(t, given, "transports.http.version.mismatch")
 		},
 	)
 
 	It("rejects a request without MCP-Protocol-Version", Verifies("transports.http.version.missing"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			needVersionHeader(ctx, server)
+		func(t *T) {
+			server := Session(t)
+			needVersionHeader(t, server)
 
-			InEachMethod(ctx, beTurnedDown(), func(request Harmless) any {
+			InEachMethod(t, beTurnedDown(), func(request Harmless) any {
 				return postRequest(
-					ctx,
+					t,
 					server,
 					request,
 					"lacks the version header",
@@ -227,52 +226,52 @@ func versions() {
 
 	It("returns HTTP 400 and -32020 if MCP-Protocol-Version is missing", Verifies("transports.http.headers.error"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			needVersionHeader(ctx, server)
+		func(t *T) {
+			server := Session(t)
+			needVersionHeader(t, server)
 
 			given := post(
-				ctx,
+				t,
 				server,
-				anyRequest(server),
+				anyRequest(t, server),
 				"lacks the version header",
 				WithoutHeader(transport.VersionHeader),
 			)
 
-			judgeRefusal(given, "transports.http.version.missing")
+			judgeRefusal(t, given, "transports.http.version.missing")
 		})
 
 	It("returns HTTP 404 and -32601 for an unknown method", Verifies("transports.http.method.unknown"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			given := post(
-				ctx,
+				t,
 				server,
 				server.Body(unknownMethod, nil),
 				"has an undefined method",
 			)
 
-			Expect(given).To(beTheError(http.StatusNotFound, jsonrpc.MethodNotFound))
+			t.Expect(given).To(beTheError(http.StatusNotFound, jsonrpc.MethodNotFound))
 		})
 
 	It(
 		"returns HTTP 404 and -32601 together, or neither, for methods of earlier revisions",
 		Verifies("transports.http.method.unknown"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			for _, former := range formerRequests {
 				given := post(
-					ctx,
+					t,
 					server,
 					server.Body(former.method, former.params),
 					"has a method of earlier revisions",
 				)
 
 				// A server of both eras may have the method, and say otherwise why it is not for this one.
-				DemandOf(
+				t.DemandOf(
 					given,
 					(given.Status == http.StatusNotFound) == (given.code() == jsonrpc.MethodNotFound),
 					"HTTP 404 and the error -32601 to "+former.method+", or another refusal",
@@ -297,10 +296,10 @@ const otherVersion = "names different versions in the header and the body"
 
 // needVersionHeader skips a check of what a server does without MCP-Protocol-Version when
 // the server speaks a revision whose clients send none.
-func needVersionHeader(ctx context.Context, server *Server) {
-	for _, revision := range append(supported(ctx, server), handshakeAt(ctx, assumed)) {
+func needVersionHeader(t *T, server *Server) {
+	for _, revision := range append(supported(t, server), handshakeAt(t, assumed)) {
 		if revision != "" && !protocol.Has(revision, protocol.VersionHeader) {
-			NotApplicable("the server speaks " + revision + ", at which clients do not send this header")
+			t.NotApplicable("the server speaks " + revision + ", at which clients do not send this header")
 		}
 	}
 }

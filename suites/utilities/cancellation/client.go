@@ -116,11 +116,11 @@ func cancelling() {
 		"sends notifications/cancelled with the id of the request that it cancels",
 		Verifies("cancellation.sent.stdio"),
 		In(cancels),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call := client.NeedCalls("slow")[0]
-			if Observed(client.CancellationOf(call) != nil) {
+			if t.Observed(client.CancellationOf(call) != nil) {
 				return
 			}
 			client.NeedGaveUp(slowStep, cancelStep)
@@ -137,11 +137,11 @@ func cancelling() {
 		In(cancels),
 		NeedsTransport(protocol.HTTP),
 		AtRevisionsWithout(protocol.ClosingCancels),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call := client.NeedCalls("slow")[0]
-			if Observed(client.CancellationOf(call) != nil) {
+			if t.Observed(client.CancellationOf(call) != nil) {
 				return
 			}
 			cancellations := client.Notifications(method)
@@ -164,11 +164,11 @@ func cancelling() {
 		"ignores the response to a request that it has cancelled",
 		Verifies("cancellation.late-response.client"),
 		In(cancels),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			if RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP {
-				NotApplicable(
+			if t.Has(protocol.ClosingCancels) && t.Transport() == protocol.HTTP {
+				t.NotApplicable(
 					"over HTTP a request is cancelled by closing its stream, so nothing can follow",
 				)
 			}
@@ -179,7 +179,7 @@ func cancelling() {
 			}
 			answer := AnswerTo(call)
 			if answer == nil {
-				NotApplicable(
+				t.NotApplicable(
 					"the client closed the stream of the cancelled request, so nothing could follow",
 				)
 			}
@@ -195,25 +195,25 @@ func cancelling() {
 					Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)},
 				)
 			}
-			client.StaysUsable(ctx, answer, "the response to a request that it had cancelled")
+			client.StaysUsable(t, answer, "the response to a request that it had cancelled")
 		},
 	)
 
 	It("continues after its notifications/cancelled crossed a response", Verifies("cancellation.races"), In(cancels),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			crossed := false
 			for _, tool := range []string{"slow", "quick"} {
 				after := client.NeedCalls(tool)[0]
-				if !isCancelled(client, after) {
+				if !isCancelled(t, client, after) {
 					continue // the answer to the quick one may be there first
 				}
 				crossed = true
 				if answer := AnswerTo(after); answer != nil {
 					after = answer // or else the client had closed the stream
 				}
-				client.StaysUsable(ctx, after, "the response to a request that it cancelled meanwhile")
+				client.StaysUsable(t, after, "the response to a request that it cancelled meanwhile")
 			}
 			if !crossed {
 				client.Never(method)
@@ -223,9 +223,9 @@ func cancelling() {
 
 // isCancelled tells whether the client cancelled a request: by a notification or, over
 // HTTP in the stateless era, by closing its stream.
-func isCancelled(client *Client, request *Message) bool {
+func isCancelled(t *T, client *Client, request *Message) bool {
 	return client.CancellationOf(request) != nil ||
-		RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP && endOf(client, request) != nil
+		t.Has(protocol.ClosingCancels) && t.Transport() == protocol.HTTP && endOf(client, request) != nil
 }
 
 // namesRequest tells whether a cancellation of the client names one of its requests.
@@ -265,8 +265,8 @@ const expiryStep = 2
 
 func expiring() {
 	It("cancels a request that is not answered in time", Verifies("cancellation.timeouts.cancelled"), In(expires),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call := client.NeedCalls("never")[0]
 			if told := client.OutcomeOf(expiryStep); !told.Failed() {
@@ -276,8 +276,8 @@ func expiring() {
 			if len(after) == 0 {
 				client.NeverBut("the client sent no further request after the call that timed out", "tools/list")
 			}
-			if Transport() != protocol.HTTP {
-				if !Observed(client.CancellationOf(call) != nil) {
+			if t.Transport() != protocol.HTTP {
+				if !t.Observed(client.CancellationOf(call) != nil) {
 					client.Missing(
 						call,
 						Mismatch{Wanted: method + " for the call that timed out", Found: "none"},
@@ -290,7 +290,7 @@ func expiring() {
 			if answer == nil {
 				client.NeverBut("the client disconnected before its next request was answered", "tools/list")
 			}
-			if !Observed(end != nil && !end.At.After(answer.Event.At)) {
+			if !t.Observed(end != nil && !end.At.After(answer.Event.At)) {
 				client.Missing(
 					call,
 					Mismatch{
@@ -396,8 +396,8 @@ func cancelled() {
 		"continues its own request if the server cancels one of its own that has the same id",
 		Verifies("base.responses.matched"),
 		In(namesake),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			cancellations := client.FromServer(method)
 			if len(cancellations) == 0 {
@@ -405,7 +405,7 @@ func cancelled() {
 			}
 			const despite = "the cancellation of a ping that had the id of the call"
 			client.Does(namesakeCall, plainCall, despite)
-			client.GoesOn(ctx, cancellations[0], despite)
+			client.GoesOn(t, cancellations[0], despite)
 		},
 	)
 
@@ -413,8 +413,8 @@ func cancelled() {
 		"stops processing a cancelled request and sends no response to it",
 		Verifies("cancellation.unanswered", "cancellation.stops"),
 		In(asked),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.NeedRequests("tools/call")
 			cancellations := client.FromServer(method)
@@ -426,7 +426,7 @@ func cancelled() {
 			}
 			cancellation := cancellations[0]
 			read := answerAfter(cancellation, client.FromServer("ping"))
-			if !Observed(client.GoneOn(cancellation)) {
+			if !t.Observed(client.GoneOn(cancellation)) {
 				client.NeverBut("the client sent nothing more after the cancellation", "tools/list")
 			}
 			for _, response := range append(client.Responses("sampling/createMessage"), client.Responses("elicitation/create")...) {
@@ -553,8 +553,8 @@ func invalidForClients() {
 		"ignores notifications/cancelled with an unknown requestId",
 		Verifies("cancellation.invalid.unknown"),
 		In(unknown),
-		func(ctx SpecContext) {
-			ignores(ctx, RunScenario(ctx), unknownRequest)
+		func(t *T) {
+			ignores(t, RunScenario(t), unknownRequest)
 		},
 	)
 
@@ -562,29 +562,29 @@ func invalidForClients() {
 		"ignores notifications/cancelled for a request that was already answered",
 		Verifies("cancellation.invalid.completed"),
 		In(complete),
-		func(ctx SpecContext) {
-			ignores(ctx, RunScenario(ctx), completedRequest)
+		func(t *T) {
+			ignores(t, RunScenario(t), completedRequest)
 		},
 	)
 
 	It("ignores notifications/cancelled without a requestId", Verifies("cancellation.invalid.malformed"), In(nameless),
-		func(ctx SpecContext) {
-			ignores(ctx, RunScenario(ctx), noRequest)
+		func(t *T) {
+			ignores(t, RunScenario(t), noRequest)
 		})
 
 	It(
 		"ignores notifications/cancelled whose requestId is an object",
 		Verifies("cancellation.invalid.malformed"),
 		In(strange),
-		func(ctx SpecContext) {
-			ignores(ctx, RunScenario(ctx), objectRequest)
+		func(t *T) {
+			ignores(t, RunScenario(t), objectRequest)
 		},
 	)
 }
 
 // ignores judges that the client goes on after a cancellation that is invalid for a
 // reason, and says nothing to it.
-func ignores(ctx SpecContext, client *Client, reason string) {
+func ignores(t *T, client *Client, reason string) {
 	for _, said := range client.FromServer(method) {
 		if said.Event.Deliberate != reason {
 			continue
@@ -597,10 +597,10 @@ func ignores(ctx SpecContext, client *Client, reason string) {
 				)
 			}
 		}
-		if !client.GoneOn(said) && stopsAtAny(ctx) {
+		if !client.GoneOn(said) && stopsAtAny(t) {
 			client.NeverBut("the client stops at any notification right before a response", "tools/call")
 		}
-		client.StaysUsable(ctx, said, "a notification that "+reason)
+		client.StaysUsable(t, said, "a notification that "+reason)
 		return
 	}
 	client.NeverBut("the client did not make the request during which the server "+reason, "tools/call")
@@ -608,8 +608,8 @@ func ignores(ctx SpecContext, client *Client, reason string) {
 
 // stopsAtAny tells whether the client stops also at a notification that cancels nothing, in
 // the place of one that cancels.
-func stopsAtAny(ctx SpecContext) bool {
-	plain := Beside(ctx, unrelated)
+func stopsAtAny(t *T) bool {
+	plain := Beside(t, unrelated)
 	if plain == nil {
 		return false
 	}

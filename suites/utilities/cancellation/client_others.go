@@ -128,10 +128,10 @@ const (
 
 func cancellingOthers() {
 	cancels := func(what, requirement, method string, begun, cancelled int) {
-		It(what, Verifies(requirement), In(cancelsOthers), func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		It(what, Verifies(requirement), In(cancelsOthers), func(t *T) {
+			client := RunScenario(t)
 
-			demandCancellation(client, client.NeedRequests(method)[0], begun, cancelled)
+			demandCancellation(t, client, client.NeedRequests(method)[0], begun, cancelled)
 		})
 	}
 	const overStdio, overHTTP = "cancellation.sent.stdio", "transports.http.disconnect.cancelled"
@@ -166,29 +166,29 @@ func cancellingOthers() {
 
 	It("cancels a call by notifications/cancelled while an elicitation waits for its user", Verifies(overHTTP),
 		In(cancelsAsked),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call := client.NeedCalls("asking")[0]
 			client.NeedServerRequests("elicitation/create")
-			demandCancellation(client, call, askingStep, cancelRetryStep)
+			demandCancellation(t, client, call, askingStep, cancelRetryStep)
 		})
 
 	It("cancels the retry of a call that has asked for input", Verifies(overStdio), In(cancelsRetry),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			calls := client.NeedCalls("asking")
 			if len(calls) < 2 {
 				client.NeverBut("the client did not retry the call with the input", "tools/call")
 			}
-			demandCancellation(client, calls[len(calls)-1], askingStep, cancelRetryStep)
+			demandCancellation(t, client, calls[len(calls)-1], askingStep, cancelRetryStep)
 		})
 }
 
 // demandCancellation wants a request cancelled that the client was told to cancel.
-func demandCancellation(client *Client, request *Message, begun, cancelled int) {
-	if Observed(client.CancellationOf(request) != nil) {
+func demandCancellation(t *T, client *Client, request *Message, begun, cancelled int) {
+	if t.Observed(client.CancellationOf(request) != nil) {
 		return
 	}
 	client.NeedGaveUp(begun, cancelled)

@@ -3,7 +3,6 @@
 package cancellation
 
 import (
-	"context"
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
@@ -24,22 +23,22 @@ func ServerChecks() {
 
 func inProgress() {
 	It("sends no response to a cancelled request", Verifies("cancellation.unanswered"), NeedsProvocation("slow"),
-		func(ctx SpecContext) {
-			needsSight()
-			server := UnusedSession(ctx) // on which no other check has used the id 0
-			cancelled := begin(ctx, server, Provoking("slow").Call())
-			server.Abandon(ctx, cancelled)
+		func(t *T) {
+			needsSight(t)
+			server := UnusedSession(t) // on which no other check has used the id 0
+			cancelled := begin(t, server, Provoking(t, "slow").Call())
+			server.Abandon(t, cancelled)
 			zero := server.StartRaw(
-				ctx, jsonrpc.IntID(0), "tools/call", scripted.Outgoing{}, Provoking("slow").Call(),
+				t, jsonrpc.IntID(0), "tools/call", scripted.Outgoing{}, Provoking(t, "slow").Call(),
 			)
-			reached(ctx, server, zero)
+			reached(t, server, zero)
 
-			server.Tell(ctx, method, Object{"requestId": 0}) // nobody has to give a reason
+			server.Tell(t, method, Object{"requestId": 0}) // nobody has to give a reason
 
 			// The same call, begun later, is answered when these would have been.
-			server.CompleteSlow(ctx, completed)
+			server.CompleteSlow(t, completed)
 			for _, one := range []*scripted.Pending{cancelled, zero} {
-				DemandNone(
+				t.DemandNone(
 					"no response to the cancelled request "+one.ID.String(),
 					server.Sent(one.Mark, responseTo(one.ID)),
 				)
@@ -50,19 +49,19 @@ func inProgress() {
 		"stops sending notifications/progress for a cancelled request",
 		Verifies("cancellation.stops"),
 		NeedsProvocation("slow"),
-		func(ctx SpecContext) {
-			needsSight()
-			server := FreshSession(ctx)
-			cancelled := begin(ctx, server, Provoking("slow").Reporting("mcpconform-cancelled"))
+		func(t *T) {
+			needsSight(t)
+			server := FreshSession(t)
+			cancelled := begin(t, server, Provoking(t, "slow").Reporting("mcpconform-cancelled"))
 
-			server.Abandon(ctx, cancelled)
+			server.Abandon(t, cancelled)
 
-			server.Barrier(ctx) // until here, progress may have crossed the cancellation
+			server.Barrier(t) // until here, progress may have crossed the cancellation
 			mark := server.Mark()
-			server.CompleteSlow(ctx, completed)
+			server.CompleteSlow(t, completed)
 			whole := len(server.Sent(mark, ProgressOf(completed)))
 			if whole == 0 {
-				Inconclusive("the slow tool reports no progress",
+				t.Inconclusive("the slow tool reports no progress",
 					"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 			}
 			// Some may have been on the way, on a stream of their own: not as many as
@@ -71,7 +70,7 @@ func inProgress() {
 			if 2*len(server.Sent(cancelled.Mark, ProgressOf("mcpconform-cancelled"))) <= whole {
 				late = nil
 			}
-			DemandNone("no progress of the cancelled request", late)
+			t.DemandNone("no progress of the cancelled request", late)
 		},
 	)
 
@@ -79,16 +78,16 @@ func inProgress() {
 		"continues after notifications/cancelled crossed the response, which it sends once at most",
 		Verifies("cancellation.races"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			crossed := server.Start(ctx, BarrierMethod(), nil)
-			server.Abandon(ctx, crossed)
+			crossed := server.Start(t, BarrierMethod(t), nil)
+			server.Abandon(t, crossed)
 
-			server.StaysUsable(ctx)
-			Demand(
+			server.StaysUsable(t)
+			t.Demand(
 				len(server.Sent(crossed.Mark, responseTo(crossed.ID))) <= 1,
-				"at most one response to the "+BarrierMethod(),
+				"at most one response to the "+BarrierMethod(t),
 				"more than one",
 			)
 		},
@@ -100,11 +99,11 @@ func invalid() {
 		"ignores notifications/cancelled with an unknown requestId",
 		Verifies("cancellation.invalid.unknown"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
 			demandIgnored(
-				ctx,
+				t,
 				server,
 				jsonrpc.NewNotification(method, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}),
 				"cancels a request that was never sent",
@@ -116,20 +115,20 @@ func invalid() {
 		"answers a request whose id notifications/cancelled named before it came",
 		Verifies("cancellation.invalid.unknown"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 			id := jsonrpc.StringID("mcpconform-not-yet-sent")
 			demandIgnored(
-				ctx,
+				t,
 				server,
 				jsonrpc.NewNotification(method, Object{"requestId": id}),
 				"cancels a request that was not yet sent",
 			)
 
-			request := server.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil)
+			request := server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)
 
-			server.MustAwait(ctx, request)
-			Observe()
+			server.MustAwait(t, request)
+			t.Observe()
 		},
 	)
 
@@ -137,13 +136,13 @@ func invalid() {
 		"ignores notifications/cancelled for a request that was already answered",
 		Verifies("cancellation.invalid.completed"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
-			answered := server.Start(ctx, BarrierMethod(), nil)
-			server.Await(ctx, answered)
+		func(t *T) {
+			server := FreshSession(t)
+			answered := server.Start(t, BarrierMethod(t), nil)
+			server.Await(t, answered)
 
 			demandIgnored(
-				ctx,
+				t,
 				server,
 				jsonrpc.NewNotification(method, Object{"requestId": answered.ID, "reason": "a check"}),
 				"cancels a request that was answered",
@@ -152,21 +151,21 @@ func invalid() {
 	)
 
 	It("ignores notifications/cancelled without params", Verifies("cancellation.invalid.malformed"), ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
-			demandIgnored(ctx, server, jsonrpc.NewNotification(method, nil), "names no request")
+			demandIgnored(t, server, jsonrpc.NewNotification(method, nil), "names no request")
 		})
 
 	It(
 		"ignores notifications/cancelled with an object as requestId",
 		Verifies("cancellation.invalid.malformed"),
 		ByBarrier(),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx)
+		func(t *T) {
+			server := FreshSession(t)
 
 			demandIgnored(
-				ctx,
+				t,
 				server,
 				jsonrpc.NewNotification(method, Object{"requestId": Object{"id": 1}}),
 				"the id is an object",
@@ -183,33 +182,33 @@ const method = "notifications/cancelled"
 const headStart = 500 * time.Millisecond
 
 // begin makes a call and returns when the server has it.
-func begin(ctx context.Context, server *Server, call Object) *scripted.Pending {
-	request := server.Start(ctx, "tools/call", call)
-	reached(ctx, server, request)
+func begin(t *T, server *Server, call Object) *scripted.Pending {
+	request := server.Start(t, "tools/call", call)
+	reached(t, server, request)
 	return request
 }
 
 // reached returns when the server has a call, which it must not have answered.
-func reached(ctx context.Context, server *Server, request *scripted.Pending) {
-	if Transport() == protocol.HTTP {
+func reached(t *T, server *Server, request *scripted.Pending) {
+	if t.Transport() == protocol.HTTP {
 		select {
 		case <-request.Delivery.Head():
 		case <-time.After(headStart):
-		case <-ctx.Done():
+		case <-t.Done():
 		}
 	}
-	server.Barrier(ctx)
+	server.Barrier(t)
 	if len(server.Sent(request.Mark, responseTo(request.ID))) > 0 {
-		Inconclusive("the slow tool answered before it could be cancelled",
+		t.Inconclusive("the slow tool answered before it could be cancelled",
 			"name one that takes a second or more in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 	}
 }
 
 // needsSight skips a check of what comes after a cancellation where it could come
 // only on the stream that the client closes to cancel.
-func needsSight() {
-	if RevisionHas(protocol.ClosingCancels) && Transport() == protocol.HTTP {
-		NotApplicable("over HTTP a request is cancelled by closing its stream, on which this would show")
+func needsSight(t *T) {
+	if t.Has(protocol.ClosingCancels) && t.Transport() == protocol.HTTP {
+		t.NotApplicable("over HTTP a request is cancelled by closing its stream, on which this would show")
 	}
 }
 
@@ -224,21 +223,21 @@ func responseTo(id jsonrpc.ID) func(scripted.Received) bool {
 
 // demandIgnored sends an invalid cancellation, and judges that the server goes on and
 // does not answer it. Over HTTP it may refuse the message.
-func demandIgnored(ctx context.Context, server *Server, raw []byte, reason string) {
+func demandIgnored(t *T, server *Server, raw []byte, reason string) {
 	mark := server.Mark()
-	delivery := server.Say(ctx, string(raw), reason)
+	delivery := server.Say(t, string(raw), reason)
 	refused := false
 	select {
 	case <-delivery.Done():
 		refused = delivery.Status >= 300
-	case <-wait.After(ctx, server.ReplyTime()): // the next request will tell
-	case <-ctx.Done():
+	case <-wait.After(t, server.ReplyTime()): // the next request will tell
+	case <-t.Done():
 	}
-	barrier := server.StaysUsable(ctx)
+	barrier := server.StaysUsable(t)
 	if refused {
 		return
 	}
-	DemandNone("no response to a notification", server.Sent(mark, func(received scripted.Received) bool {
+	t.DemandNone("no response to a notification", server.Sent(mark, func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && received.ID != barrier.ID
 	}))
 }

@@ -16,8 +16,8 @@ func ClientChecks() {
 	Describe("Pings", func() {
 
 		It("responds to every ping", Verifies("ping.answered"), In(pinged),
-			func(ctx SpecContext) {
-				client := RunScenario(ctx)
+			func(t *T) {
+				client := RunScenario(t)
 
 				waited := AnswerTo(
 					client.NeedCalls(scripted.AddNumbers)[0],
@@ -28,7 +28,7 @@ func ClientChecks() {
 				}
 				for _, ping := range pings {
 					if len(ping.Answers) > 0 {
-						Observed(AnswerTo(ping).ResultObject() != nil)
+						t.Observed(AnswerTo(ping).ResultObject() != nil)
 						continue // the rules read it
 					}
 					client.NeedGoingOn(waited)

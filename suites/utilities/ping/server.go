@@ -2,7 +2,6 @@
 package ping
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,48 +20,48 @@ func ServerChecks() {
 		inForms()
 
 		It("answers ping with an empty result", Verifies("ping.answered"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.MustAsk(ctx, "ping", nil)
+				reply := server.MustAsk(t, "ping", nil)
 
-				Expect(reply).To(BeResult())
-				Expect(reply).To(BeEmptyObject())
+				t.Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeEmptyObject())
 			})
 
 		It("answers ping with _meta in its params", Verifies("ping.answered"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reply := server.MustAsk(ctx, "ping", Object{"_meta": Object{"com.example/trace": "7f"}})
+				reply := server.MustAsk(t, "ping", Object{"_meta": Object{"com.example/trace": "7f"}})
 
-				Expect(reply).To(BeResult())
+				t.Expect(reply).To(BeResult())
 			})
 
 		It("answers ping during a call", Verifies("ping.answered"), NeedsProvocation("slow"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				call := server.Start(ctx, "tools/call", Provoking("slow").Call())
+			func(t *T) {
+				server := FreshSession(t)
+				call := server.Start(t, "tools/call", Provoking(t, "slow").Call())
 				began := time.Now()
 
-				reply := server.MustAsk(ctx, "ping", nil)
+				reply := server.MustAsk(t, "ping", nil)
 
-				Expect(reply).To(BeResult())
-				judgePromptness(ctx, server, call, reply, time.Since(began))
-				server.Abandon(ctx, call)
+				t.Expect(reply).To(BeResult())
+				judgePromptness(t, server, call, reply, time.Since(began))
+				server.Abandon(t, call)
 			})
 
 		It("answers ping while its own request to the client is unanswered", Verifies("ping.answered"),
-			func(ctx SpecContext) {
-				kind := question()
-				server := FreshSession(ctx)
+			func(t *T) {
+				kind := question(t)
+				server := FreshSession(t)
 				server.Answer(questions[kind], scripted.Silence)
-				asked := asking.Provoke(ctx, server, kind, questions[kind])
+				asked := asking.Provoke(t, server, kind, questions[kind])
 
-				reply := server.MustAsk(ctx, "ping", nil)
+				reply := server.MustAsk(t, "ping", nil)
 
-				Expect(reply).To(BeResult())
-				asked.GiveUp(ctx)
+				t.Expect(reply).To(BeResult())
+				asked.GiveUp(t)
 			})
 	})
 }
@@ -73,7 +72,7 @@ const longestPing = time.Second
 
 // judgePromptness judges that a ping was not held up until the call was over during which it
 // was sent.
-func judgePromptness(ctx context.Context, server *Server, call *scripted.Pending, pong Reply, took time.Duration) {
+func judgePromptness(t *T, server *Server, call *scripted.Pending, pong Reply, took time.Duration) {
 	isOver := func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && received.ID == call.ID && received.Index < pong.Index
 	}
@@ -81,13 +80,13 @@ func judgePromptness(ctx context.Context, server *Server, call *scripted.Pending
 		return
 	}
 	began := time.Now()
-	if server.Barrier(ctx); FarFaster*time.Since(began) > took {
-		Inconclusive(
+	if server.Barrier(t); FarFaster*time.Since(began) > took {
+		t.Inconclusive(
 			"a ping is not answered much faster when no call is under way",
 			"run again on a less busy machine",
 		)
 	}
-	Missing("a response to ping before the response to the call during which it was sent",
+	Missing(t, "a response to ping before the response to the call during which it was sent",
 		fmt.Errorf("it came after the response to %s, %s after it was sent", call.Method, took.Round(time.Millisecond)))
 }
 
@@ -96,13 +95,13 @@ func judgePromptness(ctx context.Context, server *Server, call *scripted.Pending
 var questions = map[string]string{"elicitation": "elicitation/create", "sampling": "sampling/createMessage"}
 
 // question is a kind of tool that is known. None ends the check.
-func question() string {
+func question(t *T) string {
 	kinds := slices.Sorted(maps.Keys(questions))
 	for _, kind := range kinds {
-		if _, known := Provocable(kind); known {
+		if _, known := Provocable(t, kind); known {
 			return kind
 		}
 	}
-	Unprovoked(kinds...)
+	Unprovoked(t, kinds...)
 	return ""
 }

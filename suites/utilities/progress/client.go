@@ -21,8 +21,8 @@ func ClientChecks() {
 			"sends a different progressToken in each of two concurrent calls",
 			Verifies("progress.token.unique"),
 			In(counted),
-			func(ctx SpecContext) {
-				client := RunScenario(ctx)
+			func(t *T) {
+				client := RunScenario(t)
 
 				var before *Message // the call with a token that came last
 				for _, call := range client.NeedCalls("count") {
@@ -55,8 +55,8 @@ func ClientChecks() {
 		)
 
 		It("matches answers to its requests by their ids", Verifies("base.responses.matched"), In(counted),
-			func(ctx SpecContext) {
-				client := RunScenario(ctx)
+			func(t *T) {
+				client := RunScenario(t)
 
 				calls := client.NeedCalls("count")
 				if len(calls) < 2 {
@@ -73,20 +73,20 @@ func ClientChecks() {
 						client.Blame(second, Mismatch{Wanted: Show(own) + " as the result of the call", Found: given})
 					}
 				}
-				Observe()
+				t.Observe()
 			})
 
 		It(
 			"sends notifications/progress with the token of the request and an increasing progress",
 			Verifies("progress.increases", "progress.token.provided"),
 			In(reported),
-			func(ctx SpecContext) {
-				client := RunScenario(ctx)
+			func(t *T) {
+				client := RunScenario(t)
 
 				requests := client.NeedServerRequests("sampling/createMessage")
 				reports := client.Notifications("notifications/progress")
 				if len(reports) == 0 {
-					NotApplicable("the client reports no progress, which is optional")
+					t.NotApplicable("the client reports no progress, which is optional")
 				}
 				latest := map[*Message]float64{} // by the request whose progress is reported
 				for _, report := range reports {
@@ -107,7 +107,7 @@ func ClientChecks() {
 					}
 					now, _ := value.Float64()
 					question := lastBefore(report, requests)
-					if earlier, known := latest[question]; Observed(known) && now <= earlier {
+					if earlier, known := latest[question]; t.Observed(known) && now <= earlier {
 						client.Blame(
 							report,
 							Mismatch{

@@ -3,7 +3,6 @@
 package progress
 
 import (
-	"context"
 	"fmt"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
@@ -23,75 +22,75 @@ func ServerChecks() {
 
 		It("returns a string progressToken unchanged in notifications/progress", Verifies("progress.token.provided"),
 			NeedsProvocation("progress"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
 				for _, token := range []string{"mcpconform-progress", digits} {
-					for _, report := range reportsOf(ctx, server, token) {
-						Expect(report.Params()).To(HaveMember("progressToken", token))
+					for _, report := range reportsOf(t, server, token) {
+						t.Expect(report.Params()).To(HaveMember("progressToken", token))
 					}
 				}
 			})
 
 		It("returns an integer progressToken unchanged in notifications/progress", Verifies("progress.token.provided"),
 			NeedsProvocation("progress"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
-				reports := reportsOf(ctx, server, integerToken)
+				reports := reportsOf(t, server, integerToken)
 
 				for _, report := range reports {
-					Expect(report.Params()).To(HaveMember("progressToken", integerToken))
+					t.Expect(report.Params()).To(HaveMember("progressToken", integerToken))
 				}
 			})
 
 		It("sends no notifications/progress for a request without a progressToken", Verifies("progress.token.provided"),
 			NeedsProvocation("progress"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 				const earlier = "mcpconform-asked-for"
-				reportsOf(ctx, server, earlier) // it could report some
+				reportsOf(t, server, earlier) // it could report some
 				mark := server.Mark()
 
-				server.Need(ctx, "tools/call", Provoking("progress").Call())
+				server.Need(t, "tools/call", Provoking(t, "progress").Call())
 
-				server.BarrierOnAllStreams(ctx)
-				DemandNone("no progress of a request without a progressToken", server.Sent(mark, progressBut(earlier)))
+				server.BarrierOnAllStreams(t)
+				t.DemandNone("no progress of a request without a progressToken", server.Sent(mark, progressBut(earlier)))
 			})
 
 		It("sends notifications/progress of a call to no other client", Verifies("progress.token.provided"),
 			NeedsProvocation("progress"), NeedsTransport(protocol.HTTP),
-			func(ctx SpecContext) {
-				other := UnusedSession(ctx)
-				other.Hear(ctx)
+			func(t *T) {
+				other := UnusedSession(t)
+				other.Hear(t)
 				mark := other.Mark()
 
-				reportsOf(ctx, Session(ctx), ofAnother)
+				reportsOf(t, Session(t), ofAnother)
 
 				id := jsonrpc.StringID("mcpconform-beside-progress")
-				other.Await(ctx, other.StartRaw(ctx, id, BarrierMethod(), scripted.Outgoing{}, nil))
-				other.BarrierOnAllStreams(ctx)
-				DemandNone("no progress of the call of another client", other.Sent(mark, ProgressOf(ofAnother)))
+				other.Await(t, other.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))
+				other.BarrierOnAllStreams(t)
+				t.DemandNone("no progress of the call of another client", other.Sent(mark, ProgressOf(ofAnother)))
 			})
 
 		It("sends the progress of a task with the progressToken of the tools/call", Verifies("progress.tasks.token"),
 			NeedsCapability("tasks.requests.tools.call"), NeedsProvocation("task-progress"),
-			func(ctx SpecContext) {
-				server := FreshSession(ctx)
-				_, _ = server.Listen(ctx) // where there is no such stream, progress comes beside the result
+			func(t *T) {
+				server := FreshSession(t)
+				_, _ = server.Listen(t) // where there is no such stream, progress comes beside the result
 				mark := server.Mark()
 
-				runTask(ctx, server, Provoking("task-progress"), "mcpconform-task-progress")
+				runTask(t, server, Provoking(t, "task-progress"), "mcpconform-task-progress")
 
 				server.NeedMessage(
-					ctx,
+					t,
 					mark,
 					Notification("notifications/progress"), // it may come on another stream
 					"the task reported no progress",
 					"name one that does in mcpconform.yaml: provocations: {task-progress: {tool: NAME}}",
 				)
 				for _, report := range server.Sent(mark, Notification("notifications/progress")) {
-					Expect(report.Params()).To(HaveMember("progressToken", "mcpconform-task-progress"))
+					t.Expect(report.Params()).To(HaveMember("progressToken", "mcpconform-task-progress"))
 				}
 			})
 	})
@@ -104,14 +103,14 @@ const (
 )
 
 // reportsOf calls the tool that reports progress and returns its reports.
-func reportsOf(ctx context.Context, server *Server, token any) []scripted.Received {
-	call := Provoking("progress").Reporting(token)
+func reportsOf(t *T, server *Server, token any) []scripted.Received {
+	call := Provoking(t, "progress").Reporting(token)
 	mark := server.Mark()
-	server.Need(ctx, "tools/call", call)
-	server.Barrier(ctx)
+	server.Need(t, "tools/call", call)
+	server.Barrier(t)
 	reports := server.Sent(mark, Notification("notifications/progress"))
 	if len(reports) < 2 {
-		Inconclusive(fmt.Sprintf("the tool for progress reported it %d times", len(reports)),
+		t.Inconclusive(fmt.Sprintf("the tool for progress reported it %d times", len(reports)),
 			"name one that reports it twice or more in mcpconform.yaml: provocations: {progress: {tool: NAME}}")
 	}
 	return reports
@@ -125,13 +124,13 @@ func progressBut(earlier string) func(scripted.Received) bool {
 }
 
 // runTask calls a tool as a task and waits until it is done.
-func runTask(ctx context.Context, server *Server, provocation Provocation, token any) {
+func runTask(t *T, server *Server, provocation Provocation, token any) {
 	call := provocation.Reporting(token)
 	call["task"] = Object{}
-	created, _ := server.Need(ctx, "tools/call", call)["task"].(map[string]any)
+	created, _ := server.Need(t, "tools/call", call)["task"].(map[string]any)
 	if created["taskId"] == nil {
-		Inconclusive("the tool was not run as a task", "fix the failures under tasks first")
+		t.Inconclusive("the tool was not run as a task", "fix the failures under tasks first")
 	}
-	server.Need(ctx, "tasks/result", Object{"taskId": created["taskId"]})
-	server.Barrier(ctx)
+	server.Need(t, "tasks/result", Object{"taskId": created["taskId"]})
+	server.Barrier(t)
 }

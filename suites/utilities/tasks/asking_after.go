@@ -66,22 +66,22 @@ var tasksInPart = &Scenario{
 // askingAfterTasks registers the checks of a client that is told to ask about tasks.
 func askingAfterTasks() {
 	It("sends tasks/get with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
-		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/get", "taskId") })
+		func(t *T) { features.DemandText(t, RunScenario(t), "tasks/get", "taskId") })
 
 	It("sends tasks/result with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
-		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/result", "taskId") })
+		func(t *T) { features.DemandText(t, RunScenario(t), "tasks/result", "taskId") })
 
 	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
-		func(ctx SpecContext) { features.DemandText(RunScenario(ctx), "tasks/cancel", "taskId") })
+		func(t *T) { features.DemandText(t, RunScenario(t), "tasks/cancel", "taskId") })
 
 	It(
 		"sends tasks/list, tasks/get, tasks/result and tasks/cancel only if the server declares tasks",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(tasksUndeclared),
-		func(ctx SpecContext) {
-			features.DemandRestraint(
-				RunScenario(ctx),
-				Beside(ctx, tasksListed),
+		func(t *T) {
+			features.DemandRestraint(t,
+				RunScenario(t),
+				Beside(t, tasksListed),
 				"tasks",
 				"tasks/list",
 				"tasks/get",
@@ -95,8 +95,8 @@ func askingAfterTasks() {
 		"sends tasks/list only if the server declares tasks.list",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(tasksInPart),
-		func(ctx SpecContext) {
-			features.DemandRestraint(RunScenario(ctx), Beside(ctx, tasksListed), "tasks.list", "tasks/list")
+		func(t *T) {
+			features.DemandRestraint(t, RunScenario(t), Beside(t, tasksListed), "tasks.list", "tasks/list")
 		},
 	)
 
@@ -104,8 +104,8 @@ func askingAfterTasks() {
 		"sends tasks/cancel only if the server declares tasks.cancel",
 		Verifies("lifecycle.capabilities.of-peer"),
 		In(tasksInPart),
-		func(ctx SpecContext) {
-			features.DemandRestraint(RunScenario(ctx), Beside(ctx, tasksListed), "tasks.cancel", "tasks/cancel")
+		func(t *T) {
+			features.DemandRestraint(t, RunScenario(t), Beside(t, tasksListed), "tasks.cancel", "tasks/cancel")
 		},
 	)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -42,8 +43,8 @@ func asTask(tool Provocation) Object {
 
 // supportOf returns what a tool that the target lists says in taskSupport; ""
 // when it says nothing.
-func supportOf(name string) string {
-	for _, tool := range ListedTools() {
+func supportOf(t *T, name string) string {
+	for _, tool := range ListedTools(t) {
 		if tool["name"] == name {
 			execution, _ := tool["execution"].(map[string]any)
 			support, _ := execution["taskSupport"].(string)
@@ -53,16 +54,16 @@ func supportOf(name string) string {
 	return ""
 }
 
-func takesTasks(tool Provocation) bool {
-	return slices.Contains([]string{"optional", "required"}, supportOf(tool.Tool))
+func takesTasks(t *T, tool Provocation) bool {
+	return slices.Contains([]string{"optional", "required"}, supportOf(t, tool.Tool))
 }
 
 // tool returns the provocation of a kind, which must be a tool that supports
 // tasks.
-func tool(kind string) Provocation {
-	found := Provoking(kind)
-	if !takesTasks(found) {
-		Inconclusive(fmt.Sprintf("the tool %s does not support tasks in execution.taskSupport", found.Tool),
+func tool(t *T, kind string) Provocation {
+	found := Provoking(t, kind)
+	if !takesTasks(t, found) {
+		t.Inconclusive(fmt.Sprintf("the tool %s does not support tasks in execution.taskSupport", found.Tool),
 			"name one that does under provocations."+kind+" in mcpconform.yaml")
 	}
 	return found
@@ -70,10 +71,10 @@ func tool(kind string) Provocation {
 
 // optionally returns the provocation of a kind, which must be a tool that can be
 // called as a task or not, so that one can be compared with the other.
-func optionally(kind string) Provocation {
-	found := tool(kind)
-	if supportOf(found.Tool) != "optional" {
-		Inconclusive(fmt.Sprintf("the tool %s can only be called as a task", found.Tool),
+func optionally(t *T, kind string) Provocation {
+	found := tool(t, kind)
+	if supportOf(t, found.Tool) != "optional" {
+		t.Inconclusive(fmt.Sprintf("the tool %s can only be called as a task", found.Tool),
 			"name one that can under provocations."+kind+" in mcpconform.yaml")
 	}
 	return found
@@ -81,27 +82,27 @@ func optionally(kind string) Provocation {
 
 // aTool returns any tool that supports tasks and may be called: the one known
 // for it, or the first that says so.
-func aTool() Provocation {
-	if found, there := anyTool(); there {
+func aTool(t *T) Provocation {
+	if found, there := anyTool(t); there {
 		return found
 	}
-	return toolWith("that supports tasks", "optional", "required")
+	return toolWith(t, "that supports tasks", "optional", "required")
 }
 
 // anyTool does the same for a check that goes on without.
-func anyTool() (found Provocation, there bool) {
-	if known, there := Provocable("task"); there && takesTasks(known) {
+func anyTool(t *T) (found Provocation, there bool) {
+	if known, there := Provocable(t, "task"); there && takesTasks(t, known) {
 		return known, true
 	}
-	return callableWith("optional", "required")
+	return callableWith(t, "optional", "required")
 }
 
 // callableWith finds a tool that may be called and has one of the values of taskSupport.
-func callableWith(supports ...string) (found Provocation, there bool) {
-	calls, _ := CallableTools()
+func callableWith(t *T, supports ...string) (found Provocation, there bool) {
+	calls, _ := CallableTools(t)
 	at := slices.IndexFunc(
 		calls,
-		func(call Provocation) bool { return slices.Contains(supports, supportOf(call.Tool)) },
+		func(call Provocation) bool { return slices.Contains(supports, supportOf(t, call.Tool)) },
 	)
 	if at < 0 {
 		return Provocation{}, false
@@ -110,38 +111,38 @@ func callableWith(supports ...string) (found Provocation, there bool) {
 }
 
 // toolWith does the same and ends the check when there is none.
-func toolWith(description string, supports ...string) Provocation {
-	if found, there := callableWith(supports...); there {
+func toolWith(t *T, description string, supports ...string) Provocation {
+	if found, there := callableWith(t, supports...); there {
 		return found
 	}
-	has := func(name string) bool { return slices.Contains(supports, supportOf(name)) }
-	_, reason := CallableTools()
-	for _, listed := range ListedTools() {
+	has := func(name string) bool { return slices.Contains(supports, supportOf(t, name)) }
+	_, reason := CallableTools(t)
+	for _, listed := range ListedTools(t) {
 		if name, _ := listed["name"].(string); has(name) {
-			Inconclusive(
+			t.Inconclusive(
 				"no tool may be called "+description+" (there is "+name+")",
 				"name it under arguments in mcpconform.yaml, or allow more tools with --call-tools",
 			)
 		}
 	}
-	if len(ListedTools()) == 0 {
-		NoneListed("tools/list", reason)
+	if len(ListedTools(t)) == 0 {
+		NoneListed(t, "tools/list", reason)
 	}
-	NoneListed("tools/list", "the server lists no tool "+description)
+	NoneListed(t, "tools/list", "the server lists no tool "+description)
 	return Provocation{}
 }
 
 // workingTool returns a tool whose call succeeds: one that could be a task, if
 // there is any, since that is the one that may become one.
-func workingTool(ctx context.Context, server *Server) Provocation {
-	calls, reason := CallableTools()
+func workingTool(t *T, server *Server) Provocation {
+	calls, reason := CallableTools(t)
 	rank := map[string]int{"optional": -1}
 	slices.SortStableFunc(
 		calls,
-		func(a, b Provocation) int { return rank[supportOf(a.Tool)] - rank[supportOf(b.Tool)] },
+		func(a, b Provocation) int { return rank[supportOf(t, a.Tool)] - rank[supportOf(t, b.Tool)] },
 	)
 	for _, call := range calls[:min(len(calls), triedTools)] {
-		reply, _ := server.TryTool(ctx, call.Call())
+		reply, _ := server.TryTool(t, call.Call())
 		if result := reply.Object(); result != nil && result["isError"] != true {
 			return call
 		}
@@ -149,7 +150,7 @@ func workingTool(ctx context.Context, server *Server) Provocation {
 	if reason == "" {
 		reason = "no callable tool succeeds with arguments generated from its schema"
 	}
-	Inconclusive(reason, "give arguments for one in mcpconform.yaml, or allow more tools with --call-tools")
+	t.Inconclusive(reason, "give arguments for one in mcpconform.yaml, or allow more tools with --call-tools")
 	return Provocation{}
 }
 
@@ -158,25 +159,25 @@ const triedTools = 5
 
 // begin calls a tool as a task and returns the task's id. A call that makes no
 // task makes the check inconclusive: another one judges that.
-func begin(ctx context.Context, server *Server, tool Provocation) string {
-	return beginBy(ctx, server, tool, asTask(tool))
+func begin(t *T, server *Server, tool Provocation) string {
+	return beginBy(t, server, tool, asTask(tool))
 }
 
 // beginBy is begin with a call of one's own.
-func beginBy(ctx context.Context, server *Server, tool Provocation, call Object) string {
-	result := server.Need(ctx, "tools/call", call)
+func beginBy(t *T, server *Server, tool Provocation, call Object) string {
+	result := server.Need(t, "tools/call", call)
 	id := idOf(result["task"])
 	if id == "" {
-		Inconclusive("the call of "+tool.Tool+" created no task: "+Show(result), "fix the failures under tasks first")
+		t.Inconclusive("the call of "+tool.Tool+" created no task: "+Show(result), "fix the failures under tasks first")
 	}
 	return id
 }
 
 // beginTwo begins two tasks, and needs two ids.
-func beginTwo(ctx context.Context, server *Server, tool Provocation) (one, other string) {
-	one, other = begin(ctx, server, tool), begin(ctx, server, tool)
+func beginTwo(t *T, server *Server, tool Provocation) (one, other string) {
+	one, other = begin(t, server, tool), begin(t, server, tool)
 	if one == other {
-		Inconclusive("the server returned two tasks with the taskId "+Show(one), "fix the failures under tasks first")
+		t.Inconclusive("the server returned two tasks with the taskId "+Show(one), "fix the failures under tasks first")
 	}
 	return one, other
 }
@@ -189,28 +190,28 @@ func idOf(task any) string {
 
 // knownTask asks for a task that is there, where one can be made, and returns how: beside
 // it shows what the refusal of another is about.
-func knownTask(ctx context.Context, server *Server) []Request {
-	if !Declares(callable) {
+func knownTask(t *T, server *Server) []Request {
+	if !Declares(t, callable) {
 		return nil
 	}
-	tool, there := anyTool()
+	tool, there := anyTool(t)
 	if !there {
 		return nil
 	}
-	reply, _ := server.TryTool(ctx, asTask(tool))
+	reply, _ := server.TryTool(t, asTask(tool))
 	id := idOf(reply.Object()["task"])
 	if id == "" {
 		return nil
 	}
-	server.Try(ctx, "tasks/get", Object{"taskId": id}) // which another must not be taken for
+	server.Try(t, "tasks/get", Object{"taskId": id}) // which another must not be taken for
 	return []Request{{Method: "tasks/get", Params: Object{"taskId": id}, Name: id}}
 }
 
 // working cancels a task that goes on, where one can be made; or else it asks for one
 // that is over.
-func working(ctx context.Context, server *Server, done string) Request {
-	if slow, there := Provocable("task-slow"); there && takesTasks(slow) {
-		id := begin(ctx, server, slow)
+func working(t *T, server *Server, done string) Request {
+	if slow, there := Provocable(t, "task-slow"); there && takesTasks(t, slow) {
+		id := begin(t, server, slow)
 		return Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id}
 	}
 	return Request{Method: "tasks/get", Params: Object{"taskId": done}, Name: done}
@@ -238,33 +239,33 @@ func haveContentOf(earlier Object) types.GomegaMatcher {
 
 // leave cancels tasks that the check has no more use for, if the server lets
 // it. Others end by themselves.
-func leave(ctx context.Context, server *Server, ids ...string) {
-	if !Declares(cancelable) {
+func leave(t *T, server *Server, ids ...string) {
+	if !Declares(t, cancelable) {
 		return
 	}
 	for _, id := range ids {
-		server.Try(ctx, "tasks/cancel", Object{"taskId": id}) // it may be over already
+		server.Try(t, "tasks/cancel", Object{"taskId": id}) // it may be over already
 	}
 }
 
 // result waits for the result of a task, which comes when the task is over and
 // not before. One that goes on for too long makes the check inconclusive.
-func result(ctx context.Context, server *Server, id string) Reply {
-	return await(ctx, server, id, server.Start(ctx, "tasks/result", Object{"taskId": id}))
+func result(t *T, server *Server, id string) Reply {
+	return await(t, server, id, server.Start(t, "tasks/result", Object{"taskId": id}))
 }
 
 // await waits for the answer to tasks/result, as long as the task goes on.
-func await(ctx context.Context, server *Server, id string, request *scripted.Pending) Reply {
+func await(t *T, server *Server, id string, request *scripted.Pending) Reply {
 	for range patience {
-		received, err := request.Wait(ctx)
+		received, err := request.Wait(t)
 		if !IsTimeout(err) {
 			return server.Answered(request, received, err)
 		}
-		if isOver(server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]) {
-			return server.Await(ctx, request)
+		if isOver(server.Need(t, "tasks/get", Object{"taskId": id})["status"]) {
+			return server.Await(t, request)
 		}
 	}
-	tooSlow(server)
+	tooSlow(t, server)
 	return Reply{}
 }
 
@@ -272,8 +273,8 @@ func await(ctx context.Context, server *Server, id string, request *scripted.Pen
 // within the time of a check.
 const patience = 6
 
-func tooSlow(server *Server) {
-	Inconclusive("the task continues after "+(patience*server.ReplyTime()).String(),
+func tooSlow(t *T, server *Server) {
+	t.Inconclusive("the task continues after "+(patience*server.ReplyTime()).String(),
 		"name a quicker tool in mcpconform.yaml, or raise --timeout")
 }
 
@@ -281,12 +282,12 @@ func isOver(status any) bool { return slices.Contains(over, status) }
 
 // cancel cancels a task. One that is over before, or that the server knows nothing of, makes
 // the check inconclusive.
-func cancel(ctx context.Context, server *Server, id string) Reply {
-	reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": id})
+func cancel(t *T, server *Server, id string) Reply {
+	reply := server.Ask(t, "tasks/cancel", Object{"taskId": id})
 	if _, refused := reply.Error(); refused {
-		if status := server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]; isOver(status) &&
+		if status := server.Need(t, "tasks/get", Object{"taskId": id})["status"]; isOver(status) &&
 			status != "cancelled" {
-			Inconclusive("the task ended before it could be cancelled",
+			t.Inconclusive("the task ended before it could be cancelled",
 				"name a tool that takes longer under provocations.task-slow in mcpconform.yaml")
 		}
 	}
@@ -294,23 +295,23 @@ func cancel(ctx context.Context, server *Server, id string) Reply {
 }
 
 // cancelled cancels a task for a check that is about what comes after.
-func cancelled(ctx context.Context, server *Server, id string) {
-	if reply := cancel(ctx, server, id); reply.Object() == nil {
-		Inconclusive("tasks/cancel did not succeed: "+reply.Describe(), "fix the failures of tasks/cancel first")
+func cancelled(t *T, server *Server, id string) {
+	if reply := cancel(t, server, id); reply.Object() == nil {
+		t.Inconclusive("tasks/cancel did not succeed: "+reply.Describe(), "fix the failures of tasks/cancel first")
 	}
 }
 
 // listedAfterCancel cancels a task that the server then still finds, and returns its id and
 // all tasks that the server lists.
-func listedAfterCancel(ctx context.Context) (id string, all []Object) {
-	server := SessionWithTasks(ctx)
-	id = begin(ctx, server, tool("task-slow"))
-	cancelled(ctx, server, id)
+func listedAfterCancel(t *T) (id string, all []Object) {
+	server := SessionWithTasks(t)
+	id = begin(t, server, tool(t, "task-slow"))
+	cancelled(t, server, id)
 
-	all = server.All(ctx, "tasks/list")
+	all = server.All(t, "tasks/list")
 
-	if server.Ask(ctx, "tasks/get", Object{"taskId": id}).Object() == nil {
-		NotApplicable("the server does not keep a cancelled task")
+	if server.Ask(t, "tasks/get", Object{"taskId": id}).Object() == nil {
+		t.NotApplicable("the server does not keep a cancelled task")
 	}
 	return id, all
 }
@@ -327,20 +328,20 @@ const (
 
 // awaitQuestion waits until a task asks the client, as long as the task goes
 // on. One that ends without a question makes the check inconclusive.
-func awaitQuestion(ctx context.Context, server *Server, id, method string) {
+func awaitQuestion(t *T, server *Server, id, method string) {
 	for range patience {
-		_, err := server.Connection.Await(ctx, server.Began(), RequestOf(method))
+		_, err := server.Connection.Await(t, server.Began(), RequestOf(method))
 		switch {
 		case err == nil:
 			return
 		case !IsTimeout(err):
 			server.Unanswered("tasks/result", err)
 		}
-		if isOver(server.Need(ctx, "tasks/get", Object{"taskId": id})["status"]) {
-			Inconclusive("the task ended without requesting input", inputHint)
+		if isOver(server.Need(t, "tasks/get", Object{"taskId": id})["status"]) {
+			t.Inconclusive("the task ended without requesting input", inputHint)
 		}
 	}
-	tooSlow(server)
+	tooSlow(t, server)
 }
 
 const inputHint = "name a tool that requests it under provocations.task-input in mcpconform.yaml"
@@ -376,25 +377,25 @@ func interval(state Object) time.Duration {
 }
 
 // give answers what a task asked or asks from now on, so that it can end.
-func give(ctx context.Context, server *Server, id string) {
+func give(t *T, server *Server, id string) {
 	accept := Answering(Acceptance)
 	server.Answer("elicitation/create", accept)
 	for _, request := range server.Sent(server.Began(), RequestOf("elicitation/create")) {
 		select {
-		case <-server.Deliver(ctx, scripted.Outgoing{Raw: accept(request)}).Done():
-		case <-wait.After(ctx, server.ReplyTime()): // what the task does will tell
-		case <-ctx.Done():
+		case <-server.Deliver(t, scripted.Outgoing{Raw: accept(request)}).Done():
+		case <-wait.After(t, server.ReplyTime()): // what the task does will tell
+		case <-t.Done():
 		}
 	}
-	leave(ctx, server, id)
+	leave(t, server, id)
 }
 
 // demandQuestions returns what a task asked its client; a task that was over
 // without makes the check inconclusive.
-func demandQuestions(server *Server, method string) []scripted.Received {
+func demandQuestions(t *T, server *Server, method string) []scripted.Received {
 	requests := server.Sent(server.Began(), RequestOf(method))
 	if len(requests) == 0 {
-		Inconclusive("tasks/result was answered without a request for input", inputHint)
+		t.Inconclusive("tasks/result was answered without a request for input", inputHint)
 	}
 	return requests
 }
@@ -403,40 +404,40 @@ func demandQuestions(server *Server, method string) []scripted.Received {
 // others.
 const fixOthers = "fix the other failures under tasks first"
 
-func demandResult(reply Reply) {
+func demandResult(t *T, reply Reply) {
 	if reply.Object() == nil {
-		Inconclusive("tasks/result was answered with "+reply.Describe(), fixOthers)
+		t.Inconclusive("tasks/result was answered with "+reply.Describe(), fixOthers)
 	}
 }
 
 // demandNamed wants a result that names its task.
-func demandNamed(reply Reply, id string) {
-	demandResult(reply)
+func demandNamed(t *T, reply Reply, id string) {
+	demandResult(t, reply)
 	meta, _ := reply.Object()["_meta"].(map[string]any)
 	if idOf(meta[mcp.RelatedTask]) != id {
-		Inconclusive("the result does not name its task: "+reply.Describe(), fixOthers)
+		t.Inconclusive("the result does not name its task: "+reply.Describe(), fixOthers)
 	}
 }
 
 // demandID wants an answer that says which task it is about.
-func demandID(reply Reply) {
+func demandID(t *T, reply Reply) {
 	if idOf(reply.Object()) == "" {
-		Inconclusive("the answer to tasks/get has no taskId: "+reply.Describe(), fixOthers)
+		t.Inconclusive("the answer to tasks/get has no taskId: "+reply.Describe(), fixOthers)
 	}
 }
 
 // demandStatus wants an answer that says how the task is.
-func demandStatus(state Object) {
+func demandStatus(t *T, state Object) {
 	if status, _ := state["status"].(string); status == "" {
-		Inconclusive("the answer to tasks/get has no status: "+Show(state), fixOthers)
+		t.Inconclusive("the answer to tasks/get has no status: "+Show(state), fixOthers)
 	}
 }
 
 // demandTTL wants a number, or null for ever.
-func demandTTL(state Object) {
+func demandTTL(t *T, state Object) {
 	ttl, told := state["ttl"]
 	if _, isNumber := ttl.(json.Number); !told || ttl != nil && !isNumber {
-		Inconclusive("the answer to tasks/get has no valid ttl: "+Show(state), fixOthers)
+		t.Inconclusive("the answer to tasks/get has no valid ttl: "+Show(state), fixOthers)
 	}
 }
 

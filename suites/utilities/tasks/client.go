@@ -85,8 +85,8 @@ func followingTasks() {
 		"calls no tool as a task if the server does not declare tasks",
 		Verifies("tasks.tool.undeclared"),
 		In(toolsWithoutTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			calls := client.NeedCalls(scripted.AddNumbers)
 			for _, call := range calls {
@@ -102,7 +102,7 @@ func followingTasks() {
 				}
 			}
 			if elsewhere := Beside(
-				ctx,
+				t,
 				toolsAsTasks,
 			); elsewhere == nil ||
 				!slices.ContainsFunc(
@@ -122,8 +122,8 @@ func followingTasks() {
 		"sends tasks/get or tasks/result without waiting for notifications/tasks/status",
 		Verifies("tasks.notification.not-awaited"),
 		In(toolsAsTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			id := begunTask(client)
 			asked := askedAfter(client, id)
@@ -147,8 +147,8 @@ func followingTasks() {
 		"sends tasks/get until its task has a terminal status, or sends tasks/result",
 		Verifies("tasks.poll.continued"),
 		In(toolsAsTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			id := begunTask(client)
 			asked := askedAfter(client, id)
@@ -156,7 +156,7 @@ func followingTasks() {
 				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
 			}
 			last := asked[len(asked)-1]
-			if Observed(last.Method == "tasks/result" || isOver(statusIn(last))) {
+			if t.Observed(last.Method == "tasks/result" || isOver(statusIn(last))) {
 				return
 			}
 			client.NeedMore(last, "tasks/")
@@ -171,8 +171,8 @@ func followingTasks() {
 		"sends tasks/result for its task in the status input_required",
 		Verifies("tasks.input.fetched"),
 		In(taskThatAsks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			id := begunTask(client)
 			fetched := about(client.Requests("tasks/result"), id)
@@ -181,7 +181,7 @@ func followingTasks() {
 				return slices.IndexFunc(looks, func(said *Message) bool { return statusIn(said) == status })
 			}
 			waits, over := finds("input_required"), finds("completed")
-			if Observed(len(fetched) > 0 && (over < 0 || fetched[0].Event.At.Before(looks[over].Event.At))) {
+			if t.Observed(len(fetched) > 0 && (over < 0 || fetched[0].Event.At.Before(looks[over].Event.At))) {
 				return
 			}
 			if waits < 0 {
@@ -202,12 +202,12 @@ func followingTasks() {
 		"answers the elicitation/create of its task on any SSE stream",
 		Verifies("tasks.input.any-stream"),
 		In(taskThatAsks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			begunTask(client)
 			if !client.Declares("elicitation") {
-				NotApplicable("the client does not declare elicitation")
+				t.NotApplicable("the client does not declare elicitation")
 			}
 			questions := client.FromServer(elicitation)
 			if len(questions) == 0 {
@@ -219,7 +219,7 @@ func followingTasks() {
 				client.NeedMore(question, "tasks/")
 				client.Missing(question, Mismatch{Wanted: "an answer to the request of the task", Found: "none"})
 			}
-			if !Observed(answer.ResultObject() != nil) {
+			if !t.Observed(answer.ResultObject() != nil) {
 				client.NeverBut("the client rejected "+elicitation, elicitation)
 			}
 		},

@@ -41,8 +41,8 @@ func (k *keeper) known(call *scripted.Call) Object {
 
 func givingUp() {
 	It("cancels a task-augmented tools/call with tasks/cancel", Verifies("cancellation.not-tasks"), In(taskGivenUp),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			call := client.NeedCalls(background)[0]
 			created := AnswerTo(call)
@@ -58,7 +58,7 @@ func givingUp() {
 					)
 				}
 			}
-			if !Observed(len(about(client.Requests("tasks/cancel"), idOf(created.ResultObject()["task"]))) > 0) {
+			if !t.Observed(len(about(client.Requests("tasks/cancel"), idOf(created.ResultObject()["task"]))) > 0) {
 				client.NeverBut("the client did not cancel the task", "notifications/cancelled")
 			}
 		})

@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -135,16 +134,16 @@ func asksForLongTasks(i *interview) {
 // takingTasksOn registers the checks of a client that answers with tasks.
 func takingTasksOn() {
 	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			client.NeedCalls(scripted.AddNumbers)
 			for _, answer := range client.NeedResponses("ping") {
 				if _, refused := answer.Error(); refused && answer.Request.ParamsObject()["task"] == nil {
 					client.NeverBut("the client also rejects ping without task", "tools/call")
 				}
-				Expect(client.Judging(answer)).To(BeResult())
-				Expect(client.Judging(answer)).NotTo(HaveMember("task"))
+				t.Expect(client.Judging(answer)).To(BeResult())
+				t.Expect(client.Judging(answer)).NotTo(HaveMember("task"))
 			}
 		})
 
@@ -152,8 +151,8 @@ func takingTasksOn() {
 		"ignores task in the params of requests that it does not declare in tasks.requests",
 		Verifies("tasks.undeclared.ignored"),
 		In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			answers := slices.Concat(
 				client.Responses(rootsList),
@@ -164,14 +163,14 @@ func takingTasksOn() {
 				client.NeverBut("the client received no task request that it does not declare", sampling)
 			}
 			for _, answer := range answers {
-				if _, refused := answer.Error(); refused && !answersPlainly(ctx, answer.Request.Method) {
+				if _, refused := answer.Error(); refused && !answersPlainly(t, answer.Request.Method) {
 					client.NeverBut(
 						"the client refuses "+answer.Request.Method+" without task",
 						answer.Request.Method,
 					)
 				}
-				Expect(client.Judging(answer)).To(BeResult())
-				Expect(client.Judging(answer)).NotTo(HaveMember("task"))
+				t.Expect(client.Judging(answer)).To(BeResult())
+				t.Expect(client.Judging(answer)).NotTo(HaveMember("task"))
 			}
 		},
 	)
@@ -180,26 +179,26 @@ func takingTasksOn() {
 		"returns a task with a taskId and the status working for a task-augmented request",
 		Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"),
 		In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			for _, answer := range begunByClient(client) {
+			for _, answer := range begunByClient(t, client) {
 				if _, refused := answer.Error(); refused {
 					continue // it takes on no such task
 				}
 				reply := client.Judging(answer)
-				Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
-				Expect(reply).To(HaveMember("task", HaveMember("status", "working")))
+				t.Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
+				t.Expect(reply).To(HaveMember("task", HaveMember("status", "working")))
 			}
 		},
 	)
 
 	It("generates a new taskId for every task", Verifies("tasks.id.generated", "tasks.id.unique"), In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			made := map[string][]string{} // ids by connection
-			for _, answer := range created(client) {
+			for _, answer := range created(t, client) {
 				id := idOf(answer.ResultObject()["task"])
 				if answer.ID.String() == id {
 					client.Blame(
@@ -212,7 +211,7 @@ func takingTasksOn() {
 					)
 				}
 				before := made[answer.Event.Connection]
-				if Observed(len(before) > 0) && slices.Contains(before, id) {
+				if t.Observed(len(before) > 0) && slices.Contains(before, id) {
 					client.Blame(
 						answer,
 						Mismatch{
@@ -227,26 +226,26 @@ func takingTasksOn() {
 		})
 
 	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			state := lastAnswer(client, "tasks/get", idOf(thirdTask(client).ResultObject()["task"]))
-			demandTTL(state.ResultObject())
-			Expect(client.Judging(state)).To(HaveMember("ttl", lessThan(tenYears)))
+			state := lastAnswer(client, "tasks/get", idOf(thirdTask(t, client).ResultObject()["task"]))
+			demandTTL(t, state.ResultObject())
+			t.Expect(client.Judging(state)).To(HaveMember("ttl", lessThan(tenYears)))
 		})
 
 	It(
 		"uses taskId in tasks/get even if the related-task metadata differs",
 		Verifies("tasks.target.parameter"),
 		In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			created(client)
+			created(t, client)
 			for _, answer := range client.Responses("tasks/get") {
 				if answer.Request.Meta()[mcp.RelatedTask] != nil {
-					demandID(client.Judging(answer))
-					Expect(client.Judging(answer)).To(HaveMember("taskId", answer.Request.ParamsObject()["taskId"]))
+					demandID(t, client.Judging(answer))
+					t.Expect(client.Judging(answer)).To(HaveMember("taskId", answer.Request.ParamsObject()["taskId"]))
 					return
 				}
 			}
@@ -258,10 +257,10 @@ func takingTasksOn() {
 		"rejects tasks/* requests with an unknown taskId with -32602",
 		Verifies("tasks.error.unknown-task"),
 		In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			created(client)
+			created(t, client)
 			refusals := slices.DeleteFunc(client.Sent(), func(said *Message) bool {
 				return said.Kind != jsonrpc.Response || said.Request == nil ||
 					said.Request.ParamsObject()["taskId"] != unknownTask
@@ -270,51 +269,51 @@ func takingTasksOn() {
 				client.NeverBut("the client answered nothing about an unknown task", "tools/call")
 			}
 			for _, refusal := range refusals {
-				Expect(client.Judging(refusal)).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				t.Expect(client.Judging(refusal)).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			}
 		},
 	)
 
 	It("returns the result of the original request for tasks/result", Verifies("tasks.result.same"), In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
 			own := "model"
-			if created(client)[0].Request.Method == elicitation {
+			if created(t, client)[0].Request.Method == elicitation {
 				own = "action"
 			}
-			id := idOf(created(client)[0].ResultObject()["task"])
+			id := idOf(created(t, client)[0].ResultObject()["task"])
 			if slices.ContainsFunc(client.Responses("tasks/get"), func(state *Message) bool {
 				return state.ResultObject()["taskId"] == id && state.ResultObject()["status"] == "failed"
 			}) {
 				client.NeverBut("the client rejected the task-augmented request", sampling)
 			}
 			for _, answer := range fetched(client, id) {
-				Expect(client.Judging(answer)).To(BeResult())
-				Expect(client.Judging(answer)).To(HaveMember(own))
+				t.Expect(client.Judging(answer)).To(BeResult())
+				t.Expect(client.Judging(answer)).To(HaveMember(own))
 			}
 		})
 
 	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			answers := fetched(client, idOf(created(client)[0].ResultObject()["task"]))
+			answers := fetched(client, idOf(created(t, client)[0].ResultObject()["task"]))
 			if len(answers) < 2 || answers[0].ResultObject() == nil {
 				client.NeverBut("the client did not answer tasks/result twice", "tools/call")
 			}
-			Expect(client.Judging(answers[1])).To(haveContentOf(answers[0].ResultObject()))
+			t.Expect(client.Judging(answers[1])).To(haveContentOf(answers[0].ResultObject()))
 		})
 
 	It(
 		"returns the error code of the original request for tasks/result",
 		Verifies("tasks.result.same-error"),
 		In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			answers := fetched(client, idOf(thirdTask(client).ResultObject()["task"]))
-			Expect(client.Judging(answers[0])).To(BeJSONRPCError(declined))
+			answers := fetched(client, idOf(thirdTask(t, client).ResultObject()["task"]))
+			t.Expect(client.Judging(answers[0])).To(BeJSONRPCError(declined))
 		},
 	)
 
@@ -322,32 +321,32 @@ func takingTasksOn() {
 		"sets the status failed for a task whose request ends with an error",
 		Verifies("tasks.failure.status"),
 		In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			id := idOf(thirdTask(client).ResultObject()["task"])
+			id := idOf(thirdTask(t, client).ResultObject()["task"])
 			if _, refused := fetched(client, id)[0].Error(); !refused {
 				client.NeverBut("the task did not end with an error", "tools/call")
 			}
-			Expect(client.Judging(lastAnswer(client, "tasks/get", id))).To(HaveMember("status", "failed"))
+			t.Expect(client.Judging(lastAnswer(client, "tasks/get", id))).To(HaveMember("status", "failed"))
 		},
 	)
 
 	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			Expect(client.Judging(pagesOfTasks(client)[0])).To(HaveMember("tasks", BeAList()))
+			t.Expect(client.Judging(pagesOfTasks(t, client)[0])).To(HaveMember("tasks", BeAList()))
 		})
 
 	It(
 		"returns every task on the pages of tasks/list",
 		Verifies("tasks.list.complete", "tasks.list.next-cursor"),
 		In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			pages := pagesOfTasks(client)
+			pages := pagesOfTasks(t, client)
 			var all []Object
 			for _, page := range pages {
 				items, _ := page.ResultObject()["tasks"].([]any)
@@ -360,9 +359,9 @@ func takingTasksOn() {
 			if last.ResultObject()["tasks"] == nil || last.ResultObject()["nextCursor"] != nil {
 				client.NeverBut("the client did not return all pages of tasks/list", "tools/call")
 			}
-			for _, answer := range created(client)[:2] {
+			for _, answer := range created(t, client)[:2] {
 				client.Judging(last)
-				Expect(all).To(includeTask(idOf(answer.ResultObject()["task"])))
+				t.Expect(all).To(includeTask(idOf(answer.ResultObject()["task"])))
 			}
 		},
 	)
@@ -371,13 +370,13 @@ func takingTasksOn() {
 		"rejects tasks/list with an unknown cursor with -32602",
 		Verifies("tasks.error.unknown-cursor"),
 		In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			pagesOfTasks(client)
+			pagesOfTasks(t, client)
 			for _, answer := range client.Responses("tasks/list") {
 				if answer.Request.ParamsObject()["cursor"] == unheard {
-					Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.InvalidParams))
+					t.Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.InvalidParams))
 					return
 				}
 			}
@@ -386,27 +385,27 @@ func takingTasksOn() {
 	)
 
 	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), In(askedForTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			demandCancel(client)
-			id := idOf(created(client)[0].ResultObject()["task"])
+			demandCancel(t, client)
+			id := idOf(created(t, client)[0].ResultObject()["task"])
 			fetched(client, id)
-			Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			t.Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 }
 
 // takingTime registers the checks of a client that takes a while over its answers.
 func takingTime() {
 	It("returns CreateTaskResult before the task is completed", Verifies("tasks.create.prompt"), In(longTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			answer := created(client)[0]
+			answer := created(t, client)[0]
 			state := firstAnswer(client, "tasks/get", idOf(answer.ResultObject()["task"]))
 			taken := answer.Event.At.Sub(answer.Request.Event.At)
 			status := state.ResultObject()["status"]
-			if Observed(status == "working") {
+			if t.Observed(status == "working") {
 				return
 			}
 			if !isOver(status) || taken < tasksTake*4/5 {
@@ -419,17 +418,17 @@ func takingTime() {
 		})
 
 	It("answers tasks/result only when the task has a terminal status", Verifies("tasks.result.blocks"), In(longTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			id := idOf(created(client)[0].ResultObject()["task"])
+			id := idOf(created(t, client)[0].ResultObject()["task"])
 			demandWorking(client, id)
 			result := fetched(client, id)[0]
 			state := lastAnswer(client, "tasks/get", id)
 			if state.Request.Index < result.Index {
 				client.NeverBut("the client received no tasks/get afterwards", "tools/call")
 			}
-			if !Observed(isOver(state.ResultObject()["status"])) {
+			if !t.Observed(isOver(state.ResultObject()["status"])) {
 				client.Blame(
 					result,
 					Mismatch{
@@ -441,39 +440,39 @@ func takingTime() {
 		})
 
 	It("returns the task with the status cancelled for tasks/cancel", Verifies("tasks.cancel.done"), In(longTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			reply := client.Judging(cancelledByServer(client))
-			Expect(reply).To(BeResult())
-			Expect(reply).To(HaveMember("status", "cancelled"))
+			reply := client.Judging(cancelledByServer(t, client))
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).To(HaveMember("status", "cancelled"))
 		})
 
 	It("keeps the status cancelled after tasks/cancel", Verifies("tasks.cancel.stays"), In(longTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			answer := cancelledByServer(client)
+			answer := cancelledByServer(t, client)
 			if answer.ResultObject()["status"] != "cancelled" {
-				Inconclusive("the task was not cancelled", fixOthers)
+				t.Inconclusive("the task was not cancelled", fixOthers)
 			}
 			state := lastAnswer(client, "tasks/get", idOf(answer.ResultObject()))
 			reply := client.Judging(state)
 			if _, forgotten := state.Error(); !forgotten { // as it may be
-				Expect(reply).To(HaveMember("status", "cancelled"))
+				t.Expect(reply).To(HaveMember("status", "cancelled"))
 			}
 		})
 
 	It("rejects a second tasks/cancel of the same task with -32602", Verifies("tasks.cancel.refused"), In(longTasks),
-		func(ctx SpecContext) {
-			client := RunScenario(ctx)
+		func(t *T) {
+			client := RunScenario(t)
 
-			answer := cancelledByServer(client)
+			answer := cancelledByServer(t, client)
 			if answer.ResultObject() == nil {
-				Inconclusive("the task was not cancelled", fixOthers)
+				t.Inconclusive("the task was not cancelled", fixOthers)
 			}
 			id, _ := answer.Request.ParamsObject()["taskId"].(string)
-			Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			t.Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
 }
 
@@ -481,10 +480,10 @@ const tasksTake = longFor * time.Millisecond
 
 // begunByClient returns the answers to requests that ask for tasks. A client that
 // makes no tasks has nothing to be judged.
-func begunByClient(client *Client) []*Message {
+func begunByClient(t *T, client *Client) []*Message {
 	client.NeedCalls(scripted.AddNumbers)
 	if !client.Declares(samples) && !client.Declares(elicits) {
-		NotApplicable("the client does not declare tasks.requests")
+		t.NotApplicable("the client does not declare tasks.requests")
 	}
 	method := sampling
 	if !client.Declares(samples) {
@@ -508,26 +507,26 @@ func plainAnswers(client *Client, method string) []*Message {
 
 // answersPlainly tells whether the client answers requests of a method with results when
 // they ask for no task.
-func answersPlainly(ctx context.Context, method string) bool {
-	plain := Beside(ctx, asking.Declared)
+func answersPlainly(t *T, method string) bool {
+	plain := Beside(t, asking.Declared)
 	return plain != nil && slices.ContainsFunc(plain.ServerRequests(method), AnsweredRequest.Answered)
 }
 
 // created returns the answers that are tasks, of which the check needs one.
-func created(client *Client) []*Message {
+func created(t *T, client *Client) []*Message {
 	answers := slices.DeleteFunc(
-		begunByClient(client),
+		begunByClient(t, client),
 		func(answer *Message) bool { return idOf(answer.ResultObject()["task"]) == "" },
 	)
 	if len(answers) == 0 {
-		Inconclusive("the client created no task", fixOthers)
+		t.Inconclusive("the client created no task", fixOthers)
 	}
 	return answers
 }
 
 // thirdTask is the one whose request the client refuses.
-func thirdTask(client *Client) *Message {
-	answers := created(client)
+func thirdTask(t *T, client *Client) *Message {
+	answers := created(t, client)
 	if len(answers) < 3 {
 		client.NeverBut("the client created no task for the request that it rejects", sampling)
 	}
@@ -557,10 +556,10 @@ func lastAnswer(client *Client, method, id string) *Message {
 func fetched(client *Client, id string) []*Message { return asked(client, "tasks/result", id) }
 
 // pagesOfTasks returns the answers to tasks/list that a cursor of the client led to.
-func pagesOfTasks(client *Client) []*Message {
-	created(client)
+func pagesOfTasks(t *T, client *Client) []*Message {
+	created(t, client)
 	if !client.Declares(listable) {
-		NotApplicable("the client does not declare " + listable)
+		t.NotApplicable("the client does not declare " + listable)
 	}
 	pages := slices.DeleteFunc(client.Responses("tasks/list"), func(answer *Message) bool {
 		return answer.Request.ParamsObject()["cursor"] == unheard
@@ -571,10 +570,10 @@ func pagesOfTasks(client *Client) []*Message {
 	return pages
 }
 
-func demandCancel(client *Client) {
-	created(client)
+func demandCancel(t *T, client *Client) {
+	created(t, client)
 	if !client.Declares(cancelable) {
-		NotApplicable("the client does not declare " + cancelable)
+		t.NotApplicable("the client does not declare " + cancelable)
 	}
 }
 
@@ -587,9 +586,9 @@ func demandWorking(client *Client, id string) {
 
 // cancelledByServer returns the first answer to tasks/cancel of a task that was still
 // worked on.
-func cancelledByServer(client *Client) *Message {
-	demandCancel(client)
-	answers := created(client)
+func cancelledByServer(t *T, client *Client) *Message {
+	demandCancel(t, client)
+	answers := created(t, client)
 	demandWorking(client, idOf(answers[0].ResultObject()["task"]))
 	if len(answers) < 2 {
 		client.NeverBut("the client made no second task", sampling)

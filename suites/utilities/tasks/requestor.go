@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"context"
 	"crypto/rand"
 	"maps"
 	"slices"
@@ -20,16 +19,16 @@ func asRequestor() {
 		"requests no task from a client that does not declare tasks",
 		Verifies("tasks.capability.respected"),
 		NeedsProvocation("client-task"),
-		func(ctx SpecContext) {
-			able, server := SessionOf(ctx, takingTasks()), FreshSession(ctx)
+		func(t *T) {
+			able, server := SessionOf(t, takingTasks(t)), FreshSession(t)
 			task := answerWithTask(able, "working", "completed")
-			provoke(ctx, able)
-			task.demandAsked() // it does ask a client that takes tasks
+			provoke(t, able)
+			task.demandAsked(t) // it does ask a client that takes tasks
 
-			provoke(ctx, server)
+			provoke(t, server)
 
-			server.BarrierOnAllStreams(ctx)
-			DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
+			server.BarrierOnAllStreams(t)
+			t.DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
 		},
 	)
 
@@ -37,27 +36,27 @@ func asRequestor() {
 		"sends tasks/result for a client's task without waiting for notifications/tasks/status",
 		Verifies("tasks.notification.not-awaited"),
 		NeedsProvocation("client-task"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, takingTasks())
+		func(t *T) {
+			server := SessionOf(t, takingTasks(t))
 			task := answerWithTask(server, "working", "working", "completed")
 
-			provoke(ctx, server)
+			provoke(t, server)
 
-			task.demandAsked()
-			Demand(task.fetched(), "tasks/result of the client's task", "none")
+			task.demandAsked(t)
+			t.Demand(task.fetched(), "tasks/result of the client's task", "none")
 		},
 	)
 
 	It("sends tasks/get until a client's task is completed, or sends tasks/result", Verifies("tasks.poll.continued"),
 		NeedsProvocation("client-task"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, takingTasks())
+		func(t *T) {
+			server := SessionOf(t, takingTasks(t))
 			task := answerWithTask(server, "working", "working", "working", "completed")
 
-			provoke(ctx, server)
+			provoke(t, server)
 
-			task.demandAsked()
-			Demand(
+			task.demandAsked(t)
+			t.Demand(
 				task.fetched() || task.told("completed"),
 				"tasks/get until the task is completed, or tasks/result",
 				"neither",
@@ -68,22 +67,22 @@ func asRequestor() {
 		"sends tasks/result for a client's task in the status input_required",
 		Verifies("tasks.input.fetched"),
 		NeedsProvocation("client-task"),
-		func(ctx SpecContext) {
-			server := SessionOf(ctx, takingTasks())
+		func(t *T) {
+			server := SessionOf(t, takingTasks(t))
 			task := answerWithTask(server, "input_required")
 
-			provoke(ctx, server)
+			provoke(t, server)
 
-			task.demandAsked()
-			Demand(task.fetched(), "tasks/result of a task in the status input_required", "none")
+			task.demandAsked(t)
+			t.Demand(task.fetched(), "tasks/result of a task in the status input_required", "none")
 		},
 	)
 }
 
 // provoke calls the tool that asks the client for a task, and waits for its end.
-func provoke(ctx context.Context, server *Server) {
-	server.KeepListening(ctx)
-	server.NeedReply(ctx, "tools/call", Provoking("client-task").Call())
+func provoke(t *T, server *Server) {
+	server.KeepListening(t)
+	server.NeedReply(t, "tools/call", Provoking(t, "client-task").Call())
 }
 
 func asksForTask(received scripted.Received) bool {
@@ -93,8 +92,8 @@ func asksForTask(received scripted.Received) bool {
 }
 
 // takingTasks is a client that takes sampling and forms as tasks.
-func takingTasks() scripted.Capabilities {
-	return scripted.Everything(Revision()).With("tasks", Object{
+func takingTasks(t *T) scripted.Capabilities {
+	return scripted.Everything(t.Revision()).With("tasks", Object{
 		"list": Object{}, "cancel": Object{},
 		"requests": Object{
 			"sampling":    Object{"createMessage": Object{}},
@@ -130,16 +129,16 @@ func answerWithTask(server *Server, statuses ...string) *clientTask {
 	return task
 }
 
-func (t *clientTask) create(answer func(Object) Object) func(Object) Object {
+func (task *clientTask) create(answer func(Object) Object) func(Object) Object {
 	return func(params Object) Object {
 		if _, asks := params["task"]; !asks {
 			return answer(params)
 		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.result = answer(params)
-		t.ids = append(t.ids, "mcpconform-"+rand.Text())
-		return Object{"task": stateOf(t.ids[len(t.ids)-1], "working")}
+		task.mu.Lock()
+		defer task.mu.Unlock()
+		task.result = answer(params)
+		task.ids = append(task.ids, "mcpconform-"+rand.Text())
+		return Object{"task": stateOf(task.ids[len(task.ids)-1], "working")}
 	}
 }
 
@@ -151,58 +150,58 @@ func stateOf(id any, status string) Object {
 	}
 }
 
-func (t *clientTask) list(Object) Object {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (task *clientTask) list(Object) Object {
+	task.mu.Lock()
+	defer task.mu.Unlock()
 	states := []any{}
-	for _, id := range t.ids {
+	for _, id := range task.ids {
 		states = append(states, stateOf(id, "working"))
 	}
 	return Object{"tasks": states}
 }
 
-func (t *clientTask) cancel(params Object) Object { return stateOf(params["taskId"], "cancelled") }
+func (task *clientTask) cancel(params Object) Object { return stateOf(params["taskId"], "cancelled") }
 
-func (t *clientTask) get(params Object) Object {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	status := t.statuses[0]
-	if t.results > 0 {
+func (task *clientTask) get(params Object) Object {
+	task.mu.Lock()
+	defer task.mu.Unlock()
+	status := task.statuses[0]
+	if task.results > 0 {
 		status = "completed"
-	} else if len(t.statuses) > 1 {
-		t.statuses = t.statuses[1:]
+	} else if len(task.statuses) > 1 {
+		task.statuses = task.statuses[1:]
 	}
-	t.said = append(t.said, status)
+	task.said = append(task.said, status)
 	return stateOf(params["taskId"], status)
 }
 
-func (t *clientTask) fetch(params Object) Object {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.results++
+func (task *clientTask) fetch(params Object) Object {
+	task.mu.Lock()
+	defer task.mu.Unlock()
+	task.results++
 	result := Object{"_meta": Object{mcp.RelatedTask: Object{"taskId": params["taskId"]}}}
-	maps.Copy(result, t.result)
+	maps.Copy(result, task.result)
 	return result
 }
 
-func (t *clientTask) fetched() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.results > 0
+func (task *clientTask) fetched() bool {
+	task.mu.Lock()
+	defer task.mu.Unlock()
+	return task.results > 0
 }
 
-func (t *clientTask) told(status string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Contains(t.said, status)
+func (task *clientTask) told(status string) bool {
+	task.mu.Lock()
+	defer task.mu.Unlock()
+	return slices.Contains(task.said, status)
 }
 
 // demandAsked makes the check inconclusive if the server asked for no task.
-func (t *clientTask) demandAsked() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.ids) == 0 {
-		Inconclusive(
+func (task *clientTask) demandAsked(t *T) {
+	task.mu.Lock()
+	defer task.mu.Unlock()
+	if len(task.ids) == 0 {
+		t.Inconclusive(
 			"the tool did not request a task of the client",
 			"name one that does under provocations.client-task in mcpconform.yaml",
 		)

@@ -15,14 +15,14 @@ func results() {
 		"returns the result of the tools/call for tasks/result",
 		Verifies("tasks.result.same"),
 		NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, aTool())
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, aTool(t))
 
-			reply := result(ctx, server, id)
+			reply := result(t, server, id)
 
-			Expect(reply).To(BeResult())
-			Expect(reply).To(HaveMember("content", BeAList()))
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).To(HaveMember("content", BeAList()))
 		},
 	)
 
@@ -30,23 +30,23 @@ func results() {
 		"returns the same content when tasks/result is sent twice",
 		Verifies("tasks.result.same"),
 		NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, aTool())
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, aTool(t))
 
-			waiting := server.Start(ctx, "tasks/result", Object{"taskId": id})
-			beside := result(ctx, server, id) // which may come first
-			atOnce := server.Await(ctx, waiting)
-			later := server.Ask(ctx, "tasks/result", Object{"taskId": id})
+			waiting := server.Start(t, "tasks/result", Object{"taskId": id})
+			beside := result(t, server, id) // which may come first
+			atOnce := server.Await(t, waiting)
+			later := server.Ask(t, "tasks/result", Object{"taskId": id})
 
 			replies := []Reply{beside, atOnce, later}
 			given := beside
 			if first := slices.IndexFunc(replies, func(reply Reply) bool { return !reply.Refuses() }); first >= 0 {
 				given = replies[first]
 			}
-			demandResult(given)
+			demandResult(t, given)
 			for _, reply := range replies {
-				Expect(reply).To(haveContentOf(given.Object()))
+				t.Expect(reply).To(haveContentOf(given.Object()))
 			}
 		},
 	)
@@ -55,14 +55,14 @@ func results() {
 		"returns related-task metadata in the result of tasks/result",
 		Verifies("tasks.related.response"),
 		NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, aTool())
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, aTool(t))
 
-			reply := result(ctx, server, id)
+			reply := result(t, server, id)
 
-			demandResult(reply)
-			Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
+			demandResult(t, reply)
+			t.Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 		},
 	)
 
@@ -71,26 +71,26 @@ func results() {
 		Verifies("tasks.related.notification"),
 		NeedsCapability(callable),
 		NeedsProvocation("task-progress"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			_, _ = server.Listen(ctx) // where there is no such stream, progress comes beside the result
-			reporting := tool("task-progress")
+		func(t *T) {
+			server := SessionWithTasks(t)
+			_, _ = server.Listen(t) // where there is no such stream, progress comes beside the result
+			reporting := tool(t, "task-progress")
 			call := asTask(reporting)
 			call["_meta"] = Object{"progressToken": 424242}
 			mark := server.Mark()
 
-			id := beginBy(ctx, server, reporting, call)
-			result(ctx, server, id)
+			id := beginBy(t, server, reporting, call)
+			result(t, server, id)
 
 			server.NeedMessage(
-				ctx,
+				t,
 				mark,
 				Notification("notifications/progress"), // it may come on another stream
 				"the task reported no progress",
 				"name a tool that does under provocations.task-progress in mcpconform.yaml",
 			)
 			for _, report := range server.Sent(mark, Notification("notifications/progress")) {
-				Expect(report.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
+				t.Expect(report.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 			}
 		},
 	)
@@ -100,25 +100,25 @@ func results() {
 		Verifies("tasks.result.blocks"),
 		NeedsCapability(callable),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, tool("task-slow"))
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, tool(t, "task-slow"))
 
-			result(ctx, server, id)
+			result(t, server, id)
 
-			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
+			t.Expect(server.Need(t, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
 		},
 	)
 
 	It("answers tasks/result of a task that needs input only in a terminal status", Verifies("tasks.result.blocks"),
 		NeedsCapability(callable), NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, tool("task-input"))
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, tool(t, "task-input"))
 
-			result(ctx, server, id) // brings the request for input, which is answered
+			result(t, server, id) // brings the request for input, which is answered
 
-			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
+			t.Expect(server.Need(t, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
 		})
 
 	It(
@@ -126,25 +126,25 @@ func results() {
 		Verifies("tasks.result.blocks"),
 		NeedsCapability(callable),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, tool("task-slow"))
-			server.Need(ctx, "tasks/get", Object{"taskId": id})
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, tool(t, "task-slow"))
+			server.Need(t, "tasks/get", Object{"taskId": id})
 
-			waiting := server.Start(ctx, "tasks/result", Object{"taskId": id})
-			reply := server.MustAsk(ctx, "tasks/get", Object{"taskId": id})
+			waiting := server.Start(t, "tasks/result", Object{"taskId": id})
+			reply := server.MustAsk(t, "tasks/get", Object{"taskId": id})
 
 			answered := func(received scripted.Received) bool {
 				return received.Kind == jsonrpc.Response && received.ID == waiting.ID && received.Index < reply.Index
 			}
 			if len(server.Sent(waiting.Mark, answered)) > 0 {
-				Inconclusive(
+				t.Inconclusive(
 					"tasks/result was answered before tasks/get",
 					"name a slower tool under provocations.task-slow in mcpconform.yaml",
 				)
 			}
-			Expect(reply).To(BeResult())
-			leave(ctx, server, id)
+			t.Expect(reply).To(BeResult())
+			leave(t, server, id)
 		},
 	)
 }
@@ -155,64 +155,64 @@ func failures() {
 		Verifies("tasks.failure.status", "tasks.failure.message"),
 		NeedsCapability(callable),
 		NeedsProvocation("task-failing"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, tool("task-failing"))
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, tool(t, "task-failing"))
 
-			reply := result(ctx, server, id)
+			reply := result(t, server, id)
 
 			if reply.Object()["isError"] != true {
-				Inconclusive(
+				t.Inconclusive(
 					"the tool ended without isError: "+reply.Describe(),
 					"name one that fails under provocations.task-failing in mcpconform.yaml",
 				)
 			}
-			state := server.Need(ctx, "tasks/get", Object{"taskId": id})
-			Expect(state).To(HaveMember("status", "failed"))
-			Expect(state).To(HaveMember("statusMessage", BeText()))
+			state := server.Need(t, "tasks/get", Object{"taskId": id})
+			t.Expect(state).To(HaveMember("status", "failed"))
+			t.Expect(state).To(HaveMember("statusMessage", BeText()))
 		},
 	)
 
 	It("returns isError for tasks/result if a plain tools/call returns it", Verifies("tasks.result.same"),
 		NeedsCapability(callable), NeedsProvocation("task-failing"),
-		func(ctx SpecContext) {
-			plain, server := SessionWithTasks(ctx), SessionWithTasks(ctx)
-			failing := optionally("task-failing")
-			if plain.NeedReply(ctx, "tools/call", failing.Call()).Object()["isError"] != true {
-				Inconclusive(
+		func(t *T) {
+			plain, server := SessionWithTasks(t), SessionWithTasks(t)
+			failing := optionally(t, "task-failing")
+			if plain.NeedReply(t, "tools/call", failing.Call()).Object()["isError"] != true {
+				t.Inconclusive(
 					"the call ended without isError",
 					"name a tool that fails under provocations.task-failing in mcpconform.yaml",
 				)
 			}
 
-			id := begin(ctx, server, failing)
-			reply := result(ctx, server, id)
-			again := server.Ask(ctx, "tasks/result", Object{"taskId": id})
+			id := begin(t, server, failing)
+			reply := result(t, server, id)
+			again := server.Ask(t, "tasks/result", Object{"taskId": id})
 
-			Expect(reply).To(HaveMember("isError", true))
-			Expect(again).To(HaveMember("isError", true))
-			Expect(again).To(haveContentOf(reply.Object()))
+			t.Expect(reply).To(HaveMember("isError", true))
+			t.Expect(again).To(HaveMember("isError", true))
+			t.Expect(again).To(haveContentOf(reply.Object()))
 		})
 
 	It("returns the error code of the plain tools/call for tasks/result", Verifies("tasks.result.same-error"),
 		NeedsCapability(callable), NeedsProvocation("task-refused"),
-		func(ctx SpecContext) {
-			plain, server := FreshSession(ctx), FreshSession(ctx) // they remember what was visited
-			refused := optionally("task-refused")
-			refusal, isRefusal := plain.NeedReply(ctx, "tools/call", refused.Call()).Error()
+		func(t *T) {
+			plain, server := FreshSession(t), FreshSession(t) // they remember what was visited
+			refused := optionally(t, "task-refused")
+			refusal, isRefusal := plain.NeedReply(t, "tools/call", refused.Call()).Error()
 			if !isRefusal {
-				Inconclusive(
+				t.Inconclusive(
 					"the call did not end with an error",
 					"name a tool that does under provocations.task-refused in mcpconform.yaml",
 				)
 			}
 
-			id := begin(ctx, server, refused)
-			reply := result(ctx, server, id)
-			again := server.Ask(ctx, "tasks/result", Object{"taskId": id})
+			id := begin(t, server, refused)
+			reply := result(t, server, id)
+			again := server.Ask(t, "tasks/result", Object{"taskId": id})
 
-			Expect(reply).To(BeJSONRPCError(refusal.Code))
-			Expect(again).To(BeJSONRPCError(refusal.Code))
+			t.Expect(reply).To(BeJSONRPCError(refusal.Code))
+			t.Expect(again).To(BeJSONRPCError(refusal.Code))
 		})
 
 	It(
@@ -220,18 +220,18 @@ func failures() {
 		Verifies("tasks.failure.status"),
 		NeedsCapability(callable),
 		NeedsProvocation("task-refused"),
-		func(ctx SpecContext) {
-			server := FreshSession(ctx) // which remembers what was visited
-			id := begin(ctx, server, tool("task-refused"))
+		func(t *T) {
+			server := FreshSession(t) // which remembers what was visited
+			id := begin(t, server, tool(t, "task-refused"))
 
-			if reply := result(ctx, server, id); reply.Object() != nil {
-				Inconclusive(
+			if reply := result(t, server, id); reply.Object() != nil {
+				t.Inconclusive(
 					"the task did not end with an error: "+reply.Describe(),
 					"name a tool that does under provocations.task-refused in mcpconform.yaml",
 				)
 			}
 
-			Expect(server.Need(ctx, "tasks/get", Object{"taskId": id})).To(HaveMember("status", "failed"))
+			t.Expect(server.Need(t, "tasks/get", Object{"taskId": id})).To(HaveMember("status", "failed"))
 		},
 	)
 }
@@ -244,16 +244,16 @@ func input() {
 		Verifies("tasks.status.input-required"),
 		NeedsCapability(callable),
 		NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
+		func(t *T) {
+			server := SessionWithTasks(t)
 			server.Answer(asks, scripted.Silence)
-			id := begin(ctx, server, tool("task-input"))
+			id := begin(t, server, tool(t, "task-input"))
 
-			server.Start(ctx, "tasks/result", Object{"taskId": id})
-			awaitQuestion(ctx, server, id, asks)
+			server.Start(t, "tasks/result", Object{"taskId": id})
+			awaitQuestion(t, server, id, asks)
 
-			Expect(settled(ctx, server, id)).To(HaveMember("status", "input_required"))
-			give(ctx, server, id)
+			t.Expect(settled(t, server, id)).To(HaveMember("status", "input_required"))
+			give(t, server, id)
 		},
 	)
 
@@ -262,21 +262,21 @@ func input() {
 		Verifies("tasks.status.input-required"),
 		NeedsCapability(callable),
 		NeedsProvocation("sampling"),
-		func(ctx SpecContext) {
+		func(t *T) {
 			const samples = "sampling/createMessage"
-			asking := Provoking("sampling")
-			if !takesTasks(asking) {
-				NotApplicable("the tool " + asking.Tool + " does not support tasks in execution.taskSupport")
+			asking := Provoking(t, "sampling")
+			if !takesTasks(t, asking) {
+				t.NotApplicable("the tool " + asking.Tool + " does not support tasks in execution.taskSupport")
 			}
-			server := SessionWithTasks(ctx)
+			server := SessionWithTasks(t)
 			server.Answer(samples, scripted.Silence)
-			id := begin(ctx, server, asking)
+			id := begin(t, server, asking)
 
-			server.Start(ctx, "tasks/result", Object{"taskId": id})
-			awaitQuestion(ctx, server, id, samples)
+			server.Start(t, "tasks/result", Object{"taskId": id})
+			awaitQuestion(t, server, id, samples)
 
-			Expect(settled(ctx, server, id)).To(HaveMember("status", "input_required"))
-			leave(ctx, server, id)
+			t.Expect(settled(t, server, id)).To(HaveMember("status", "input_required"))
+			leave(t, server, id)
 			server.Answer(samples, Answering(Generation)) // for others that use the connection
 		},
 	)
@@ -286,24 +286,24 @@ func input() {
 		Verifies("tasks.status.input-required"),
 		NeedsCapability(callable, listable),
 		NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
+		func(t *T) {
+			server := SessionWithTasks(t)
 			server.Answer(asks, scripted.Silence)
-			id := begin(ctx, server, tool("task-input"))
-			server.Start(ctx, "tasks/result", Object{"taskId": id})
-			awaitQuestion(ctx, server, id, asks)
-			if status := settled(ctx, server, id)["status"]; status != "input_required" {
-				Inconclusive("tasks/get returns the status "+Show(status), fixOthers)
+			id := begin(t, server, tool(t, "task-input"))
+			server.Start(t, "tasks/result", Object{"taskId": id})
+			awaitQuestion(t, server, id, asks)
+			if status := settled(t, server, id)["status"]; status != "input_required" {
+				t.Inconclusive("tasks/get returns the status "+Show(status), fixOthers)
 			}
 
-			all := server.All(ctx, "tasks/list")
+			all := server.All(t, "tasks/list")
 
 			for _, task := range all {
 				if task["taskId"] == id {
-					Expect(task).To(HaveMember("status", "input_required"))
+					t.Expect(task).To(HaveMember("status", "input_required"))
 				}
 			}
-			give(ctx, server, id)
+			give(t, server, id)
 		},
 	)
 
@@ -312,14 +312,14 @@ func input() {
 		Verifies("tasks.related.request"),
 		NeedsCapability(callable),
 		NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, tool("task-input"))
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, tool(t, "task-input"))
 
-			result(ctx, server, id) // brings the request for input, if it has not come before
+			result(t, server, id) // brings the request for input, if it has not come before
 
-			for _, request := range demandQuestions(server, asks) {
-				Expect(request.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
+			for _, request := range demandQuestions(t, server, asks) {
+				t.Expect(request.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 			}
 		},
 	)
@@ -329,20 +329,20 @@ func input() {
 		Verifies("tasks.status.input-received"),
 		NeedsCapability(callable),
 		NeedsProvocation("task-input"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
+		func(t *T) {
+			server := SessionWithTasks(t)
 			declining := func(Object) Object { return Object{"action": "decline"} }
 
 			for _, answer := range []func(Object) Object{Acceptance, declining} {
 				server.Answer(asks, Answering(answer))
-				id := begin(ctx, server, tool("task-input"))
+				id := begin(t, server, tool(t, "task-input"))
 
-				result(ctx, server, id) // brings the request for input, which is answered
+				result(t, server, id) // brings the request for input, which is answered
 
-				demandQuestions(server, asks)
-				state := server.Need(ctx, "tasks/get", Object{"taskId": id})
-				demandStatus(state)
-				Expect(state).NotTo(HaveMember("status", "input_required"))
+				demandQuestions(t, server, asks)
+				state := server.Need(t, "tasks/get", Object{"taskId": id})
+				demandStatus(t, state)
+				t.Expect(state).NotTo(HaveMember("status", "input_required"))
 			}
 			server.Answer(asks, Answering(Acceptance)) // for others that use the connection
 		},

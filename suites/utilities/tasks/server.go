@@ -39,17 +39,17 @@ func negotiation() {
 		"rejects a task-augmented tools/call with -32601 if taskSupport is forbidden or absent",
 		Verifies("tasks.tool.forbidden-refused"),
 		NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			tool := toolWith("that does not support tasks", "", "forbidden")
+		func(t *T) {
+			server := SessionWithTasks(t)
+			tool := toolWith(t, "that does not support tasks", "", "forbidden")
 
-			reply := server.AskWrong(ctx, Request{
+			reply := server.AskWrong(t, Request{
 				Method:     "tools/call",
 				Params:     asTask(tool),
 				Deliberate: "calls a tool without task support as a task",
 			}, Request{Method: "tools/call", Params: tool.Call()})
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		},
 	)
 
@@ -57,25 +57,25 @@ func negotiation() {
 		"rejects a tools/call without task with -32601 if taskSupport is required",
 		Verifies("tasks.tool.required-refused"),
 		NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			tool := toolWith("that can be called only as a task", "required")
+		func(t *T) {
+			server := SessionWithTasks(t)
+			tool := toolWith(t, "that can be called only as a task", "required")
 
-			reply := server.AskWrong(ctx, Request{
+			reply := server.AskWrong(t, Request{
 				Method: "tools/call", Params: tool.Call(), Deliberate: "calls a tool that requires a task without one",
 			}, Request{Method: "tools/call", Params: asTask(tool)})
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		},
 	)
 
 	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
-			server.Need(ctx, "ping", nil)
+		func(t *T) {
+			server := Session(t)
+			server.Need(t, "ping", nil)
 
-			reply := server.Await(ctx, server.StartRaw(
-				ctx,
+			reply := server.Await(t, server.StartRaw(
+				t,
 				server.NextID(),
 				"ping",
 				scripted.Outgoing{
@@ -84,21 +84,21 @@ func negotiation() {
 				Object{"task": Object{"ttl": keptFor}},
 			))
 
-			Expect(reply).To(BeResult())
-			Expect(reply).NotTo(HaveMember("task"))
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).NotTo(HaveMember("task"))
 		})
 
 	It("ignores task in the params of each request that is no tools/call", Verifies("tasks.undeclared.ignored"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			AcceptInEachMethod(ctx, func(request Harmless) any {
+			AcceptInEachMethod(t, func(request Harmless) any {
 				if request.Method == "tools/call" {
-					return server.Ask(ctx, request.Method, request.With(nil))
+					return server.Ask(t, request.Method, request.With(nil))
 				}
 				params := Object{"task": Object{"ttl": keptFor}}
 				maps.Copy(params, request.Params)
-				return server.Await(ctx, server.StartRaw(ctx, server.NextID(), request.Method, scripted.Outgoing{
+				return server.Await(t, server.StartRaw(t, server.NextID(), request.Method, scripted.Outgoing{
 					Deliberate: "requests a task of a method that has none",
 				}, params))
 			})
@@ -108,19 +108,19 @@ func negotiation() {
 		"ignores task in tools/call if it does not declare tasks.requests.tools.call",
 		Verifies("tasks.undeclared.ignored"),
 		NeedsCapability("tools"),
-		func(ctx SpecContext) {
-			if Declares(callable) {
-				NotApplicable("the server supports tasks for tools/call")
+		func(t *T) {
+			if Declares(t, callable) {
+				t.NotApplicable("the server supports tasks for tools/call")
 			}
-			server := Session(ctx)
-			tool := workingTool(ctx, server)
+			server := Session(t)
+			tool := workingTool(t, server)
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tools/call",
+			reply := server.Await(t, server.StartRaw(t, server.NextID(), "tools/call",
 				scripted.Outgoing{Deliberate: "requests a task that the server does not declare"}, asTask(tool)))
 
-			Expect(reply).To(BeResult())
-			Expect(reply).NotTo(HaveMember("task"))
-			Expect(reply).To(HaveMember("content", BeAList()))
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).NotTo(HaveMember("task"))
+			t.Expect(reply).To(HaveMember("content", BeAList()))
 		},
 	)
 }
@@ -130,23 +130,23 @@ func creation() {
 		"returns a task with a taskId and the status working for a task-augmented tools/call",
 		Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"),
 		NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
+		func(t *T) {
+			server := SessionWithTasks(t)
 
-			tool := aTool()
-			reply := server.Ask(ctx, "tools/call", asTask(tool))
+			tool := aTool(t)
+			reply := server.Ask(t, "tools/call", asTask(tool))
 
-			if supportOf(tool.Tool) == "optional" {
+			if supportOf(t, tool.Tool) == "optional" {
 				server.NeedContrast(
-					ctx,
+					t,
 					reply,
 					"task",
 					Request{Method: "tools/call", Params: tool.Call(), Name: tool.Tool},
 				)
 			}
-			Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
-			Expect(reply.Object()["task"]).To(HaveMember("status", "working"))
-			leave(ctx, server, idOf(reply.Object()["task"]))
+			t.Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
+			t.Expect(reply.Object()["task"]).To(HaveMember("status", "working"))
+			leave(t, server, idOf(reply.Object()["task"]))
 		},
 	)
 
@@ -155,21 +155,21 @@ func creation() {
 		Verifies("tasks.create.prompt"),
 		NeedsCapability(callable),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
+		func(t *T) {
+			server := SessionWithTasks(t)
 
-			slow := tool("task-slow")
+			slow := tool(t, "task-slow")
 
 			var state Object
 			for range lookedAt {
-				id := begin(ctx, server, slow)
-				if state = server.Need(ctx, "tasks/get", Object{"taskId": id}); state["status"] == "working" {
+				id := begin(t, server, slow)
+				if state = server.Need(t, "tasks/get", Object{"taskId": id}); state["status"] == "working" {
 					break
 				}
 			}
 
-			demandStatus(state)
-			Expect(state).NotTo(HaveMember("status", "completed"))
+			demandStatus(t, state)
+			t.Expect(state).NotTo(HaveMember("status", "completed"))
 		},
 	)
 
@@ -177,35 +177,35 @@ func creation() {
 		"generates a new taskId for every task",
 		Verifies("tasks.id.generated", "tasks.id.unique"),
 		NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server, other := SessionWithTasks(ctx), SessionWithTasks(ctx)
-			tool := aTool()
+		func(t *T) {
+			server, other := SessionWithTasks(t), SessionWithTasks(t)
+			tool := aTool(t)
 
-			first, second, third := begin(ctx, server, tool), begin(ctx, server, tool), begin(ctx, other, tool)
+			first, second, third := begin(t, server, tool), begin(t, server, tool), begin(t, other, tool)
 
-			Demand(
+			t.Demand(
 				first != second && first != third && second != third,
 				"three tasks with three ids",
 				Show([]string{first, second, third}),
 			)
-			leave(ctx, server, first, second)
-			leave(ctx, other, third)
+			leave(t, server, first, second)
+			leave(t, other, third)
 		},
 	)
 
 	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			tool := aTool()
+		func(t *T) {
+			server := SessionWithTasks(t)
+			tool := aTool(t)
 			call := asTask(tool)
 			call["task"] = Object{"ttl": tenYears}
 
-			id := beginBy(ctx, server, tool, call)
-			state := server.Need(ctx, "tasks/get", Object{"taskId": id})
+			id := beginBy(t, server, tool, call)
+			state := server.Need(t, "tasks/get", Object{"taskId": id})
 
-			demandTTL(state)
-			Expect(state).To(HaveMember("ttl", lessThan(tenYears)))
-			leave(ctx, server, id)
+			demandTTL(t, state)
+			t.Expect(state).To(HaveMember("ttl", lessThan(tenYears)))
+			leave(t, server, id)
 		})
 }
 
@@ -214,18 +214,18 @@ func polling() {
 		"uses taskId in tasks/get even if the related-task metadata differs",
 		Verifies("tasks.target.parameter"),
 		NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			named, other := beginTwo(ctx, server, aTool())
-			server.Need(ctx, "tasks/get", Object{"taskId": named})
+		func(t *T) {
+			server := SessionWithTasks(t)
+			named, other := beginTwo(t, server, aTool(t))
+			server.Need(t, "tasks/get", Object{"taskId": named})
 
-			reply := server.Await(ctx, server.StartRaw(ctx, server.NextID(), "tasks/get",
+			reply := server.Await(t, server.StartRaw(t, server.NextID(), "tasks/get",
 				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
 
-			Expect(reply).To(BeResult())
-			demandID(reply)
-			Expect(reply).To(HaveMember("taskId", named))
-			leave(ctx, server, named, other)
+			t.Expect(reply).To(BeResult())
+			demandID(t, reply)
+			t.Expect(reply).To(HaveMember("taskId", named))
+			leave(t, server, named, other)
 		},
 	)
 
@@ -233,16 +233,16 @@ func polling() {
 		"uses taskId in tasks/result even if the related-task metadata differs",
 		Verifies("tasks.target.parameter"),
 		NeedsCapability(callable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			named, other := beginTwo(ctx, server, aTool())
-			demandNamed(result(ctx, server, named), named)
+		func(t *T) {
+			server := SessionWithTasks(t)
+			named, other := beginTwo(t, server, aTool(t))
+			demandNamed(t, result(t, server, named), named)
 
-			reply := server.MustAwait(ctx, server.StartRaw(ctx, server.NextID(), "tasks/result",
+			reply := server.MustAwait(t, server.StartRaw(t, server.NextID(), "tasks/result",
 				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
 
-			Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", named))))
-			leave(ctx, server, other)
+			t.Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", named))))
+			leave(t, server, other)
 		},
 	)
 
@@ -251,21 +251,21 @@ func polling() {
 		Verifies("tasks.target.parameter"),
 		NeedsCapability(callable, "tasks.cancel"),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			named, other := beginTwo(ctx, server, tool("task-slow"))
+		func(t *T) {
+			server := SessionWithTasks(t)
+			named, other := beginTwo(t, server, tool(t, "task-slow"))
 
-			reply := server.MustAwait(ctx, server.StartRaw(ctx, server.NextID(), "tasks/cancel",
+			reply := server.MustAwait(t, server.StartRaw(t, server.NextID(), "tasks/cancel",
 				scripted.Outgoing{Deliberate: "names another task in the metadata"}, misleading(named, other)))
 
 			if reply.Refuses() {
-				Inconclusive("the server cannot cancel the task: "+reply.Describe(),
+				t.Inconclusive("the server cannot cancel the task: "+reply.Describe(),
 					"name a slower tool under provocations.task-slow in mcpconform.yaml")
 			}
-			demandID(reply)
-			Expect(reply).To(HaveMember("taskId", named))
-			Expect(server.Need(ctx, "tasks/get", Object{"taskId": other})).NotTo(HaveMember("status", "cancelled"))
-			leave(ctx, server, other)
+			demandID(t, reply)
+			t.Expect(reply).To(HaveMember("taskId", named))
+			t.Expect(server.Need(t, "tasks/get", Object{"taskId": other})).NotTo(HaveMember("status", "cancelled"))
+			leave(t, server, other)
 		},
 	)
 
@@ -274,15 +274,15 @@ func polling() {
 			"rejects "+method+" of an unknown taskId with -32602",
 			Verifies("tasks.error.unknown-task"),
 			NeedsCapability("tasks"),
-			func(ctx SpecContext) {
-				server := Session(ctx)
+			func(t *T) {
+				server := Session(t)
 
 				reply := server.AskWrong(
-					ctx,
+					t,
 					Request{Method: method, Params: Object{"taskId": unknownTask}, Name: unknownTask},
-					knownTask(ctx, server)...)
+					knownTask(t, server)...)
 
-				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			},
 		)
 	}
@@ -291,15 +291,15 @@ func polling() {
 		"rejects tasks/cancel of an unknown taskId with -32602",
 		Verifies("tasks.error.unknown-task"),
 		NeedsCapability(cancelable),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
 			reply := server.AskWrong(
-				ctx,
+				t,
 				Request{Method: "tasks/cancel", Params: Object{"taskId": unknownTask}, Name: unknownTask},
-				knownTask(ctx, server)...)
+				knownTask(t, server)...)
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		},
 	)
 
@@ -307,53 +307,53 @@ func polling() {
 		"rejects tasks/get with a number as taskId with -32602",
 		Verifies("tasks.error.unknown-task"),
 		NeedsCapability("tasks"),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			reply := server.AskWrong(ctx, Request{
+			reply := server.AskWrong(t, Request{
 				Method:     "tasks/get",
 				Params:     Object{"taskId": 7},
 				Name:       "taskId",
 				Deliberate: "has a number as taskId",
-			}, knownTask(ctx, server)...)
+			}, knownTask(t, server)...)
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		},
 	)
 }
 
 func listing() {
 	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), NeedsCapability(listable),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			result := server.Call(ctx, "tasks/list", nil)
+			result := server.Call(t, "tasks/list", nil)
 
-			Expect(result).To(HaveMember("tasks", BeAList()))
+			t.Expect(result).To(HaveMember("tasks", BeAList()))
 		})
 
 	It("returns every task on the pages of tasks/list", Verifies("tasks.list.complete", "tasks.list.next-cursor"),
 		NeedsCapability(callable, listable),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			tool := aTool()
+		func(t *T) {
+			server := SessionWithTasks(t)
+			tool := aTool(t)
 			var begun []string
 			for range listed {
-				begun = append(begun, begin(ctx, server, tool))
+				begun = append(begun, begin(t, server, tool))
 			}
 
-			all := server.All(ctx, "tasks/list")
+			all := server.All(t, "tasks/list")
 
 			known := false
 			for _, id := range begun {
-				if found := server.Ask(ctx, "tasks/get", Object{"taskId": id}); found.Object() != nil {
+				if found := server.Ask(t, "tasks/get", Object{"taskId": id}); found.Object() != nil {
 					known = true
-					Expect(all).To(includeTask(id))
+					t.Expect(all).To(includeTask(id))
 				}
 			}
-			leave(ctx, server, begun...)
+			leave(t, server, begun...)
 			if !known {
-				Inconclusive(
+				t.Inconclusive(
 					"tasks/get finds none of the tasks that tools/call created",
 					"make sure that the server keeps a task until its ttl has passed",
 				)
@@ -364,17 +364,17 @@ func listing() {
 		"rejects tasks/list with an unknown cursor with -32602",
 		Verifies("tasks.error.unknown-cursor"),
 		NeedsCapability(listable),
-		func(ctx SpecContext) {
-			server := Session(ctx)
+		func(t *T) {
+			server := Session(t)
 
-			reply := server.AskWrong(ctx, Request{
+			reply := server.AskWrong(t, Request{
 				Method:     "tasks/list",
 				Params:     Object{"cursor": unknownCursor},
 				Name:       unknownCursor,
 				Deliberate: "uses a cursor that was never issued",
 			}, Request{Method: "tasks/list"})
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		},
 	)
 }
@@ -385,14 +385,14 @@ func cancellation() {
 		Verifies("tasks.cancel.done"),
 		NeedsCapability(callable, cancelable),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, tool("task-slow"))
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, tool(t, "task-slow"))
 
-			reply := cancel(ctx, server, id)
+			reply := cancel(t, server, id)
 
-			Expect(reply).To(BeResult())
-			Expect(reply).To(HaveMember("status", "cancelled"))
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).To(HaveMember("status", "cancelled"))
 		},
 	)
 
@@ -401,20 +401,20 @@ func cancellation() {
 		Verifies("tasks.cancel.stays"),
 		NeedsCapability(callable, cancelable),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			slow := tool("task-slow")
-			stopped, other := begin(ctx, server, slow), begin(ctx, server, slow)
+		func(t *T) {
+			server := SessionWithTasks(t)
+			slow := tool(t, "task-slow")
+			stopped, other := begin(t, server, slow), begin(t, server, slow)
 
-			cancelled(ctx, server, stopped)
+			cancelled(t, server, stopped)
 
 			// The same call, begun later, ends when the work of this one would have.
-			result(ctx, server, other)
-			state := server.Ask(ctx, "tasks/get", Object{"taskId": stopped})
+			result(t, server, other)
+			state := server.Ask(t, "tasks/get", Object{"taskId": stopped})
 			if _, forgotten := state.Error(); forgotten {
-				NotApplicable("the server no longer has the task")
+				t.NotApplicable("the server no longer has the task")
 			}
-			Expect(state).To(HaveMember("status", "cancelled"))
+			t.Expect(state).To(HaveMember("status", "cancelled"))
 		},
 	)
 
@@ -423,10 +423,10 @@ func cancellation() {
 		Verifies("tasks.list.complete"),
 		NeedsCapability(callable, cancelable, listable),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			id, all := listedAfterCancel(ctx)
+		func(t *T) {
+			id, all := listedAfterCancel(t)
 
-			Expect(all).To(includeTask(id))
+			t.Expect(all).To(includeTask(id))
 		},
 	)
 
@@ -435,12 +435,12 @@ func cancellation() {
 		Verifies("tasks.cancel.stays"),
 		NeedsCapability(callable, cancelable, listable),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			id, all := listedAfterCancel(ctx)
+		func(t *T) {
+			id, all := listedAfterCancel(t)
 
 			for _, task := range all {
 				if task["taskId"] == id {
-					Expect(task).To(HaveMember("status", "cancelled"))
+					t.Expect(task).To(HaveMember("status", "cancelled"))
 				}
 			}
 		},
@@ -451,15 +451,15 @@ func cancellation() {
 		Verifies("tasks.result.same"),
 		NeedsCapability(callable, cancelable),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, tool("task-slow"))
-			waiting := server.Start(ctx, "tasks/result", Object{"taskId": id})
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, tool(t, "task-slow"))
+			waiting := server.Start(t, "tasks/result", Object{"taskId": id})
 
-			cancelled(ctx, server, id)
+			cancelled(t, server, id)
 
-			Expect(server.MustAwait(ctx, waiting)).To(beTheOutcomeOfACall)
-			Expect(server.MustAsk(ctx, "tasks/result", Object{"taskId": id})).To(beTheOutcomeOfACall)
+			t.Expect(server.MustAwait(t, waiting)).To(beTheOutcomeOfACall)
+			t.Expect(server.MustAsk(t, "tasks/result", Object{"taskId": id})).To(beTheOutcomeOfACall)
 		},
 	)
 
@@ -467,24 +467,24 @@ func cancellation() {
 		"rejects tasks/cancel of a finished task with -32602",
 		Verifies("tasks.cancel.refused"),
 		NeedsCapability(callable, cancelable),
-		func(ctx SpecContext) {
-			tools := []Provocation{aTool()}
-			if failing, known := Provocable("task-failing"); known && takesTasks(failing) {
+		func(t *T) {
+			tools := []Provocation{aTool(t)}
+			if failing, known := Provocable(t, "task-failing"); known && takesTasks(t, failing) {
 				tools = append(tools, failing)
 			}
 
 			for _, tool := range tools {
-				server := SessionWithTasks(ctx)
-				id := begin(ctx, server, tool)
-				result(ctx, server, id)
+				server := SessionWithTasks(t)
+				id := begin(t, server, tool)
+				result(t, server, id)
 
 				reply := server.AskWrong(
-					ctx,
+					t,
 					Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id},
-					working(ctx, server, id),
+					working(t, server, id),
 				)
 
-				Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			}
 		},
 	)
@@ -494,14 +494,14 @@ func cancellation() {
 		Verifies("tasks.cancel.refused"),
 		NeedsCapability(callable, cancelable),
 		NeedsProvocation("task-slow"),
-		func(ctx SpecContext) {
-			server := SessionWithTasks(ctx)
-			id := begin(ctx, server, tool("task-slow"))
-			cancelled(ctx, server, id)
+		func(t *T) {
+			server := SessionWithTasks(t)
+			id := begin(t, server, tool(t, "task-slow"))
+			cancelled(t, server, id)
 
-			reply := server.Ask(ctx, "tasks/cancel", Object{"taskId": id})
+			reply := server.Ask(t, "tasks/cancel", Object{"taskId": id})
 
-			Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		},
 	)
 }
