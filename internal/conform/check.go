@@ -101,8 +101,8 @@ func End(t *T, broken bool) (Outcome, [][]transcript.Event) {
 
 // ended is what went over the wire on a connection of the check that the server has ended by
 // itself; nil for none.
-func (r *running) ended() []transcript.Event {
-	for _, server := range r.servers {
+func (c *running) ended() []transcript.Event {
+	for _, server := range c.servers {
 		events := server.Log().Events()
 		if _, ended := livedFor(events); ended {
 			return events
