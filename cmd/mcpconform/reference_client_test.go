@@ -38,6 +38,7 @@ func TestReferenceClientIsUsedWrongly(t *testing.T) {
 		"steps":       {`[{"do":"conect"}]`, []string{nobody}, "MCPCONFORM_STEPS: step 0"},
 		"revision":    {"", []string{"--revision", "2025-11-52", nobody}, `did you mean "2025-11-25"`},
 		"fault":       {"", []string{"--fault", "never-wait", nobody}, `did you mean "never-waits"`},
+		"recorded":    {"", []string{"--fault", "client-pages-first-only", nobody}, "mcpconform selftest --role client --filter client-pages-first-only"},
 		"of a server": {"", []string{"--fault", "version-not-echoed", nobody}, "one of a server"},
 	} {
 		t.Run(name, func(t *testing.T) {
