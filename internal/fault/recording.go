@@ -66,7 +66,8 @@ func (l Injection) Outcomes(output []byte) []byte {
 	})
 	var changed []byte
 	for line := range strings.Lines(string(output)) {
-		for _, step := range wire.Message(record.Passage{Direction: record.In, Raw: []byte(strings.TrimSpace(line)), Carried: CarriedOutcome}) {
+		told := record.Passage{Direction: record.In, Raw: []byte(strings.TrimSpace(line)), Carried: CarriedOutcome}
+		for _, step := range wire.Message(told) {
 			if len(step.Message) > 0 {
 				changed = append(append(changed, step.Message...), '\n')
 			}
@@ -117,9 +118,7 @@ func ofClient(event transcript.Event) bool {
 }
 
 func (r *recording) take(event transcript.Event) {
-	exchange := event.Stream
-	if http := r.heads[exchange] != nil; r.gone[exchange] ||
-		r.left && ofClient(event) && (!http || event.Kind == transcript.Head || event.Kind == transcript.Message) {
+	if exchange := event.Stream; r.gone[exchange] || r.left && ofClient(event) {
 		r.gone[exchange] = r.gone[exchange] || event.Kind == transcript.Head
 		return
 	}
@@ -145,7 +144,9 @@ func directionOf(event transcript.Event) record.Direction {
 // head injects into the head of a request or response.
 func (r *recording) head(event transcript.Event) {
 	written := *event.HTTP
-	head := &record.Head{Direction: directionOf(event), Method: written.Method, Status: written.Status, Header: written.Header}
+	head := &record.Head{
+		Direction: directionOf(event), Method: written.Method, Status: written.Status, Header: written.Header,
+	}
 	if head.Direction == record.In {
 		head.URL, _ = url.Parse(written.URL)
 		r.heads[event.Stream] = head
@@ -178,7 +179,9 @@ func (r *recording) forget(exchange string) {
 // message injects into a message, or a body of the client.
 func (r *recording) message(event transcript.Event) {
 	head := r.heads[event.Stream]
-	passage := record.Passage{Direction: directionOf(event), Raw: event.Raw, Head: head, Carried: carriedIn(event, head)}
+	passage := record.Passage{
+		Direction: directionOf(event), Raw: event.Raw, Head: head, Carried: carriedIn(event, head),
+	}
 	if head != nil {
 		passage.Exchange = event.Stream
 	}
@@ -194,11 +197,7 @@ func (r *recording) message(event transcript.Event) {
 		if step.Message == nil {
 			continue
 		}
-		if step.Beside || step.Answers {
-			r.insert(event, step)
-			continue
-		}
-		if kept {
+		if kept || step.Beside || step.Answers {
 			r.insert(event, step)
 			continue
 		}

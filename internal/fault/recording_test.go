@@ -52,7 +52,7 @@ func shown(events []transcript.Event) []string {
 		if head := event.HTTP; head != nil {
 			text = strings.TrimSpace(fmt.Sprint(head.Method, " ", strings.TrimPrefix(head.URL, "http://host")))
 			if head.Status != 0 {
-				text = fmt.Sprint(head.Status)
+				text = strconv.Itoa(head.Status)
 			} else if given := head.Header.Get("Authorization"); given != "Bearer t" {
 				text += " " + given
 			}

@@ -266,7 +266,10 @@ func (k *work) act(action *Action) {
 	case action.Alias != nil:
 		k.wire.aliases.add(action.Alias, k.edit.object)
 	case action.Write != nil:
-		k.beside(action, record.Step{Direction: k.wire.from, Text: []byte(*action.Write), Stderr: action.To == toStderr})
+		k.beside(
+			action,
+			record.Step{Direction: k.wire.from, Text: []byte(*action.Write), Stderr: action.To == toStderr},
+		)
 	case action.Split > 0:
 		text := k.edit.text()
 		at := min(action.Split, len(text))

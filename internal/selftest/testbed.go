@@ -71,7 +71,8 @@ func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 		err = s.process(w.setup, next.Number, injection)
 	case w.Peer.URL != "":
 		var stop func()
-		if s.target.URL, stop, err = record.Front(w.Peer.URL, record.HTTPOptions{Changes: injection.Changes()}); err == nil {
+		options := record.HTTPOptions{Changes: injection.Changes()}
+		if s.target.URL, stop, err = record.Front(w.Peer.URL, options); err == nil {
 			s.stops = append(s.stops, stop)
 		}
 	default:

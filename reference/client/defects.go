@@ -284,36 +284,6 @@ func stopsAtKnownCursor(c *client) {
 	}
 }
 
-// without has output checked as if its schema had no keyword of a name.
-func without(keyword string) func(*tool, object) error {
-	return func(t *tool, result object) error {
-		bare := *t
-		bare.outputSchema = strip(t.outputSchema, keyword)
-		return checkOutput(&bare, result)
-	}
-}
-
-func strip(schema any, keyword string) any {
-	switch schema := schema.(type) {
-	case object:
-		bare := object{}
-		for name, member := range schema {
-			if name != keyword {
-				bare[name] = strip(member, keyword)
-			}
-		}
-		return bare
-	case []any:
-		var bare []any
-		for _, member := range schema {
-			bare = append(bare, strip(member, keyword))
-		}
-		return bare
-	default:
-		return schema
-	}
-}
-
 // hangsUp ends the connection, since something has come that was not expected. It sends
 // nothing more, however long the end takes.
 func hangsUp(c *client) {

@@ -238,17 +238,6 @@ func (t rawBasic) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// anonymous leaves the client_id out of token requests.
-type anonymous struct{ http.RoundTripper }
-
-func (t anonymous) RoundTrip(r *http.Request) (*http.Response, error) {
-	if form := formOf(r); form != nil {
-		form.Del("client_id")
-		r = withForm(r, form)
-	}
-	return t.RoundTripper.RoundTrip(r)
-}
-
 // formOf is the form that a request carries; nil for none.
 func formOf(r *http.Request) url.Values {
 	if r.GetBody == nil || r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
