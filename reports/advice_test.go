@@ -11,12 +11,12 @@ func TestAdvice(t *testing.T) {
 	t.Parallel()
 	const mend = ", so nothing that they return was checked: annotate read-only tools"
 	for want, run := range map[string]*Run{
-		"":                                           {Legs: []Leg{{Tools: &Tools{Listed: 3}}}},
-		"the only tool was not called" + mend:        {Legs: []Leg{{}, {Tools: &Tools{Listed: 1, Uncalled: 1}}}},
-		"neither tool was called" + mend:             {Legs: []Leg{{Tools: &Tools{Listed: 2, Uncalled: 2}}}},
-		"none of the 3 tools was called" + mend:      {Legs: []Leg{{Tools: &Tools{Listed: 3, Uncalled: 3}}}},
-		"2 of 3 tools were not called" + mend:        {Legs: []Leg{{Tools: &Tools{Listed: 3, Uncalled: 2}}}},
-		"sdk:x@1 has a, b, c, d and 1 more: if that": {SDKs: []SDK{{Name: "sdk:x@1", Requirements: []string{"a", "b", "c", "d", "e"}}}},
+		"":                                      {Legs: []Leg{{Tools: &Tools{Listed: 3}}}},
+		"the only tool was not called" + mend:   {Legs: []Leg{{}, {Tools: &Tools{Listed: 1, Uncalled: 1}}}},
+		"neither tool was called" + mend:        {Legs: []Leg{{Tools: &Tools{Listed: 2, Uncalled: 2}}}},
+		"none of the 3 tools was called" + mend: {Legs: []Leg{{Tools: &Tools{Listed: 3, Uncalled: 3}}}},
+		"2 of 3 tools were not called" + mend:   {Legs: []Leg{{Tools: &Tools{Listed: 3, Uncalled: 2}}}},
+		"sdk:x@1 names a, b, c, d and 1 more as known: if the target": {SDKs: []SDK{{Name: "sdk:x@1", Requirements: []string{"a", "b", "c", "d", "e"}}}},
 	} {
 		if got := strings.Join(run.Advice(), "; "); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%q, wanted %q", got, want)

@@ -189,7 +189,7 @@ func TestHTMLHasAll(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		run.Conclusion(), "The baseline no longer holds", "baseline.yaml:17", "What has changed", "2 regressions", "was passed", "What is broken",
+		run.Conclusion(), "Outdated entries of the baseline", "baseline.yaml:17", "Changes", "2 regressions", "was passed", "Failures and warnings",
 		"HTTP 400", "no known tool triggers these: sampling 5", "none of the 12 tools was called",
 		"not spoken: initialize was answered with 2025-11-25", "2025-11-25 · http, 2025-06-18 · http",
 	} {

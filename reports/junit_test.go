@@ -33,7 +33,7 @@ func TestJUnitGolden(t *testing.T) {
 	strict := sampleRun()
 	strict.Strict = true
 	strict.Interrupted = "interrupt"
-	strict.Errors = []string{"worker 3 died\nits last words: \x1b[0m\ufffe]]>"}
+	strict.Errors = []string{"worker 3 died\nits last output: \x1b[0m\ufffe]]>"}
 	golden(t, "junit.strict.xml", junitText(t, strict, JUnitOptions{}))
 }
 

@@ -103,7 +103,7 @@ func sampleRun() *Run {
 		return r
 	}
 	unseenURL := unseen("elicitation.url.modes", "sends elicitation/create only in modes that the client declares")
-	unseenURL.Provocation, unseenURL.Reason = "elicitation-url", "no known tool asks the client to open a URL (elicitation)"
+	unseenURL.Provocation, unseenURL.Reason = "elicitation-url", "no known tool sends a URL elicitation"
 	uncalled := unseen("tools.call.answered", "returns a tool result from tools/call of its listed tools")
 	uncalled.Provocation, uncalled.Reason, uncalled.Hint = "", "no tool may be called", "annotate tools readOnlyHint, or use --call-tools all"
 	skipped := func(id, page, text, reason string) Result {

@@ -462,7 +462,7 @@ func (t *terminal) reasons(v Verdict) []*reason {
 			if result.Verdict != v {
 				continue
 			}
-			why := cmp.Or(oneLine(result.Reason), "no reason is given")
+			why := cmp.Or(oneLine(result.Reason), "no reason given")
 			if result.Provocation != "" && !t.verbose {
 				why = missing
 			}
@@ -592,7 +592,7 @@ func (t *terminal) flaky() {
 		return
 	}
 	t.gap()
-	t.line(t.paint(boldYellow, "FLAKY"), "  had another verdict in another run")
+	t.line(t.paint(boldYellow, "FLAKY"), "  had different verdicts in different runs")
 	t.gap()
 	for _, one := range all {
 		t.block("  ", plainStyle, oneLine(one.Text), plainStyle, fieldLines)
@@ -620,7 +620,7 @@ func (t *terminal) slowest(most int) {
 	}
 	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(b.Duration, a.Duration) })
 	t.gap()
-	t.line(t.paint(bold, "SLOWEST"), "  checks, by how long they took")
+	t.line(t.paint(bold, "SLOWEST"), "  slowest checks")
 	t.gap()
 	for _, one := range all[:min(most, len(all))] {
 		lead := fmt.Sprintf("  %8.3f s  ", float64(one.Duration))

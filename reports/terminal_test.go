@@ -54,7 +54,7 @@ func TestTerminalGolden(t *testing.T) {
 		Output: "listening\npanic: no\n", Hint: "see what the target logs about the request, then run again",
 	}
 	broken.Interrupted = "deadline of 5m reached"
-	broken.Errors = []string{"worker 3 died on lifecycle.version.echoed: signal: killed\nits last words: \x1b[0mpanic"}
+	broken.Errors = []string{"worker 3 died on lifecycle.version.echoed: signal: killed\nits last output: \x1b[0mpanic"}
 	for name, c := range map[string]struct {
 		run     *Run
 		options TerminalOptions

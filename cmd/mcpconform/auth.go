@@ -193,12 +193,12 @@ func startServer(
 ) (process *target.Process, stop func(), err error) {
 	parsed, err := url.Parse(address)
 	if err != nil {
-		return nil, nil, usageError("--url %q is no URL", address)
+		return nil, nil, usageError("--url %q is not a URL", address)
 	}
 	port := cmp.Or(parsed.Port(), map[string]string{"http": "80", "https": "443"}[parsed.Scheme])
 	place := net.JoinHostPort(parsed.Hostname(), port)
 	if reached(ctx, place) {
-		return nil, nil, usageError("--start: something listens at %s already; leave --start out, or end it", place)
+		return nil, nil, usageError("--start: a process already listens at %s; omit --start, or end that process", place)
 	}
 	process, err = target.Start(target.Command{Args: command, Env: environment, Orderly: true})
 	if err != nil {
@@ -229,7 +229,7 @@ func startServer(
 		case <-ticker.C:
 			continue
 		case <-process.Done():
-			err = errors.New("it ended before it listened at " + place)
+			err = errors.New("it exited before it listened at " + place)
 		case <-ctx.Done():
 			err = errors.New("nothing listens at " + place + " in time")
 		}
@@ -258,15 +258,15 @@ func newAuthServer() *cobra.Command {
 	var listen, resource, seed string
 	command := &cobra.Command{
 		Use:   "auth-server [--listen ADDR] --resource URL",
-		Short: "Serve a test authorization server, for a server that is to trust it",
-		Long: `The test authorization server issues access tokens to whoever asks: start your
-server with the variables that it prints, and with nothing else that it protects.
+		Short: "Run a test authorization server that a server under test trusts",
+		Long: `The test authorization server issues access tokens to anyone: start your
+server with the variables that it prints, and without anything of value.
 It prints a token of each kind that mcpconform server --auth-server tries, with
 what is wrong with it, and serves until it is interrupted.`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if resource == "" {
-				return usageError("auth-server needs --resource URL: the endpoint of the server that is to trust it")
+				return usageError("auth-server needs --resource URL: the endpoint of the server that trusts it")
 			}
 			if err := checkURL("--resource", resource); err != nil {
 				return err
@@ -284,9 +284,9 @@ what is wrong with it, and serves until it is interrupted.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&listen, "listen", "127.0.0.1:7788", "serve at `ADDR`, HOST:PORT; port 0 takes a free one")
+	flags.StringVar(&listen, "listen", "127.0.0.1:7788", "serve at `ADDR`, HOST:PORT; port 0 picks a free one")
 	flags.StringVar(&resource, "resource", "", "the `URL` of the server that tokens are for")
-	flags.StringVar(&seed, "auth-seed", "", "a `WORD` that makes the same key each time")
+	flags.StringVar(&seed, "auth-seed", "", "a `WORD` that yields the same key each time")
 	return command
 }
 

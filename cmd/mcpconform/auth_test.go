@@ -99,7 +99,7 @@ func TestAuthorizationUsage(t *testing.T) {
 	}{
 		"a start without a URL":   {args("server", "--start", "x"), exitUsage, "--start needs --url"},
 		"a start that is there":   {args("server", "--url", "http://"+taken.Addr().String(), "--start", "x"), exitUsage, "listens at"},
-		"a start that ends":       {args("server", "--url", "http://"+transporttest.Unused(t), "--start", "false"), exitUnreachable, "ended before it listened"},
+		"a start that ends":       {args("server", "--url", "http://"+transporttest.Unused(t), "--start", "false"), exitUnreachable, "exited before it listened"},
 		"a start of nothing":      {args("server", "--url", "http://"+transporttest.Unused(t), "--start", "/no/such"), exitUnreachable, "cannot be started"},
 		"a test server for stdio": {args("server", "--auth-server", "--", "x"), exitUsage, "--auth-server is for servers over HTTP"},
 		"a test server for all":   {args("server", "--auth-server=0.0.0.0:0"), exitUsage, "is reached from other machines"},

@@ -16,12 +16,12 @@ func newAuthorizationServer() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "authorization-server [flags] [--url ISSUER]",
 		Short: "Check an authorization server (without --url: the embedded reference)",
-		Long: `Check an authorization server by its issuer: its metadata; with a client that is
-given, or that registers dynamically, its authorization and token endpoints. Where
-no redirect comes without a person, a login command makes a browser log in and
-consent: it is started with the authorization URL where {url} stands, or behind its
-arguments, for each of about twenty logins, and leads to the redirect URI, where
-mcpconform listens, or prints the URL that it was redirected to.`,
+		Long: `Check an authorization server by its issuer: its metadata; with a given client, or
+one that registers dynamically, its authorization and token endpoints. Where the
+login needs a person, a login command lets a browser log in and consent: it is
+started with the authorization URL in place of {url}, or as its last argument, for
+each of about twenty logins, and follows the redirect to the redirect URI, where
+mcpconform listens, or prints the URL of that redirect.`,
 		Example: `  mcpconform authorization-server
   mcpconform authorization-server --url http://localhost:8080
   mcpconform authorization-server --url https://auth.example.com --login './login.sh {url}'
@@ -35,9 +35,9 @@ mcpconform listens, or prints the URL that it was redirected to.`,
 	flags.StringVar(&target.ClientID, "client-id", "", "the `ID` of a client; default: one that registers dynamically")
 	flags.StringVar(&target.ClientSecret, "client-secret", "", "the `SECRET` of that client; default: it is public")
 	flags.StringVar(&target.RedirectURI, "redirect-uri", "",
-		"the `URI` of that client to be redirected to (default "+conform.DefaultRedirect+")")
-	flags.StringVar(&target.Resource, "resource", "", "the `URL` of a server that access tokens are to be for")
-	flags.StringVar(&target.Scope, "scope", "", "the `SCOPES` to ask for, with spaces between")
+		"the redirect `URI` of that client (default "+conform.DefaultRedirect+")")
+	flags.StringVar(&target.Resource, "resource", "", "the `URL` of the server to request access tokens for")
+	flags.StringVar(&target.Scope, "scope", "", "the `SCOPES` to request, separated by spaces")
 	flags.StringVar(&target.Documents, "documents", "",
 		"https `URL` that leads to --documents-listen, for client id metadata documents")
 	flags.StringVar(&target.DocumentsListen, "documents-listen", "127.0.0.1:0", "serve those at `ADDR`, HOST:PORT")
@@ -58,7 +58,7 @@ func (s *settings) completeRegistration() error {
 	given := s.AuthorizationServer
 	switch {
 	case given.ClientID == "" && given.ClientSecret != "":
-		return usageError("--client-secret needs --client-id: the client that it is of")
+		return usageError("--client-secret needs --client-id")
 	case s.URL != "" && oauth.IssuerFlaw(s.URL) != "":
 		return usageError("--url is an issuer, which %s", oauth.IssuerFlaw(s.URL))
 	}

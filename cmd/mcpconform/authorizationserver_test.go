@@ -121,7 +121,7 @@ func TestAuthorizationServersThatAreNone(t *testing.T) {
 		demand(t, exitDoesNot, "FAILED", "mcpconform authorization-server --revision 2026-07-28 --filter authorization.oauth.code-once")
 	mcpconform(t, "authorization-server", "--url", "http://"+address, "--timeout", ample, "--client-id", "nobody", "--client-secret", "a-secret-of-nobody",
 		"--login", "false", "-v").
-		demand(t, exitConforms, "as far as could be tested", "the login command exited with status 1", "a good authorization request is refused")
+		demand(t, exitConforms, "as far as could be tested", "the login command exited with status 1", "a valid authorization request is refused")
 }
 
 func awaitListener(t *testing.T, address string) {

@@ -21,8 +21,8 @@ func newBaseline() *cobra.Command {
 		Use:   "baseline",
 		Short: "Keep the list of known deviations",
 		Long: `A baseline names what a target is known to break: a requirement, the reason, and, if
-need be, revisions, transports and a date. With --baseline FILE what it names fails no
-run; what it names and passes now, or matches nothing, or is past its date, does.`,
+need be, revisions, transports and a date. With --baseline FILE these deviations fail no
+run; an entry that passes now, matches nothing, or is past its date, does.`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}

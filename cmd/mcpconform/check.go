@@ -20,7 +20,7 @@ func newCheck() *cobra.Command {
 files that end with .jsonl. It applies the rules of a run, starts nothing and needs
 no target. Each connection is judged by the revision that it negotiated; where no
 message can break a rule, the rule is skipped. What only a check can provoke is not
-judged: that takes mcpconform server or client.`,
+judged: for that, run mcpconform server or client.`,
 		Example: `  mcpconform check transcripts
   mcpconform check --filter 'server/tools && MUST' -v transcripts/2025-11-25-http
   mcpconform check --junit report.xml session.jsonl`,

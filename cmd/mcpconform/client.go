@@ -12,9 +12,9 @@ func newClient() *cobra.Command {
 		Use:   "client [flags] [-- COMMAND ARG...]",
 		Short: "Check a client (without a command: the embedded reference)",
 		Long: `Check a client: it is started once for each scenario, with the URL of a scripted
-server as its last argument, or where {url} stands. Over stdio it is given the
-command of a server to spawn, where {server} stands, or behind its arguments with
---transport stdio. MCPCONFORM_STEPS tells it what to do.`,
+server as its last argument, or in place of {url}. Over stdio it is given the
+command of a server to spawn, in place of {server}, or as its last arguments with
+--transport stdio. MCPCONFORM_STEPS names the steps to do.`,
 		Example: `  mcpconform client
   mcpconform client -- ./my-client
   mcpconform client --transport stdio -- ./my-client --spawn {server}

@@ -15,11 +15,11 @@ func newDiff() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "diff [flags] OLD.json NEW.json",
 		Short: "Compare two runs",
-		Long: `Diff compares two runs of a target, which --json has written: what fails now and did
-not, what was fixed, and which checks are new or gone. A known deviation counts as
+		Long: `Diff compares two runs of a target, as --json writes them: what newly fails,
+what was fixed, and which checks are new or gone. A known deviation counts as
 broken in both.
 
-Exit status: 0 nothing is worse, 1 something fails that did not, 2 wrong usage.`,
+Exit status: 0 nothing is worse, 1 something fails that did not before, 2 wrong usage.`,
 		Example: `  mcpconform diff main.json run.json
   mcpconform diff --markdown diff.md main.json run.json
   mcpconform diff --html diff.html main.json run.json`,
@@ -32,7 +32,7 @@ Exit status: 0 nothing is worse, 1 something fails that did not, 2 wrong usage.`
 	flags.StringVar(&markdown, "markdown", "", "write the changes as Markdown to `FILE`")
 	flags.StringVar(&page, "html", "", "write the newer run as a page for browsers, with what has changed, to `FILE`")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show more of each exchange")
-	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show only the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 	return command
 }

@@ -20,8 +20,8 @@ func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain ID",
 		Short: "Explain a requirement: what it says, where, and what checks it",
-		Long: `Explain tells of a requirement what it says, where it is written and what checks it. The
-beginning of several ids, up to a dot, or a page of the specification lists those there.`,
+		Long: `Explain shows what a requirement says, where it is written and what checks it. With a
+prefix of ids, up to a dot, or a page of the specification it lists those requirements.`,
 		Example: `  mcpconform explain lifecycle.version.echoed
   mcpconform explain tools.structured`,
 		ValidArgsFunction: requirementIDs,
@@ -80,7 +80,7 @@ func explainBriefly(w io.Writer, word string, all []*catalogue.Requirement) erro
 	for _, one := range all {
 		fmt.Fprintf(&text, "%s\n  %s\n", one.ID, one.Says)
 	}
-	fmt.Fprintf(&text, "\n%d requirements of %s; mcpconform explain ID tells all of one.\n", len(all), word)
+	fmt.Fprintf(&text, "\n%d requirements of %s; mcpconform explain ID shows one in full.\n", len(all), word)
 	_, err := io.WriteString(w, text.String())
 	return err
 }

@@ -62,7 +62,7 @@ func TestExplainNamesTheProvocation(t *testing.T) {
 	t.Parallel()
 	mcpconform(t, "explain", "progress.token.provided").demand(t, exitConforms,
 		"reports progress at least twice  (progress)", "known: test_tool_with_progress", "provocations: {progress: {tool: NAME, arguments: {…}}}", "never: [progress]")
-	mcpconform(t, "explain", "elicitation.form.schema").demand(t, exitConforms, "asks the client for a form (elicitation)  (elicitation)")
+	mcpconform(t, "explain", "elicitation.form.schema").demand(t, exitConforms, "sends a form elicitation  (elicitation)")
 	mcpconform(t, "explain", "transports.http.version.unsupported").demand(t, exitConforms, "follows", "versioning.unsupported.refused")
 	if found := mcpconform(t, "explain", "tools.list.answered"); strings.Contains(found.stdout, "provoke") {
 		t.Errorf("nothing need be provoked: %s", found)

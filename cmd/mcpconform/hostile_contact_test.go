@@ -133,12 +133,12 @@ var withoutHTTP = []encounter{
 	{"http lengths", "", ample, exitUnreachable, []string{"the answer is not HTTP", "multiple Content-Length headers"}, nil},
 	{"http chunk-short", "", ample, exitUnreachable, []string{"the connection ended in the middle, after 20 bytes of the body"}, nil},
 	{"http chunk-none", "", ample, exitDoesNot, []string{"the connection ended in the middle, after 140 bytes of the body"}, nil},
-	{"http chunk-long", "", ample, exitUnreachable, []string{"the body is not framed as HTTP says, after 5 bytes of the body"}, nil},
-	{"http chunk-size", "", ample, exitUnreachable, []string{"the body is not framed as HTTP says"}, nil},
-	{"http chunk-extended", "", ample, exitUnreachable, []string{"the body is not framed as HTTP says"}, nil},
-	{"http trailers", "", ample, exitDoesNot, []string{"the body is not framed as HTTP says, after 140 bytes of the body"}, nil},
+	{"http chunk-long", "", ample, exitUnreachable, []string{"the body has invalid HTTP framing, after 5 bytes of the body"}, nil},
+	{"http chunk-size", "", ample, exitUnreachable, []string{"the body has invalid HTTP framing"}, nil},
+	{"http chunk-extended", "", ample, exitUnreachable, []string{"the body has invalid HTTP framing"}, nil},
+	{"http trailers", "", ample, exitDoesNot, []string{"the body has invalid HTTP framing, after 140 bytes of the body"}, nil},
 	{"http gzip-cut", "", ample, exitUnreachable, []string{"the connection ended in the middle"}, nil},
-	{"http gzip-none", "", ample, exitUnreachable, []string{"the content coding is said to be gzip"}, nil},
+	{"http gzip-none", "", ample, exitUnreachable, []string{"Content-Encoding is gzip"}, nil},
 	{"http brotli", "", ample, exitUnreachable, []string{`the content coding "br"`}, nil},
 
 	// They say too much.

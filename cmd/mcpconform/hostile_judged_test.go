@@ -49,7 +49,7 @@ var dead = []encounter{
 	{"http drips later", within, hasty, exitDoesNot, []string{"ping was not answered within", "of its body"}, none},
 	{"http stream-hangs later", within, hasty, exitDoesNot, []string{"ping was not answered within", "HTTP 200 came, and nothing of its body"}, none},
 	{"http comments later", within, hasty, exitDoesNot, []string{"ping was not answered within"}, none},
-	{"http chunk-long later", within, ample, exitDoesNot, []string{"not framed as HTTP says"}, none},
+	{"http chunk-long later", within, ample, exitDoesNot, []string{"invalid HTTP framing"}, none},
 
 	// They say something else.
 	{"stdio errors later", some, ample, exitDoesNot, []string{"nothing works today"}, none},

@@ -43,12 +43,12 @@ func newInit() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "init [flags] --url URL | --client | -- COMMAND ARG...",
 		Short: "Look at a server and write a " + config.DefaultFile + " for it, or a driver for a client",
-		Long: `Meets the server at the newest revision that it speaks, and calls each tool that may be
-called: those annotated readOnlyHint, and after a question on the terminal the others.
-What the tools were seen to do stands in the config that it writes.
+		Long: `Connects to the server at the newest revision that it speaks, and calls its tools: those
+annotated readOnlyHint, and the others after a question on the terminal. The config that
+it writes says what the tools were seen to do.
 
 With --client it writes a driver for the client of the SDK that package.json, go.mod,
-pyproject.toml or requirements.txt names, and the config that has it started.`,
+pyproject.toml or requirements.txt names, and the config that starts it.`,
 		Example: `  mcpconform init -- npx -y my-mcp-server
   mcpconform init --url http://127.0.0.1:3000/mcp --ci github
   mcpconform init --call-tools all -- ./my-server
@@ -81,10 +81,10 @@ pyproject.toml or requirements.txt names, and the config that has it started.`,
 		"write a driver for the client of an `SDK`: "+strings.Join(
 			driverNames(),
 			", ",
-		)+"; by itself that of the project here",
+		)+"; default: the SDK of the project here",
 	)
 	flags.Lookup("client").NoOptDefVal = foundSDK
-	flags.BoolVar(&b.force, "force", false, "write over files that are there")
+	flags.BoolVar(&b.force, "force", false, "overwrite existing files")
 	completes(command, map[string]values{
 		"call-tools": oneOf(provoke.CallValues()...),
 		"ci":         oneOf(systems()...),
@@ -133,7 +133,7 @@ func (b *initial) complete(command *cobra.Command, arguments []string) (*starter
 	case b.URL != "" && len(b.Command) > 0:
 		return nil, usageError("--url and a command exclude each other: a server is reached by one of them")
 	case b.URL == "" && len(b.Command) == 0:
-		return nil, usageError("init needs a server: --url URL, or the command that starts it behind --")
+		return nil, usageError("init needs a server: --url URL, or the command that starts it after --")
 	}
 	b.Revision = "auto"
 	for _, check := range []func() error{
@@ -166,7 +166,7 @@ func (b *initial) free(flag, path string) error {
 	case err != nil:
 		return usageError("%s %s: %s", flag, path, files.Reason(err))
 	case !b.force:
-		return usageError("%s is there already; write over it with --force, or take it away", path)
+		return usageError("%s exists already; overwrite it with --force, or remove it", path)
 	}
 	return b.locate(path)
 }
@@ -180,7 +180,7 @@ func (b *initial) mayCall(command *cobra.Command) func([]string) bool {
 			return false
 		}
 		out := command.OutOrStdout()
-		_, _ = fmt.Fprintf(out, "Not annotated readOnlyHint: %s\nCall them, with arguments that are made up? [y/N] ",
+		_, _ = fmt.Fprintf(out, "Not annotated readOnlyHint: %s\nCall them, with generated arguments? [y/N] ",
 			b.redactor().Redact(reports.Visible(strings.Join(tools, ", "))))
 		answer, _ := bufio.NewReader(input).ReadString('\n')
 		yes := slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
@@ -218,7 +218,7 @@ func (b *initial) describe(out io.Writer, look *runner.Look) {
 		says  string
 	}{
 		{look.Known, "known, and not tried"},
-		{look.Unmade, "not tried: no arguments could be made up"},
+		{look.Unmade, "not tried: no arguments could be generated"},
 		{look.Tried.Left, "not tried: there was no time left"},
 		{look.Uncalled, "not tried: not annotated readOnlyHint"},
 	} {

@@ -26,7 +26,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("the script cannot be run: %v %v", info, err)
 	}
 	again := begin()
-	again.demand(t, exitUsage, "mcpconform.yaml is there already", "--force")
+	again.demand(t, exitUsage, "mcpconform.yaml exists already", "--force")
 	again.oneLine(t)
 	begin("--force", "--call-tools", "none").demand(t, exitConforms, "not annotated readOnlyHint")
 
@@ -87,10 +87,10 @@ func TestInitClient(t *testing.T) {
 		"Wrote mcpconform-driver.mjs and mcpconform.yaml, for the TypeScript SDK 1", "Then run: mcpconform client\n")
 	onlyFiles(t, directory, "mcpconform-driver.mjs", "mcpconform.yaml", "package.json")
 	again := mcpconformIn(t, directory, "init", "--client")
-	again.demand(t, exitUsage, "mcpconform-driver.mjs is there already", "--force")
+	again.demand(t, exitUsage, "mcpconform-driver.mjs exists already", "--force")
 	again.oneLine(t)
 	mcpconformIn(t, directory, "init", "--client=go").demand(t, exitConforms,
-		`mcpconform.yaml is there already. Add to it: client: ["go","run","./mcpconform-driver"]`)
+		`mcpconform.yaml exists already. Add to it: client: ["go","run","./mcpconform-driver"]`)
 	text, err := os.ReadFile(filepath.Join(directory, "mcpconform-driver", "main.go"))
 	if err != nil || strings.Contains(string(text), "go:build") {
 		t.Errorf("%v\n%s", err, text)
@@ -106,5 +106,5 @@ func TestInitClient(t *testing.T) {
 		found.demand(t, exitUsage, says)
 		found.oneLine(t)
 	}
-	mcpconform(t, "init", "--client").demand(t, exitUsage, "names an SDK of MCP")
+	mcpconform(t, "init", "--client").demand(t, exitUsage, "names an MCP SDK")
 }

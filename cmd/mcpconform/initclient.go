@@ -58,11 +58,11 @@ func (b *initial) writeClient(ctx context.Context, out io.Writer, arguments []st
 	_, _ = fmt.Fprintf(out, "%s, for %s.\n", told, driver.SDK)
 	if taken {
 		lines := strings.Split(strings.TrimSpace(string(config)), "\n")
-		_, _ = fmt.Fprintf(out, "%s is there already. Add to it: %s\n", b.output, lines[len(lines)-1])
+		_, _ = fmt.Fprintf(out, "%s exists already. Add to it: %s\n", b.output, lines[len(lines)-1])
 	}
 	_, err = fmt.Fprintf(
 		out,
-		"Read %s: make your own client where it connects. Then run: mcpconform client%s\n",
+		"Read %s, and create your own client where it connects. Then run: mcpconform client%s\n",
 		driver.File,
 		b.byConfig(),
 	)
@@ -93,7 +93,7 @@ func (b *initial) driver() (drivers.Driver, error) {
 		return drivers.Driver{}, usageError("%s", err)
 	case len(found) == 0:
 		return drivers.Driver{}, usageError(
-			"neither package.json, go.mod, pyproject.toml nor requirements.txt here names an SDK of MCP%s",
+			"neither package.json, go.mod, pyproject.toml nor requirements.txt here names an MCP SDK%s",
 			choice,
 		)
 	case len(found) > 1:

@@ -29,7 +29,7 @@ func newList() *cobra.Command {
 		Short: "List the checks and rules, with what they verify",
 		Args:  noArguments,
 		Long: `List shows the checks and rules by role, with what they verify: at the newest revision
-that has any of the filter, or at those of --revision.`,
+where the filter matches, or at those of --revision.`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			revisions, err := chosenRevisions(revision)
 			if err != nil {

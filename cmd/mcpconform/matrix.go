@@ -48,14 +48,14 @@ func newMatrix() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "matrix [flags] TARGETS.yaml",
 		Short: "Check many targets, and write a site of them",
-		Long: `Matrix checks each target of a file by a run of its own, and writes a site without a
-server: targets by revision and by page of the specification, what breaks most, and what
+		Long: `Matrix checks each target of a file in a run of its own, and writes a static
+site: targets by revision and by page of the specification, what breaks most, and what
 has changed. A target that has a result is not checked again unless its entry, its config
 or mcpconform has changed: the same command continues what was interrupted.
 
-A shard writes results alone; --site-only then writes the site of all of them.
+A shard writes only results; --site-only then writes the site of all of them.
 
-Exit status: 0 all targets conform, 1 some do not, or were not judged to the end, 2 wrong
+Exit status: 0 all targets conform, 1 some do not, or their runs ended early, 2 wrong
 usage or file, 4 the harness itself failed. A shard ends with 0 when its results are
 written.`,
 		Example: `  mcpconform matrix targets.yaml
@@ -72,13 +72,13 @@ written.`,
 	flags.IntVar(&m.jobs, "jobs", 0, "how many targets are checked at once (default half the processors)")
 	flags.DurationVar(&m.deadline, "deadline", 0, "how long a target may take that names no deadline (default "+
 		inShort(runner.DefaultDeadline)+")")
-	flags.BoolVar(&m.force, "force", false, "check again what has a result")
-	flags.DurationVar(&m.maxAge, "max-age", 0, "check again what has a result that is older")
+	flags.BoolVar(&m.force, "force", false, "check targets again that have a result")
+	flags.DurationVar(&m.maxAge, "max-age", 0, "check targets again whose result is older")
 	flags.StringVar(&m.shardText, "shard", "", "check every N-th target, `I/N` counted from 1; "+shardByEnvironment)
-	flags.BoolVar(&m.siteOnly, "site-only", false, "check nothing; write the site of the results that there are")
+	flags.BoolVar(&m.siteOnly, "site-only", false, "check nothing; write the site of the existing results")
 	flags.StringVar(&m.print, "print", "", "print the same work for an `ENGINE`: github, gitlab or kubernetes")
-	flags.IntVar(&m.shards, "shards", 0, "how many machines --print shares it out among (default 4)")
-	flags.BoolVarP(&m.quiet, "quiet", "q", false, "show nothing but the conclusion")
+	flags.IntVar(&m.shards, "shards", 0, "how many machines share the work of --print (default 4)")
+	flags.BoolVarP(&m.quiet, "quiet", "q", false, "show only the conclusion")
 	completes(command, map[string]values{"print": oneOf(matrix.Engines()...)})
 	return command
 }
@@ -128,13 +128,13 @@ func (m *many) complete(paths []string) error {
 	case m.print != "" && !slices.Contains(matrix.Engines(), m.print):
 		return usageError("--print %q is unknown%s", m.print, nearest.Hint(m.print, matrix.Engines()))
 	case m.shards != 0 && m.print == "":
-		return usageError("--shards is for --print, which says what is to run them")
+		return usageError("--shards needs --print")
 	case m.shards > maxShards:
 		return usageError("--shards %d must be between 1 and %d", m.shards, maxShards)
 	case m.siteOnly && m.shard.Count > 0:
-		return usageError("--site-only is for all targets, --shard for some")
+		return usageError("--site-only and --shard exclude each other")
 	case m.siteOnly && m.force:
-		return usageError("--site-only checks nothing that --force could check again")
+		return usageError("--site-only and --force exclude each other: --site-only checks nothing")
 	}
 	m.deadline = cmp.Or(m.deadline, runner.DefaultDeadline)
 	if m.text, err = os.ReadFile(m.file); err != nil {

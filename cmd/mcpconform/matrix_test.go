@@ -91,10 +91,10 @@ func TestMatrixUsage(t *testing.T) {
 		"good.yaml --jobs -1":                   "--jobs -1 must be positive",
 		"good.yaml --max-age -1s":               "--max-age -1s must be positive",
 		"good.yaml --shard 3/2":                 `--shard "3/2" must be I/N`,
-		"good.yaml --shards 2":                  "--shards is for --print",
+		"good.yaml --shards 2":                  "--shards needs --print",
 		"good.yaml --print gitlab --shards -1":  "--shards -1 must be positive",
 		"good.yaml --print githup":              `--print "githup" is unknown, did you mean "github"?`,
-		"good.yaml --site-only --shard 1/2":     "--site-only is for all targets, --shard for some",
+		"good.yaml --site-only --shard 1/2":     "--site-only and --shard exclude each other",
 		"good.yaml --site-only --force":         "--site-only checks nothing",
 		"good.yaml --site-only --out good.yaml": "cannot create good.yaml: ",
 	} {

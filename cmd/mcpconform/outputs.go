@@ -106,7 +106,7 @@ func (s *settings) completeSince() (err error) {
 	case s.since == "":
 		return nil
 	case s.HTML == "":
-		return usageError("--since is for --html; mcpconform diff compares two runs as text")
+		return usageError("--since needs --html; mcpconform diff compares two runs as text")
 	}
 	s.older, err = readRunFile(s.since)
 	return err

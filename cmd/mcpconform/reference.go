@@ -49,10 +49,10 @@ func newReferenceServer() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output")
-	flags.StringVar(&f.listen, "listen", "", "serve Streamable HTTP at `ADDR`, HOST:PORT; port 0 takes a free one")
-	flags.StringVar(&f.revisions, "revision", "", "speak only `R`[,R]; default: all that it knows")
+	flags.StringVar(&f.listen, "listen", "", "serve Streamable HTTP at `ADDR`, HOST:PORT; port 0 picks a free one")
+	flags.StringVar(&f.revisions, "revision", "", "speak only `R`[,R]; default: all revisions")
 	flags.StringVar(&f.issuer, "auth", os.Getenv(issuerVariable),
-		"ask for access tokens of the authorization server `ISSUER`, over HTTP alone (default: $"+issuerVariable+")")
+		"require access tokens of the authorization server `ISSUER`, over HTTP only (default: $"+issuerVariable+")")
 	f.inject.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	flags.BoolVar(&f.attached, runner.AttachedFlag, false, "end when standard input ends")

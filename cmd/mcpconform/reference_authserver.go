@@ -21,8 +21,8 @@ func newReferenceAuthServer() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "authorization-server --listen ADDR",
 		Short: "Run the reference authorization server",
-		Long: `The reference authorization server gives whoever asks a code at once, by a
-redirect, without a page in between: it is for tests on this machine.`,
+		Long: `The reference authorization server issues a code to anyone at once, by a
+redirect without a login page: it is for tests on this machine.`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if listen == "" {
@@ -43,9 +43,9 @@ redirect, without a page in between: it is for tests on this machine.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&listen, "listen", "", "serve at `ADDR`, HOST:PORT; port 0 takes a free one")
-	flags.StringVar(&issuer, "issuer", "", "the `URL` by which it is known (default http:// and the address)")
-	flags.StringVar(&options.Defect, "defect", "", "make it a bad one in this `WAY`")
+	flags.StringVar(&listen, "listen", "", "serve at `ADDR`, HOST:PORT; port 0 picks a free one")
+	flags.StringVar(&issuer, "issuer", "", "its issuer `URL` (default http:// and the address)")
+	flags.StringVar(&options.Defect, "defect", "", "give it the defect `WAY`")
 	flags.BoolVar(&attached, runner.AttachedFlag, false, "end when standard input ends")
 	flags.StringVar(&documents, runner.DocumentsFlag, "", "`ADDR` of the client id metadata documents of the harness")
 	_ = flags.MarkHidden(runner.AttachedFlag) // it stands there, and so does the other
@@ -69,7 +69,7 @@ func listenAuthServer(
 		host = "127.0.0.1"
 	case !oauth.Loopback(host):
 		return nil, nil, usageError(
-			"%s %s is reached from other machines: this server lets in whoever asks",
+			"%s %s is reached from other machines: this server issues tokens to anyone",
 			flag,
 			address,
 		)

@@ -30,8 +30,8 @@ func newReferenceClient() *cobra.Command {
 		Short: "Run the reference client against a server",
 		Long: `Run the reference client against the server at a URL or, over stdio, the one that
 a command starts. It does the steps of ` + scenario.StepsVariable + `, as docs/clients.md describes
-them, and tells how they went on standard output, one JSON object a line. Without
-steps it connects, lists whatever the server has, and leaves.`,
+them, and reports each on standard output, one JSON object a line. Without steps
+it connects, lists what the server offers, and disconnects.`,
 		Example: `  mcpconform reference client http://127.0.0.1:3000/mcp
   mcpconform reference client --revision 2025-06-18 -v -- ./my-server --stdio`,
 		RunE: func(command *cobra.Command, arguments []string) error { return f.run(command, arguments) },

@@ -38,7 +38,7 @@ func TestReportsOfARun(t *testing.T) {
 	}
 	mcpconformIn(t, directory, "diff", "--html", "diff.html", "run.json", "run.json").
 		demand(t, exitConforms, "0 regressions, 0 fixed, 0 new, 0 gone")
-	if page, err := os.ReadFile(filepath.Join(directory, "diff.html")); err != nil || !strings.Contains(string(page), "What has changed") {
+	if page, err := os.ReadFile(filepath.Join(directory, "diff.html")); err != nil || !strings.Contains(string(page), "Changes") {
 		t.Errorf("the page of the changes: %v\n%.500s", err, page)
 	}
 }

@@ -25,8 +25,8 @@ func newRequirements() *cobra.Command {
 		Use:   "requirements",
 		Short: "List the frozen sets of requirements",
 		Long: `A frozen set has the requirements of one revision that were checked when it was
-published. It is never changed: a run with --requirements SET judges by those alone,
-whatever a later version checks beside them.`,
+published. It is never changed: a run with --requirements SET judges only by those,
+also when a later version checks more.`,
 		Example: `  mcpconform requirements
   mcpconform server --requirements ` + protocol.Newest() + `@1 -- ./my-server`,
 		Args: noArguments,

@@ -23,7 +23,7 @@ func newRoot() *cobra.Command {
 		Long: `mcpconform checks whether an implementation of the Model Context Protocol
 keeps the specification, and says where exactly it does not.
 
-Exit status: 0 conforms, 1 does not, or was not judged to the end, 2 wrong usage or
+Exit status: 0 conforms, 1 does not, or the run ended early, 2 wrong usage or
 config, 3 the target could not be started or reached, 4 the harness itself failed.
 
 A signal (SIGINT, SIGTERM, SIGHUP) or the deadline ends a run within five seconds,

@@ -68,7 +68,7 @@ func TestFailFast(t *testing.T) {
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	found := mcpconform(t, "server", "--revision", "2025-11-25", "--filter", "ping", "--durations", "2", "--", os.Args[0], "reference", "server", "--stdio")
-	found.demand(t, exitConforms, "SLOWEST  checks, by how long they took", "ping.")
+	found.demand(t, exitConforms, "SLOWEST  slowest checks", "ping.")
 	_, list, _ := strings.Cut(found.stdout, "SLOWEST")
 	if lines := strings.Count(list, "2025-11-25 · stdio\n"); lines != 2 {
 		t.Errorf("%d are listed: %s", lines, found)

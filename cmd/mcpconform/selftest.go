@@ -23,9 +23,8 @@ func newSelftest() *cobra.Command {
 		Short: "Prove every check by faults that it must find",
 		Long: `Selftest injects every fault into the traffic of the reference, one at a time, and
 demands that exactly the checks and rules of the requirements that it breaks fail;
-and every legal variation, of which it demands that no verdict changes. Over
-another server, given by --peer or a command, it tells which faults are caught
-there.`,
+and every legal variation, under which no verdict may change. With another
+server, given by --peer or a command, it shows which faults are caught there.`,
 		Example: `  mcpconform selftest
   mcpconform selftest --filter lifecycle
   mcpconform selftest --role client

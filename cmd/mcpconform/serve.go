@@ -33,11 +33,11 @@ func newServe() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Serve the scenarios for clients that no command can drive",
-		Long: `Serve plays the scripted servers on a port, without starting a client: for an
-editor or a chat application. The page at / lists the scenarios, says what to let
-the client do in each, and shows what was found as it comes. The end of the
-program, by a signal (Ctrl-C) or on the page, writes the same reports as mcpconform
-client. A second signal ends it at once, without reports.`,
+		Long: `Serve runs the scripted servers on a port, without starting a client: for an
+editor or a chat application. The page at / lists the scenarios, says what to do
+with the client in each, and shows results as they arrive. Ending it, by a signal
+(Ctrl-C) or on the page, writes the same reports as mcpconform client. A second
+signal ends it at once, without reports.`,
 		Example: `  mcpconform serve
   mcpconform serve --revision 2025-11-25 --filter tools --junit report.xml`,
 		Args: noArguments,
@@ -46,7 +46,7 @@ client. A second signal ends it at once, without reports.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&listen, "listen", servedAt, "`ADDR`, HOST:PORT, to serve at; port 0 takes a free one")
+	flags.StringVar(&listen, "listen", servedAt, "`ADDR`, HOST:PORT, to serve at; port 0 picks a free one")
 	flags.StringVar(
 		&s.Revision,
 		"revision",

@@ -103,7 +103,7 @@ func newServer() *cobra.Command {
 		&s.authServer,
 		"auth-server",
 		"",
-		"a test authorization server at `ADDR` (by itself: a free port), which the server is to trust: it issues tokens of every kind",
+		"run a test authorization server at `ADDR` (no value: a free port), which the server must trust; it issues tokens of every kind",
 	)
 	flags.Lookup("auth-server").NoOptDefVal = anyAddress
 	flags.StringVar(
@@ -114,14 +114,14 @@ func newServer() *cobra.Command {
 	)
 	s.addNetwork(flags)
 	flags.StringVar(&s.start, "start", "",
-		"`COMMAND` that starts the server at --url, split at spaces; it is told of --auth-server by its environment")
+		"`COMMAND` that starts the server at --url, split at spaces; its environment names the --auth-server")
 	s.completesRun(command)
 	return command
 }
 
 func (s *settings) addNetwork(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.network, "network", false,
-		"contact hosts that the target names; default: its own origin and this machine alone")
+		"contact hosts that the target names; default: only its own origin and this machine")
 }
 
 // addFlags adds the flags of a run, whatever the role of the target.
@@ -134,9 +134,9 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 		&s.explore,
 		"explore",
 		0,
-		"also draw `N` conversations in other legal forms on each leg, and report what breaks",
+		"also draw `N` conversations in other legal forms at each revision and transport, and report what breaks",
 	)
-	flags.Uint64Var(&s.seed, "seed", 0, "of the first draw of --explore; default: any, which is reported")
+	flags.Uint64Var(&s.seed, "seed", 0, "seed of the first draw of --explore; default: a random one, which is reported")
 }
 
 // addCommonFlags adds those that runs of every role have; which says what --revision may be
@@ -151,7 +151,7 @@ func (s *settings) addCommonFlags(flags *pflag.FlagSet, which string) {
 		&s.Requirements,
 		"requirements",
 		"",
-		"judge by the requirements of the frozen `SET` alone, such as "+protocol.Newest()+"@1; mcpconform requirements lists them",
+		"judge only by the requirements of the frozen `SET`, such as "+protocol.Newest()+"@1; mcpconform requirements lists them",
 	)
 	flags.StringVar(&s.shardText, "shard", "", shardHelp)
 	s.addReportFlags(flags, "check")
@@ -183,14 +183,14 @@ func (s *settings) addCommonFlags(flags *pflag.FlagSet, which string) {
 	)
 	flags.BoolVar(&s.failFast, "fail-fast", false, "end the run when a check fails; what rules find shows at its end")
 	flags.IntVar(&s.repeat, "repeat", 1,
-		"run `N` times, and tell what had another verdict in another run; a failure in one of them fails all")
+		"run `N` times, and report verdicts that differ; a failure in one of them fails all")
 	flags.BoolVar(
 		&s.watch,
 		"watch",
 		false,
 		"run again when files of the target change, below the working directory or named by its command: first what failed, then everything",
 	)
-	flags.IntVar(&s.durations, "durations", 0, "list the `N` checks that took longest")
+	flags.IntVar(&s.durations, "durations", 0, "list the `N` slowest checks")
 }
 
 // addReportFlags adds the flags of what a run is told by: what -v shows every one of.
@@ -199,18 +199,18 @@ func (s *settings) addReportFlags(flags *pflag.FlagSet, shown string) {
 	flags.StringVar(&s.JUnitWarnings, "junit-warnings", "", junitWarningsHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the run as JSON to `FILE`")
 	flags.StringVar(&s.HTML, "html", "", "write the run as a page for browsers to `FILE`")
-	flags.StringVar(&s.since, "since", "", "let the page say what has changed since an older run, `OLD.json`")
+	flags.StringVar(&s.since, "since", "", "show on the page what changed since an older run, `OLD.json`")
 	flags.StringVar(
 		&s.Markdown,
 		"markdown",
 		"",
-		"write a summary as Markdown to `FILE`; $GITHUB_STEP_SUMMARY has it by itself",
+		"write a summary as Markdown to `FILE`; written to $GITHUB_STEP_SUMMARY by default",
 	)
 	flags.StringVar(&s.CodeQuality, "code-quality", "", "write a code quality report of GitLab to `FILE`")
 	flags.StringVar(&s.Badge, "badge", "", "write a badge (SVG) for a README to `FILE`")
 	flags.StringVar(&s.Baseline, "baseline", "", "known deviations, each with its reason, in `FILE`: they fail no run")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "show every "+shown)
-	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show nothing but the conclusion")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "show only the conclusion")
 	flags.BoolVar(&s.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 }
 
@@ -294,7 +294,7 @@ func (s *settings) once(ctx context.Context, number int) (*reports.Run, error) {
 		}
 	}
 	if len(s.Start) > 0 {
-		progress.Phase("starting the server that is to listen at --url")
+		progress.Phase("starting the server at --url")
 	}
 	stop, err := s.prepareAuth(ctx, &options)
 	defer stop()
@@ -351,7 +351,7 @@ func (s *settings) separateCommand(command *cobra.Command, arguments []string) e
 		s.Command, s.commandGiven = arguments, true
 		return nil
 	case dash >= 0 && len(arguments) == dash:
-		return usageError("nothing stands behind --; name the command that starts the %s", s.role)
+		return usageError("no command after --; name the command that starts the %s", s.role)
 	case s.role == protocol.ServerRole && webAddress.MatchString(arguments[0]):
 		flag := "--url"
 		if command.Flags().Lookup("peer") != nil {
@@ -360,7 +360,7 @@ func (s *settings) separateCommand(command *cobra.Command, arguments []string) e
 		address := reports.NewRedactor(reports.URLSecrets(arguments[0])...).Redact(arguments[0])
 		return usageError("a URL is given with %s: mcpconform %s %s %s", flag, command.Name(), flag, address)
 	}
-	return usageError("unexpected argument %q; the command that starts the %s stands behind --: mcpconform %s -- %s",
+	return usageError("unexpected argument %q; the command that starts the %s goes after --: mcpconform %s -- %s",
 		arguments[0], s.role, command.Name(), strings.Join(arguments, " "))
 }
 
@@ -443,9 +443,9 @@ func checkURL(flag, text string) error {
 	reason, _ := errors.AsType[*url.Error](err)
 	switch {
 	case reason != nil:
-		return usageError("%s %q is no URL: %s", flag, text, reason.Err)
+		return usageError("%s %q is not a URL: %s", flag, text, reason.Err)
 	case err != nil:
-		return usageError("%s %q is no URL", flag, text)
+		return usageError("%s %q is not a URL", flag, text)
 	case parsed.Scheme != "http" && parsed.Scheme != "https":
 		return usageError("%s %q must begin with http:// or https://", flag, text)
 	case parsed.Host == "":
@@ -466,7 +466,7 @@ func (s *settings) completeTransport() error {
 	case s.role == protocol.ClientRole:
 		if s.Transport == protocol.HTTP && scenario.TakesServer(s.Command) {
 			return usageError(
-				"%s in the command is for a server over stdio; --transport http has a URL, at %s or behind the command",
+				"%s in the command is for a server over stdio; --transport http uses a URL, at %s or after the command",
 				scenario.ServerPlace,
 				scenario.URLPlace,
 			)
@@ -543,7 +543,7 @@ func (s *settings) completeHeader() error {
 		name, value, found := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !found || name == "" || strings.ContainsAny(name, " \t") {
 			return usageError(
-				"--header must have the form \"NAME: VALUE\", which number %d has not",
+				"--header number %d must have the form \"NAME: VALUE\"",
 				i+1,
 			) // it may be a secret
 		}
@@ -562,12 +562,12 @@ func (s *settings) completeEnv() error {
 	for i, pair := range s.env {
 		name, value, found := strings.Cut(pair, "=")
 		if !found || name == "" {
-			return usageError("--env must have the form NAME=VALUE, which number %d has not", i+1) // it may be a secret
+			return usageError("--env number %d must have the form NAME=VALUE", i+1) // it may be a secret
 		}
 		s.Env[name] = value
 	}
 	if len(s.Env) > 0 && s.URL != "" {
-		return usageError("--env is for servers that a command starts; with --url the server runs already")
+		return usageError("--env is for servers that a command starts; with --url the server is already running")
 	}
 	return nil
 }
@@ -586,7 +586,7 @@ var sizeUnits = map[string]int{
 func (s *settings) completeBounds() error {
 	switch {
 	case s.explore == 0 && s.seed != 0:
-		return usageError("--seed is for --explore, which says how many draws to make")
+		return usageError("--seed needs --explore")
 	case s.explore > 0 && s.seed == 0:
 		s.seed = 1 + rand.Uint64N(maxSeed) //nolint:gosec // nobody has to guess it
 	}

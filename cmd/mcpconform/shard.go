@@ -126,7 +126,7 @@ func (s *settings) merge(paths []string) error {
 	switch {
 	case len(runs) > 0 && len(selftests) > 0:
 		return usageError(
-			"%s is a run and %s a selftest: they are merged each among themselves",
+			"%s is a run and %s a selftest: merge them separately",
 			runs[0].File,
 			selftests[0].File,
 		)

@@ -34,7 +34,7 @@ wrong.`,
 			}
 			if page != "" {
 				if !slices.Contains(catalogue.Pages, page) {
-					return usageError("--sentences %q is no page%s", page, nearest.Hint(page, catalogue.Pages))
+					return usageError("--sentences %q is not a page%s", page, nearest.Hint(page, catalogue.Pages))
 				}
 				return specification.WriteSentences(command.OutOrStdout(), page, catalogue.TracedRevisions())
 			}

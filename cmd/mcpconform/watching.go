@@ -16,7 +16,7 @@ import (
 // completeWatch makes sure that a change of files can change the target.
 func (s *settings) completeWatch() error {
 	if s.watch && len(s.Command) == 0 && len(s.Start) == 0 {
-		return usageError("--watch needs a command that starts the target again: behind --, or by --start")
+		return usageError("--watch needs a command that restarts the target: after --, or in --start")
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (s *settings) watchRuns(ctx context.Context) error {
 		changed, own := files.changedDuring(during)
 		if len(own) > 0 {
 			s.say(
-				"changed during the run: %s; taken for the target's own doing: if it was you, save it again now",
+				"changed during the run: %s; assumed to be written by the target: if you saved it, save it again now",
 				relative(own),
 			)
 		}

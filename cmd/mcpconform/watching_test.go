@@ -38,7 +38,7 @@ func TestWatch(t *testing.T) {
 	writeFile(t, directory, "server.sh", target("--fault ping-unknown"))
 	one := watch(t, directory, "server", "--watch", "--revision", "2025-11-25", "--filter", "ping || server/prompts",
 		"--json", "run.json", "--", "sh", "server.sh")
-	one.hears("changed during the run: own.log; taken for the target's own doing")
+	one.hears("changed during the run: own.log; assumed to be written by the target")
 	one.hears("watching files; Ctrl-C ends it")
 
 	writeFile(t, directory, "server.sh", "# still broken\n"+target("--fault ping-unknown"))
@@ -76,7 +76,7 @@ func TestWatchSavedDuringARun(t *testing.T) {
 	one := watch(t, directory, "server", "--watch", "--revision", "2025-11-25", "--filter", "ping", "--", "sh", "server.sh", "own.log")
 	one.hears("changed: own.log, server.sh")
 	if said := one.hears("watching files"); !strings.Contains(said, "checking what failed") ||
-		!strings.Contains(said, "changed during the run: own.log; taken for the target's own doing") {
+		!strings.Contains(said, "changed during the run: own.log; assumed to be written by the target") {
 		t.Errorf("of what was saved during the first run: %s", said)
 	}
 	writeFile(t, directory, "own.log", "")
@@ -96,7 +96,7 @@ func TestWatchSavedDuringARun(t *testing.T) {
 func TestWatchUsage(t *testing.T) {
 	t.Parallel()
 	found := mcpconform(t, "server", "--watch", "--url", "http://127.0.0.1:1/mcp")
-	found.demand(t, exitUsage, "--watch needs a command that starts the target again")
+	found.demand(t, exitUsage, "--watch needs a command that restarts the target")
 	found.oneLine(t)
 	directory := t.TempDir()
 	mcpconformIn(t, directory, "server", "--watch", "--filter", "pong", "--", "sh", "-c", "exit").demand(t, exitUsage, `"pong" is unknown`)

@@ -165,7 +165,7 @@ func judge(run *reports.Run, entries []reports.Deviation, declared Declared) []o
 		}
 		switch {
 		case entry.Requirement != "" && !declared.Requirement(entry.Requirement):
-			add(reports.EntryUnmatched, "", "", "is no requirement; mcpconform list shows those that there are", remove)
+			add(reports.EntryUnmatched, "", "", "is not a requirement; mcpconform list shows them", remove)
 		case expired(entry, run):
 			add(
 				reports.EntryExpired,
@@ -193,7 +193,7 @@ func judge(run *reports.Run, entries []reports.Deviation, declared Declared) []o
 		if excusesNothing(of[inclusion]) {
 			all = append(all, outdated{entry: -1, inclusion: &inclusion, Outdated: reports.Outdated{
 				Why: reports.EntryStale, File: inclusion.File, Line: inclusion.Line,
-				Says: inclusion.Name + " names nothing that fails here", Mend: "remove it from include",
+				Says: inclusion.Name + " matches no failure here", Mend: "remove it from include",
 			}})
 		}
 	}

@@ -256,7 +256,7 @@ func TestLoadSaysWhere(t *testing.T) {
 		"no revision":        {"deviations:\n  - requirement: a\n    reason: x\n    revisions: []\n", ":4: revisions: the list is empty"},
 		"unknown transport":  {"deviations:\n  - requirement: a\n    reason: x\n    transports: [stdoi]\n", `did you mean "stdio"?`},
 		"unknown role":       {"deviations:\n  - requirement: a\n    reason: x\n    role: sever\n", `:4: role: "sever" is unknown, did you mean "server"?`},
-		"no date":            {"deviations:\n  - requirement: a\n    reason: x\n    until: next year\n", `:4: until: "next year" is no date such as 2027-06-30`},
+		"no date":            {"deviations:\n  - requirement: a\n    reason: x\n    until: next year\n", `:4: until: "next year" is not a date such as 2027-06-30`},
 		"no such day":        {"deviations:\n  - requirement: a\n    reason: x\n    until: 2027-02-30\n", ":4: until:"},
 		"no YAML":            {"deviations: [\n", ":"},
 		"an alias":           {"deviations: &a\n  - *a\n", ":"},

@@ -184,7 +184,7 @@ func read(name string) ([]byte, error) {
 	if of, is := strings.CutPrefix(name, SDKPrefix); is {
 		text, err := sdks.ReadFile(path.Join("sdk", of+".yaml"))
 		if err != nil {
-			return nil, &missingError{name, "no baseline of this name is built in" + nearest.Hint(name, SDKs()) +
+			return nil, &missingError{name, "no built-in baseline has this name" + nearest.Hint(name, SDKs()) +
 				"; there are " + strings.Join(SDKs(), ", ")}
 		}
 		return text, nil
@@ -300,7 +300,7 @@ func (l *loader) judge(d *reports.Deviation, node *yaml.Node) error {
 		}
 	}
 	if _, err := time.Parse(time.DateOnly, d.Until); d.Until != "" && err != nil {
-		return fmt.Errorf("%s: until: %q is no date such as 2027-06-30", at("until"), d.Until)
+		return fmt.Errorf("%s: until: %q is not a date such as 2027-06-30", at("until"), d.Until)
 	}
 	return nil
 }

@@ -233,7 +233,7 @@ func (s source) judgeAuth(said Auth) error {
 			return fmt.Errorf("%s: auth: tokens: unknown name %q%s", place, name, nearest.Hint(name, TokenNames()))
 		}
 		if token := said.Tokens[name]; token == "" || strings.ContainsAny(token, " \t\r\n") {
-			return fmt.Errorf("%s: auth: tokens: %s is no access token", place, name) // it is a secret
+			return fmt.Errorf("%s: auth: tokens: %s is not an access token", place, name) // it is a secret
 		}
 	}
 	for _, one := range said.Scopes {

@@ -132,7 +132,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"not a JSON number":          {"arguments:\n  a: {}\n  b: {x: [1, .nan]}", "f:3: arguments: those of b contain the number NaN, which JSON does not have"},
 		"unknown key of auth":        {"auth:\n  token: a", `f:2: unknown key "token", did you mean "tokens"?`},
 		"unknown token":              {"auth:\n  tokens:\n    vald: secret", `f:3: auth: tokens: unknown name "vald", did you mean "valid"?`},
-		"a token of two words":       {"auth:\n  tokens: {valid: Bearer secret}", "f:2: auth: tokens: valid is no access token"},
+		"a token of two words":       {"auth:\n  tokens: {valid: Bearer secret}", "f:2: auth: tokens: valid is not an access token"},
 		"a scope of no tool":         {"auth:\n  scopes: [{needs: [a]}]", "f:2: auth: scopes: an entry names no tool"},
 		"unknown key of a scope":     {"auth:\n  scopes:\n    - {tol: a}", `f:3: unknown key "tol", did you mean "tool"?`},
 		"a mapping as a key":         {"arguments:\n  a: {x: {? {b: c} : d}}", "f:2: a list, mapping or alias stands where a key belongs"},

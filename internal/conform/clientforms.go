@@ -29,7 +29,7 @@ var errands = scenario.Steps{
 // forms.
 func Errands(name string, in []forms.ServerForm) *scenario.Scenario {
 	return &scenario.Scenario{
-		Name: name, Says: "The server writes in other legal forms: a server " + forms.ServerNames(in) + ".",
+		Name: name, Says: "The server writes messages in other legal forms: a server " + forms.ServerNames(in) + ".",
 		Steps:  errands,
 		Server: func(server *scripted.Server) { server.Style = forms.Style(in, server.Revision()) },
 	}

@@ -123,9 +123,9 @@ func (c *client) try(drawn []forms.ServerForm, parts []string, patience time.Dur
 		last := drawn[len(drawn)-1]
 		return &Finding{
 			Requirement: last.Requirement, kind: "deeds",
-			Text: "goes on with " + server,
+			Text: "continues with " + server,
 			Mismatch: rules.Mismatch{
-				Wanted: "a client that " + deed + ", as with a server of the plain form",
+				Wanted: "a client that " + deed + ", as with a server of the usual form",
 				Found:  done.client.Instead(),
 			},
 			Events: done.client.Events(),

@@ -102,7 +102,7 @@ var Answers = []ServerForm{
 		Change: adding(func(method string, result Object) {
 			eachItem(method, result, func(item Object) { delete(item, "description") })
 		})},
-	{Name: "that says of results that they are no errors", Class: Result, Requirement: understood,
+	{Name: "that sends isError false in results", Class: Result, Requirement: understood,
 		Change: adding(func(method string, result Object) {
 			if method == "tools/call" {
 				result["isError"] = false
@@ -165,7 +165,7 @@ var Answers = []ServerForm{
 		Change: numbering(func(n int64) jsonrpc.ID { return jsonrpc.IntID(n - 1) })},
 	{Name: "whose ids are negative", Class: RequestID, Requirement: answered, Where: having(protocol.ServerRequests),
 		Change: numbering(func(n int64) jsonrpc.ID { return jsonrpc.IntID(-n) })},
-	{Name: "whose ids are as large as can be", Class: RequestID, Requirement: answered,
+	{Name: "whose ids are as large as possible", Class: RequestID, Requirement: answered,
 		Where:  having(protocol.ServerRequests),
 		Change: numbering(func(n int64) jsonrpc.ID { return jsonrpc.IntID(maxInteger - n) })},
 	{Name: "whose ids are strings of digits", Class: RequestID, Requirement: answered,
@@ -178,7 +178,7 @@ var Answers = []ServerForm{
 	// An answer is one JSON body or an event stream (basic/transports); RFC 9110 on heads.
 	{Name: "that answers by event streams", Class: Response, Requirement: bothAnswers, Where: over(protocol.HTTP),
 		Change: func(style *scripted.Style) { style.Stream = true }},
-	{Name: "that ends the stream of a call, and answers who comes back", Class: Response,
+	{Name: "that ends the stream of a call, and sends the response on the resumed one", Class: Response,
 		Requirement: "transports.http.stream.polled",
 		Where: func(revision, transport string) bool {
 			return transport == protocol.HTTP && protocol.Has(revision, protocol.Polling)
@@ -188,7 +188,7 @@ var Answers = []ServerForm{
 		Change: heading(map[string]string{"content-type": "application/json", "x-request-id": "7f3a"})},
 	{Name: "with charset=utf-8 in Content-Type", Class: Head, Requirement: answerForms, Where: over(protocol.HTTP),
 		Change: heading(map[string]string{"Content-Type": "application/json; charset=utf-8"})},
-	{Name: "with media types in other letters", Class: Head, Requirement: answerForms, Where: over(protocol.HTTP),
+	{Name: "with media types in another case", Class: Head, Requirement: answerForms, Where: over(protocol.HTTP),
 		Change: heading(map[string]string{"Content-Type": "Application/JSON"})},
 
 	// The WHATWG standard on event streams, section 9.2.
@@ -223,7 +223,7 @@ var Answers = []ServerForm{
 		),
 	},
 	{
-		Name:        "that gives a retry time and unknown fields",
+		Name:        "that sends a retry time and unknown fields",
 		Class:       Events,
 		Requirement: bothAnswers,
 		Where:       over(protocol.HTTP),
@@ -269,7 +269,7 @@ var Answers = []ServerForm{
 	// Where bytes are divided means nothing.
 	{Name: "that writes byte by byte", Class: Framing, Requirement: understood, Change: pieces(1)},
 	{Name: "that writes pieces of 7 bytes", Class: Framing, Requirement: understood, Change: pieces(7)},
-	{Name: "that does not tell the length of its answers", Class: Framing, Requirement: answerForms,
+	{Name: "that does not send Content-Length", Class: Framing, Requirement: answerForms,
 		Where: over(protocol.HTTP), Change: pieces(math.MaxInt32)},
 }
 

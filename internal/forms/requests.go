@@ -88,7 +88,7 @@ var Requests = []Form{
 	{Name: "with header names in upper case", Class: Head, Where: over(protocol.HTTP), Change: headed(upperNames)},
 	{Name: "without a space in Accept", Class: Head, Where: over(protocol.HTTP),
 		Change: replaced("Accept", "application/json,text/event-stream")},
-	{Name: "with headers that mean nothing here", Class: Head, Where: over(protocol.HTTP),
+	{Name: "with headers without meaning here", Class: Head, Where: over(protocol.HTTP),
 		Change: headed(func(header http.Header) {
 			header["Accept-Language"] = []string{"de-DE,de;q=0.9"}
 			header["Cache-Control"] = []string{"no-cache"}
@@ -123,7 +123,7 @@ var Hello = []Form{
 	{Name: "of a client with an unknown capability", Class: Capability,
 		Change: declaring("mcpconformUnknown", Object{"nested": true})},
 	{
-		Name:  "of a client that offers all of sampling and elicitation",
+		Name:  "of a client that declares all of sampling and elicitation",
 		Class: Extras,
 		Where: having(protocol.URLElicitation),
 		Change: offering(map[string]Object{
@@ -146,7 +146,7 @@ var Hello = []Form{
 		}},
 	{Name: "of a client with empty metadata", Class: Meta, Where: having(protocol.Handshake),
 		Change: func(m *Message) { member(&m.Params, "_meta") }},
-	{Name: "of a client whose version is no number", Class: Version, Change: introducing("version", "next (🙂)")},
+	{Name: "of a client whose version is not a number", Class: Version, Change: introducing("version", "next (🙂)")},
 }
 
 func id(value jsonrpc.ID) func(*Message) { return func(m *Message) { m.ID = value } }

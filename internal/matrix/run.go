@@ -133,7 +133,7 @@ func (o *Options) check(ctx context.Context, entry *Entry, attempt *Attempt, fil
 	case <-ctx.Done():
 		cut = "interrupt"
 	case <-tooLong.C:
-		cut = fmt.Sprintf("it did not end by its deadline of %s", deadline)
+		cut = fmt.Sprintf("it did not finish by its deadline of %s", deadline)
 	}
 	if cut != "" {
 		// Its own context is over; the steps of a shutdown are bounded.

@@ -296,7 +296,7 @@ func TestRunTooLong(t *testing.T) {
 	hanging := entry("hanging", "hang")
 	hanging.Deadline = time.Millisecond
 	all := check(t, matrix.Options{Out: t.TempDir()}.Impatient(time.Millisecond), hanging)
-	if want := "ended early: it did not end by its deadline of 1ms"; all["hanging"] != want {
+	if want := "ended early: it did not finish by its deadline of 1ms"; all["hanging"] != want {
 		t.Errorf("%q, wanted %q", all["hanging"], want)
 	}
 }

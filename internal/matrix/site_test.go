@@ -141,7 +141,7 @@ func TestSiteChanges(t *testing.T) {
 	if report == nil {
 		t.Fatal("no link to the run before")
 	}
-	shows(t, read(t, filepath.Join(out, report[1])), "What has changed", "Regressions")
+	shows(t, read(t, filepath.Join(out, report[1])), "Changes", "Regressions")
 }
 
 // A requirement that a baseline names is broken nonetheless.

@@ -182,7 +182,7 @@ func (r *reader) judgeName(name string) {
 			name,
 		)
 	case devices.MatchString(name), strings.HasSuffix(strings.ToLower(name), ".html"):
-		r.wrong("target", "the name %q cannot be that of a folder here", name)
+		r.wrong("target", "the name %q cannot be used as a folder name", name)
 	}
 }
 
@@ -247,7 +247,7 @@ func (r *reader) judgeReach(entry Entry) {
 			r.wrong("target", "%s has no %s", entry.Name, ways[entry.Role])
 			return
 		}
-		r.wrong("target", "%s is to be reached as its config says: %s", entry.Name, err)
+		r.wrong("target", "%s has no url or command, and is reached by its config: %s", entry.Name, err)
 		return
 	}
 	reached := map[string]bool{
@@ -256,7 +256,7 @@ func (r *reader) judgeReach(entry Entry) {
 		protocol.AuthorizationServerRole: said.AuthorizationServer.URL != "",
 	}
 	if !reached[entry.Role] {
-		r.wrong("target", "%s says nothing of how the %s %s is reached", file, entry.Role, entry.Name)
+		r.wrong("target", "%s has neither url nor command for the %s %s", file, entry.Role, entry.Name)
 	}
 }
 

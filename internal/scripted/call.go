@@ -100,7 +100,7 @@ func (c *Call) refuse(status int, code int64, message string, data any) {
 
 // Reject refuses what is no message.
 func (c *Call) Reject() {
-	raw := jsonrpc.NewErrorWith(jsonrpc.NullID, jsonrpc.InvalidRequest, "this is no message", nil)
+	raw := jsonrpc.NewErrorWith(jsonrpc.NullID, jsonrpc.InvalidRequest, "this is not a message", nil)
 	if c.Exchange != nil {
 		c.Exchange.Answer(http.StatusBadRequest, nil, raw, "")
 		return

@@ -206,7 +206,7 @@ var (
 	ErrNoAnswer   = errors.New("the exchange ended without the answer")
 	ErrConnection = errors.New("the connection ended")
 	// ErrNoStream is one of time, too: what did not come until then comes no more.
-	ErrNoStream = fmt.Errorf("%w: nothing of the kind came, and no stream is open on which it could", ErrTimeout)
+	ErrNoStream = fmt.Errorf("%w: no such message came, and no stream is open for one", ErrTimeout)
 )
 
 // newClient wires a client; run starts to fill its inbox.
@@ -438,7 +438,7 @@ func (c *Client) Await(ctx context.Context, mark int, match func(Received) bool)
 			return received, Late(
 				ctx,
 				patience,
-				fmt.Sprintf("%s: nothing of the kind came within %s", ErrTimeout, patience),
+				fmt.Sprintf("%s: no such message within %s", ErrTimeout, patience),
 			)
 		case !errors.Is(err, errOtherwise):
 			return received, err

@@ -29,7 +29,7 @@ const (
 // The target sends more than the harness takes, which ends a connection.
 var (
 	ErrFlood      = errors.New("the target sent more than the harness keeps of one connection")
-	ErrUnreadable = errors.New("the target sent a message that the harness does not read to its end")
+	ErrUnreadable = errors.New("the target sent a message that is too long for the harness")
 )
 
 // TooMuch tells whether a connection ended because the target sent more than

@@ -103,7 +103,7 @@ func TestUnreadableEndsTheConnection(t *testing.T) {
 	pending.Delivery.last = nil // as over stdio
 	client.take(t.Context(), Received{Message: jsonrpc.Parse([]byte(strings.Repeat("[", 100_000)))})
 	_, err := pending.Wait(t.Context())
-	const told = "the target sent a message that the harness does not read to its end: it is nested more than 5000 deep"
+	const told = "the target sent a message that is too long for the harness: it is nested more than 5000 deep"
 	if !errors.Is(err, ErrUnreadable) || err.Error() != told {
 		t.Errorf("told %v", err)
 	}

@@ -62,7 +62,7 @@ func (c *Call) requestByResult(requests []ServerRequest) bool {
 		number, isOurs := strings.CutPrefix(state, statePrefix)
 		var err error
 		if asked, err = strconv.Atoi(number); err != nil || !isOurs || asked < 1 || asked > len(requests) {
-			c.refuse(http.StatusOK, jsonrpc.InvalidParams, "this requestState was never given", nil)
+			c.refuse(http.StatusOK, jsonrpc.InvalidParams, "this requestState was never issued", nil)
 			return false
 		}
 	} else if c.Responses() != nil {

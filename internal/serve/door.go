@@ -34,7 +34,7 @@ func (s *stage) handler() http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.known(r.Host) {
-			http.Error(w, "this host is not known here; use an address, such as 127.0.0.1", http.StatusForbidden)
+			http.Error(w, "this Host is not allowed here; use an address, such as 127.0.0.1", http.StatusForbidden)
 			return
 		}
 		all.ServeHTTP(w, r)
@@ -117,7 +117,7 @@ type body struct {
 
 func (b *bodies) of(r *http.Request) *body { return &body{ReadCloser: r.Body, all: b} }
 
-var errBodies = errors.New("too much comes at once")
+var errBodies = errors.New("too many requests at once")
 
 func (b *body) Read(target []byte) (int, error) {
 	count, err := b.ReadCloser.Read(target)

@@ -109,10 +109,10 @@ func Gather[Report any](parts []Part[Report], headOf func(*Report) Head) (found 
 // belongs makes sure that a part is one of the same run as the first.
 func belongs(head, first Head, file, firstFile string) error {
 	if head.Shard == nil {
-		return fmt.Errorf("%s is a whole run, and no shard of one: --shard makes these", file)
+		return fmt.Errorf("%s is a whole run, not a shard: --shard makes these", file)
 	}
 	if head.Shard.Index < 1 || head.Shard.Index > head.Shard.Count {
-		return fmt.Errorf("%s tells of shard %s, which no run has", file, head.Shard)
+		return fmt.Errorf("%s is shard %s, which cannot be", file, head.Shard)
 	}
 	wanted := first.common()
 	for i, common := range head.common() {

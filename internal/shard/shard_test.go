@@ -82,8 +82,8 @@ func TestWhatIsNoWholeRunIsNamed(t *testing.T) {
 	for wanted, parts := range map[string][]part{
 		"shard 2/2 is missing":                               {of("a", 1, 2)},
 		"a and b are both shard 1/2":                         {of("a", 1, 2), of("b", 1, 2)},
-		"b tells of shard 3/2, which no run has":             {of("a", 1, 2), of("b", 3, 2)},
-		"a is a whole run, and no shard of one":              {of("a", 1, 2, func(h *shard.Head) { h.Shard = nil })},
+		"b is shard 3/2, which cannot be":                    {of("a", 1, 2), of("b", 3, 2)},
+		"a is a whole run, not a shard":                      {of("a", 1, 2, func(h *shard.Head) { h.Shard = nil })},
 		`the number of shards is "3" there and "2" here`:     {of("a", 1, 2), of("b", 2, 3)},
 		`the target is "a client" there and "a server" here`: {of("a", 1, 2), of("b", 2, 2, func(h *shard.Head) { h.Common[0].Is = "a client" })},
 		`what is to be checked is "q" there and "p" here`:    {of("a", 1, 2), of("b", 2, 2, func(h *shard.Head) { h.Shard.Plan = "q" })},

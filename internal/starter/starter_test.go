@@ -71,7 +71,7 @@ func TestConfig(t *testing.T) {
 			}
 			for _, says := range []string{
 				"# slow: ", "takes 3s and reports progress", "refused: a: {b}", "Not called: drop a: {b}",
-				"elicitation ", "asks the client for a form", server.Secrets[0] + " was given",
+				"elicitation ", "sends a form elicitation", server.Secrets[0] + " was given",
 			} {
 				if !strings.Contains(string(text), says) {
 					t.Errorf("it does not say %q\n%s", says, text)

@@ -66,7 +66,7 @@ type Ending struct {
 }
 
 // ErrStuck is returned when a process outlives SIGKILL.
-var ErrStuck = errors.New("the process does not go away, not even by SIGKILL")
+var ErrStuck = errors.New("the process does not exit, not even after SIGKILL")
 
 // Shutdown ends the process as the specification says: closes its standard
 // input, waits, sends SIGTERM, waits, sends SIGKILL; signals go to the whole

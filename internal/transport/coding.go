@@ -22,7 +22,7 @@ func decoded(header http.Header, body io.ReadCloser) io.ReadCloser {
 	default:
 		return &unreadableBody{
 			body,
-			fmt.Errorf("%w: the content coding %.40q, which this harness does not read", errCoding, coding),
+			fmt.Errorf("%w: the content coding %.40q, which this harness does not support", errCoding, coding),
 		}
 	}
 }
@@ -59,7 +59,7 @@ func (u *unzipped) Read(target []byte) (int, error) {
 func gzipError(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	if corrupt || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
-		return fmt.Errorf("%w: the content coding is said to be gzip (%w)", errCoding, err)
+		return fmt.Errorf("%w: Content-Encoding is gzip, the body is not (%w)", errCoding, err)
 	}
 	return err
 }

@@ -50,8 +50,8 @@ func classify(ctx context.Context, doing string, err error, wire *came) *Error {
 		failure.Kind = ErrTooLarge
 		failure.Detail = "the head of the response is longer than the limit of " + bytesText(MaxHeaderBytes)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		failure.Kind, failure.Detail = ErrTimeout, "no connection in time"
-		failure.Mend = "is the host reachable, and no firewall between?"
+		failure.Kind, failure.Detail = ErrTimeout, "connecting timed out"
+		failure.Mend = "is the host reachable, and not behind a firewall?"
 	case errors.As(err, &garbled) && (isDisconnect(err) || wire != nil && wire.cutOff()):
 		failure.Kind, failure.Detail = ErrCut, "the connection ended in the middle of the response's head"
 		if wire != nil {
@@ -130,7 +130,7 @@ func bodyError(doing string, err error, after string) *Error {
 		failure.Kind, failure.Detail = ErrNotHTTP, "the body is "+text
 	case slices.ContainsFunc(misframed, func(part string) bool { return strings.Contains(text, part) }):
 		failure.Kind = ErrNotHTTP
-		failure.Detail = fmt.Sprintf("the body is not framed as HTTP says, after %s (%s)", after, text)
+		failure.Detail = fmt.Sprintf("the body has invalid HTTP framing, after %s (%s)", after, text)
 	}
 	return failure
 }

@@ -241,7 +241,7 @@ func (h *HTTP) send(
 		}
 		_ = response.Body.Close() // nothing in it counts
 		h.log.Append(transcript.Event{Kind: transcript.Remark, Stream: stream, From: protocol.Client,
-			Note: fmt.Sprintf("turned away with %s; sent again after %s", response.Status, pause)})
+			Note: fmt.Sprintf("rejected with %s; sent again after %s", response.Status, pause)})
 	}
 }
 
@@ -516,7 +516,7 @@ func (e *Exchange) OfBody() int {
 // Body does.
 func (e *Exchange) Next(ctx context.Context) (Event, error) {
 	if !e.IsEventStream() {
-		return Event{}, fmt.Errorf("%s: it is no event stream but %q", e.doing, e.ContentType)
+		return Event{}, fmt.Errorf("%s: it is %q, not an event stream", e.doing, e.ContentType)
 	}
 	return e.events.take(ctx, e.doing)
 }

@@ -306,9 +306,9 @@ func TestHTTPFailuresOfTheBody(t *testing.T) {
 	}{
 		"content-length":      {head + "Content-Length: 100\r\n\r\n{\"half\":", transport.ErrCut, "after 8 bytes of the body", `{"half":`},
 		"chunked":             {head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", transport.ErrCut, "after 3 bytes", "abc"},
-		"lies about a chunk":  {head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabcdef\r\n0\r\n\r\n", transport.ErrNotHTTP, "not framed as HTTP says", "abc"},
-		"no chunk at all":     {head + "Transfer-Encoding: chunked\r\n\r\n{\"a\":1}\n", transport.ErrNotHTTP, "not framed as HTTP says", ""},
-		"no gzip":             {head + "Content-Encoding: gzip\r\n\r\n{\"jsonrpc\":\"2.0\"}", transport.ErrNotHTTP, "said to be gzip", ""},
+		"lies about a chunk":  {head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabcdef\r\n0\r\n\r\n", transport.ErrNotHTTP, "invalid HTTP framing", "abc"},
+		"no chunk at all":     {head + "Transfer-Encoding: chunked\r\n\r\n{\"a\":1}\n", transport.ErrNotHTTP, "invalid HTTP framing", ""},
+		"no gzip":             {head + "Content-Encoding: gzip\r\n\r\n{\"jsonrpc\":\"2.0\"}", transport.ErrNotHTTP, "Content-Encoding is gzip", ""},
 		"a bomb":              {head + "Content-Encoding: gzip\r\n\r\n" + packed(strings.Repeat(" ", 10<<20)), transport.ErrTooLarge, "limit of 64 KiB", ""},
 		"half of gzip":        {head + "Content-Encoding: gzip\r\n\r\n" + packed(strings.Repeat(" ", 1000))[:20], transport.ErrCut, "of the body", strings.Repeat(" ", 1000)},
 		"another coding":      {head + "Content-Encoding: br\r\n\r\nabc", transport.ErrNotHTTP, `content coding "br"`, ""},
@@ -438,7 +438,7 @@ func TestHTTPWaitsEndWithTheContext(t *testing.T) {
 		_, _ = io.WriteString(w, "data: late\n\n")
 	})
 	_, err := h.Do(within(t, soon), post(""))
-	wantKind(t, err, transport.ErrTimeout, "nothing came in time")
+	wantKind(t, err, transport.ErrTimeout, "timed out")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = h.Do(ctx, post(""))

@@ -76,7 +76,7 @@ func (i *Incoming) Record(log *transcript.Log, stream string) {
 	event := transcript.Event{Kind: transcript.Message, From: protocol.Client, Raw: i.Body}
 	if i.TooLong {
 		event.Size = len(i.Body) + 1
-		event.Note = "the body is longer than the harness takes"
+		event.Note = "the body is longer than the harness accepts"
 	}
 	event.Stream = i.stream
 	i.log.Keep(event) // nobody changes a body

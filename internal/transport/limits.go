@@ -208,7 +208,7 @@ func interrupted(ctx context.Context, doing string) *Error {
 		return &Error{Kind: ErrClosed, Doing: doing, Detail: "the harness closed the connection", Err: cause}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(cause, context.DeadlineExceeded) {
-		return &Error{Kind: ErrTimeout, Doing: doing, Detail: "nothing came in time", Err: cause}
+		return &Error{Kind: ErrTimeout, Doing: doing, Detail: "timed out", Err: cause}
 	}
 	return &Error{Kind: ErrCanceled, Doing: doing, Detail: "canceled", Err: cause}
 }
@@ -216,7 +216,7 @@ func interrupted(ctx context.Context, doing string) *Error {
 func tooLarge(doing, what string, limit int) *Error {
 	return &Error{Kind: ErrTooLarge, Doing: doing,
 		Detail: fmt.Sprintf("%s is longer than the limit of %s", what, bytesText(limit)),
-		Mend:   "raise --max-message if that is meant"}
+		Mend:   "raise --max-message if this is intended"}
 }
 
 // bytesText writes a size in the largest unit that divides it.

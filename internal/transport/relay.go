@@ -216,7 +216,7 @@ var (
 	// after it.
 	ErrInputEnd = errors.New("the client closed the standard input of the server")
 	// ErrGone says that the server is gone: it has exited, or was killed.
-	ErrGone = errors.New("the server that the client started is gone")
+	ErrGone = errors.New("the server that the client started has exited")
 )
 
 // SignalError says that the client has sent the server a signal.
@@ -310,7 +310,7 @@ func (s *Spawned) Detach() {
 }
 
 // Orphaned is the remark about a server that still ran when its client had ended.
-const Orphaned = "the client has ended, and left its server running"
+const Orphaned = "the client has exited, and left its server running"
 
 func (s *Spawned) append(event transcript.Event) {
 	event.Stream = stdioStream

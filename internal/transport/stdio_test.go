@@ -274,7 +274,7 @@ func TestStdioWaitsEndWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := stdio.Read(ctx)
-		wantKind(t, err, transport.ErrTimeout, "reading the server's standard output: nothing came in time")
+		wantKind(t, err, transport.ErrTimeout, "reading the server's standard output: timed out")
 
 		go func() { _, _ = io.WriteString(output, "late\n") }()
 		line, err := stdio.Read(t.Context())

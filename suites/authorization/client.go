@@ -143,7 +143,7 @@ func finding() {
 	}
 
 	It(
-		"accepts the URL of a server with its host in capitals",
+		"accepts the URL of a server with its host in upper case",
 		Verifies("authorization.resource.capitals"),
 		In(capitals),
 		func(t *T) {
@@ -217,7 +217,7 @@ func placesOfMetadata() {
 		})
 
 	It(
-		"takes the endpoints from the metadata of the authorization server",
+		"uses the endpoints in the metadata of the authorization server",
 		Verifies("authorization.discovery.metadata"),
 		In(protected),
 		func(t *T) {
@@ -285,7 +285,7 @@ func validatingMetadata() {
 	}
 
 	It(
-		"rejects metadata of an authorization server whose issuer has a slash more",
+		"rejects metadata of an authorization server whose issuer has an extra slash",
 		Verifies(
 			"authorization.discovery.issuer.exact",
 		),
@@ -294,7 +294,7 @@ func validatingMetadata() {
 	)
 
 	It(
-		"rejects metadata of an authorization server whose issuer has the host in capitals",
+		"rejects metadata of an authorization server whose issuer has the host in upper case",
 		Verifies("authorization.discovery.issuer.exact"),
 		In(issuerInCapitals),
 		func(t *T) { rejectsPoison(refusing(t)) },
@@ -325,14 +325,14 @@ func validatingMetadata() {
 	}
 
 	It(
-		"does not authorize where the OAuth metadata has no "+methods,
+		"does not authorize if the OAuth metadata has no "+methods,
 		Verifies("authorization.pkce.required"),
 		In(noPKCE),
 		func(t *T) { staysAway(refusing(t)) },
 	)
 
 	It(
-		"does not authorize where the OpenID configuration has no "+methods,
+		"does not authorize if the OpenID configuration has no "+methods,
 		Verifies(
 			"authorization.pkce.required-of-openid",
 		),
@@ -340,7 +340,7 @@ func validatingMetadata() {
 		func(t *T) { staysAway(refusing(t)) },
 	)
 
-	It("keeps clients of two authorization servers apart", Verifies("authorization.discovery.separate"), In(twoServers),
+	It("keeps the registrations with two authorization servers apart", Verifies("authorization.discovery.separate"), In(twoServers),
 		func(t *T) {
 			client := play(t)
 			client.NeedAt(scripted.AtAuthorize)
@@ -406,7 +406,7 @@ func ofAnother(id string, issuer int) bool {
 }
 
 func registering() {
-	It("registers where the authorization server offers nothing else", Verifies("authorization.registration.dynamic"),
+	It("registers dynamically if the authorization server supports nothing else", Verifies("authorization.registration.dynamic"),
 		In(protected), func(t *T) {
 			client := play(t)
 			read := client.NeedAt(scripted.AtServerMetadata)
@@ -422,7 +422,7 @@ func registering() {
 	It("does not authorize after its registration was refused", Verifies("authorization.registration.before"),
 		In(refusedRegistration), func(t *T) { hasNoID(refusing(t), scripted.AtRegister) })
 
-	It("gives up after its registration was refused a few times", Verifies("authorization.registration.refused"),
+	It("stops after its registration was refused a few times", Verifies("authorization.registration.refused"),
 		In(refusedRegistration), func(t *T) {
 			client := play(t)
 			registrations := client.NeedAt(scripted.AtRegister)
@@ -442,7 +442,7 @@ func registering() {
 			tellsFailure(t, client, registration)
 		})
 
-	It("uses credentials that it was given", Verifies("authorization.registration.preregistered"), In(preregistered),
+	It("uses its pre-registered client credentials", Verifies("authorization.registration.preregistered"), In(preregistered),
 		func(t *T) {
 			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
@@ -460,7 +460,7 @@ func registering() {
 			}
 		})
 
-	It("uses its metadata document where the authorization server supports that",
+	It("uses its client ID metadata document if the authorization server supports it",
 		Verifies("authorization.registration.document"), In(clientDocument), func(t *T) {
 			client := play(t)
 
@@ -472,7 +472,7 @@ func registering() {
 		})
 
 	It(
-		"has a client_id with https and a path where it is a URL",
+		"has a client_id with https and a path if it is a URL",
 		Verifies("authorization.document.url"),
 		In(clientDocument),
 		func(t *T) {
@@ -494,7 +494,7 @@ func registering() {
 		},
 	)
 
-	It("uses no metadata document where the authorization server does not support that",
+	It("uses no client ID metadata document if the authorization server does not support it",
 		Verifies("authorization.registration.document-support"), In(noClientDocument), func(t *T) {
 			client := play(t)
 
@@ -506,7 +506,7 @@ func registering() {
 		})
 
 	It(
-		"says its application_type when it registers",
+		"sends application_type when it registers",
 		Verifies("authorization.registration.application-type"),
 		In(protected),
 		func(t *T) {
@@ -516,7 +516,7 @@ func registering() {
 	)
 
 	It(
-		"says its application_type when it registers with another authorization server",
+		"sends application_type when it registers with another authorization server",
 		Verifies("authorization.registration.application-type"),
 		In(serverMoves),
 		func(t *T) {
@@ -544,7 +544,7 @@ func registering() {
 		},
 	)
 
-	It("says refresh_token among its grant_types if it uses refresh tokens", Verifies("authorization.refresh.grant"),
+	It("registers the grant type refresh_token if it uses refresh tokens", Verifies("authorization.refresh.grant"),
 		In(expiring), func(t *T) {
 			client := play(t)
 			client.Need(client.Tokens("refresh_token"), "used a refresh token")
@@ -561,7 +561,7 @@ func registering() {
 		})
 
 	It(
-		"uses nothing of the old authorization server when the server names another",
+		"uses no client_id or token of the old authorization server when the server names another",
 		Verifies(
 			"authorization.registration.renewed",
 			"authorization.registration.bound",
@@ -576,7 +576,7 @@ func registering() {
 		},
 	)
 
-	It("reports an error when its credentials are of another issuer than the server names",
+	It("reports an error if its credentials belong to another issuer than the server names",
 		Verifies("authorization.registration.mismatch-told"), In(foreignCredentials), func(t *T) {
 			client := refusing(t)
 			read := client.NeedAt(scripted.AtServerMetadata)

@@ -26,12 +26,12 @@ func openingBrowsers() {
 			})
 	}
 
-	It("opens no authorization URL without TLS, off loopback",
+	It("opens no authorization URL without TLS, except on loopback",
 		Verifies("security-best-practices.clients.http-on-loopback"), In(plainLogin), func(t *T) {
 			opensNothing(t, browsing(t), "http://"+plainHost, "no browser for a URL without TLS")
 		})
 
-	It("lets no shell read an authorization URL", Verifies("security-best-practices.clients.no-shell"), In(shellLogin),
+	It("passes no authorization URL through a shell", Verifies("security-best-practices.clients.no-shell"), In(shellLogin),
 		func(t *T) {
 			client := browsing(t)
 

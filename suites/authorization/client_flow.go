@@ -23,7 +23,7 @@ const (
 
 func provingKeys() {
 	It(
-		"sends a code challenge, and the verifier that it was made of",
+		"sends a code_challenge, and the code_verifier that matches it",
 		Verifies("authorization.pkce.used"),
 		In(protected),
 		func(t *T) {
@@ -41,7 +41,7 @@ func provingKeys() {
 		},
 	)
 
-	It("makes a new code verifier for each authorization request", Verifies("authorization.pkce.used"), In(stepUp),
+	It("generates a new code_verifier for each authorization request", Verifies("authorization.pkce.used"), In(stepUp),
 		func(t *T) {
 			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
@@ -84,7 +84,7 @@ func provingKeys() {
 		})
 	}
 
-	It("does not use the code challenge method plain where the authorization server supports nothing else",
+	It("does not use the code challenge method plain even if the authorization server supports nothing else",
 		Verifies("authorization.pkce.s256"), In(plainOnly), func(t *T) {
 			client := play(t)
 			client.NeedAt(scripted.AtServerMetadata)
@@ -298,8 +298,8 @@ func validatingAnswers() {
 		text     string
 		scenario Option
 	}{
-		{"accepts an answer with the iss of the authorization server", In(issNamed)},
-		{"accepts an answer with the iss of an authorization server that does not advertise it", In(issUnnamed)},
+		{"accepts an authorization response with the iss of the authorization server", In(issNamed)},
+		{"accepts an authorization response with an iss that the authorization server does not advertise", In(issUnnamed)},
 	} {
 		It(one.text, Verifies("authorization.issuer.validated"), one.scenario, func(t *T) {
 			client := play(t)
@@ -315,18 +315,18 @@ func validatingAnswers() {
 		text, id string
 		scenario Option
 	}{
-		{"rejects an answer without iss where the authorization server advertises it", "authorization.issuer.validated", In(issMissing)},
-		{"rejects an answer with the iss of another authorization server", "authorization.issuer.validated", In(issForeign)},
-		{"rejects an answer with the iss of another authorization server where none is advertised", "authorization.issuer.validated", In(issUnexpected)},
-		{"rejects an answer whose iss has a slash more", "authorization.issuer.literal", In(issSlash)},
-		{"rejects an answer whose iss has the host in capitals", "authorization.issuer.literal", In(issCapitals)},
-		{"rejects an answer whose iss is percent-encoded", "authorization.issuer.literal", In(issEncoded)},
+		{"rejects an authorization response without the advertised iss", "authorization.issuer.validated", In(issMissing)},
+		{"rejects an authorization response with the iss of another authorization server", "authorization.issuer.validated", In(issForeign)},
+		{"rejects an authorization response with another iss, also if iss is not advertised", "authorization.issuer.validated", In(issUnexpected)},
+		{"rejects an authorization response whose iss has an extra slash", "authorization.issuer.literal", In(issSlash)},
+		{"rejects an authorization response whose iss has the host in upper case", "authorization.issuer.literal", In(issCapitals)},
+		{"rejects an authorization response whose iss is percent-encoded", "authorization.issuer.literal", In(issEncoded)},
 	} {
 		It(one.text, Verifies(one.id), one.scenario, func(t *T) { rejectsAnswer(refusing(t)) })
 	}
 
 	It(
-		"shows no error that comes with the iss of another authorization server",
+		"shows no error from a response with the iss of another authorization server",
 		Verifies("authorization.issuer.errors"),
 		In(issForeignError),
 		func(t *T) {
@@ -352,8 +352,8 @@ func validatingAnswers() {
 		text     string
 		scenario Option
 	}{
-		{"discards an answer without state", In(stateMissing)},
-		{"discards an answer with the state of another request", In(stateWrong)},
+		{"rejects an authorization response without state", In(stateMissing)},
+		{"rejects an authorization response with the state of another request", In(stateWrong)},
 	} {
 		It(one.text, Verifies("authorization.state.verified"), one.scenario, func(t *T) {
 			client := refusing(t)
@@ -422,7 +422,7 @@ func choosingScopes() {
 		func(t *T) { requests(play(t), "mcp:read") })
 
 	It(
-		"requests the scopes of the challenge also where the metadata does not list them",
+		"requests the scopes of the challenge even if the metadata does not list them",
 		Verifies(
 			"authorization.scope.unrelated",
 		),
@@ -445,7 +445,7 @@ func choosingScopes() {
 			}
 		})
 
-	It("requests no scope beside those of the challenge", Verifies("authorization.scope.least"), In(scopeByChallenge),
+	It("requests no scopes except those of the challenge", Verifies("authorization.scope.least"), In(scopeByChallenge),
 		func(t *T) {
 			client := play(t)
 
@@ -468,7 +468,7 @@ func choosingScopes() {
 		})
 
 	It(
-		"requests the scopes that it had beside those of an insufficient_scope challenge",
+		"requests its previous scopes together with those of an insufficient_scope challenge",
 		Verifies(
 			"authorization.scope.union",
 			"security-best-practices.clients.scope-union",
@@ -507,7 +507,7 @@ func choosingScopes() {
 		})
 
 	It(
-		"requests the scopes that it had beside those of a second insufficient_scope challenge",
+		"requests its previous scopes together with those of a second insufficient_scope challenge",
 		Verifies("authorization.scope.union", "security-best-practices.clients.scope-union"),
 		In(stepUpTwice),
 		func(t *T) {
@@ -523,7 +523,7 @@ func choosingScopes() {
 		},
 	)
 
-	It("authorizes a few times at most for one call", Verifies("authorization.scope.limit"), In(neverEnough),
+	It("authorizes at most a few times for one call", Verifies("authorization.scope.limit"), In(neverEnough),
 		func(t *T) {
 			client := play(t)
 			again, _ := steppedUp(client)
@@ -624,7 +624,7 @@ func usingTokens() {
 			}
 		})
 
-	It("sends no access token to another host that its server redirects it to",
+	It("sends no access token to another host when its server redirects",
 		Verifies("authorization.token.redirected"), In(redirected), func(t *T) {
 			client := refusing(t)
 			client.Need(slices.DeleteFunc(client.At(scripted.AtEndpoint), func(v *Visit) bool {
@@ -657,7 +657,7 @@ func usingTokens() {
 			}
 		})
 
-	It("puts no access token into a URL", Verifies("authorization.token.not-in-query"), In(protected),
+	It("sends no access token in a URL", Verifies("authorization.token.not-in-query"), In(protected),
 		func(t *T) {
 			client := play(t)
 
@@ -671,7 +671,7 @@ func usingTokens() {
 			}
 		})
 
-	It("sends the server no tokens but access tokens that its authorization server issued",
+	It("sends the server only access tokens that its authorization server issued",
 		Verifies("authorization.token.foreign"), In(protected), func(t *T) {
 			client := play(t)
 
@@ -689,7 +689,7 @@ func usingTokens() {
 			}
 		})
 
-	It("sends the server no token of an authorization server that it does not name any more",
+	It("sends the server no token of an authorization server that it no longer names",
 		Verifies("authorization.token.foreign"), In(serverMoves), func(t *T) {
 			client := play(t)
 			issued := issuedBy(client, nextIssuer)
@@ -719,7 +719,7 @@ func usingTokens() {
 			}
 		})
 
-	It("works where it was given no refresh token", Verifies("authorization.refresh.optional"), In(noRefreshToken),
+	It("works without a refresh token", Verifies("authorization.refresh.optional"), In(noRefreshToken),
 		func(t *T) {
 			client := play(t)
 			issued := client.Need(issuedBy(client, 1), "got a token")

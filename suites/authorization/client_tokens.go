@@ -35,7 +35,7 @@ func authenticating() {
 		})
 	}
 
-	It("sends its secret if it was not told where", Verifies("authorization.registration.authentication"),
+	It("sends its client secret if token_endpoint_auth_method is not given", Verifies("authorization.registration.authentication"),
 		In(anySecret), func(t *T) {
 			client := play(t)
 			client.NeedAt(scripted.AtRegister)
@@ -84,7 +84,7 @@ func methodOf(v *Visit) string {
 }
 
 func takingTokens() {
-	It("does not use a token of a type that it does not know", Verifies("authorization.token.type"), In(unknownType),
+	It("does not use an access token with an unknown token_type", Verifies("authorization.token.type"), In(unknownType),
 		func(t *T) {
 			client := refusing(t)
 			client.Need(issuedBy(client, 1), "got a token")
@@ -97,7 +97,7 @@ func takingTokens() {
 			}
 		})
 
-	It("accepts a token response with nothing but a token of the type bearer", Verifies("authorization.token.response"),
+	It("accepts a token response with only access_token and the token_type bearer", Verifies("authorization.token.response"),
 		In(tersely), func(t *T) {
 			client := refusing(t)
 			issued := client.Need(issuedBy(client, 1), "got a token")

@@ -29,7 +29,7 @@ func IssuerChecks() {
 }
 
 func issuerMetadata() {
-	It("serves its metadata as JSON at a place where clients look for it",
+	It("serves its metadata as JSON at a well-known URI",
 		Verifies("authorization.server.metadata"),
 		func(t *T) {
 			issuer := ConnectIssuer(t)
@@ -46,7 +46,7 @@ func issuerMetadata() {
 			t.Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
 		})
 
-	It("names in its metadata the issuer that the metadata was found for",
+	It("names the issuer of its well-known URI in its metadata",
 		Verifies("authorization.server.issuer"),
 		func(t *T) {
 			issuer := ConnectIssuer(t)

@@ -50,7 +50,7 @@ func issuerDocuments() {
 			)
 		})
 
-	It("refuses a metadata document with another client_id", Verifies("authorization.document.compared"),
+	It("rejects a metadata document with another client_id", Verifies("authorization.document.compared"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
 			goodRequest(t, issuer, issuer.Document(good).Client)
@@ -61,7 +61,7 @@ func issuerDocuments() {
 			})
 		})
 
-	It("redirects to no URI that the metadata document lacks", Verifies("authorization.document.redirect-uris"),
+	It("redirects only to a redirect URI of the metadata document", Verifies("authorization.document.redirect-uris"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
 			document := issuer.Document(good)
@@ -77,7 +77,7 @@ func issuerDocuments() {
 			}
 		})
 
-	It("refuses a metadata document that is not JSON or lacks a member",
+	It("rejects a metadata document that is not JSON or lacks a member",
 		Verifies("authorization.document.structure"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
@@ -97,7 +97,7 @@ func issuerDocuments() {
 			}
 		})
 
-	It("fetches no metadata document from addresses that are not public",
+	It("fetches no metadata document from a non-public address",
 		Verifies("authorization.document.ssrf"),
 		func(t *T) {
 			issuer := NeedIssuer(t)

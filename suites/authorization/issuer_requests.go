@@ -51,7 +51,7 @@ func sameBeginning(address *url.URL, uri string) bool {
 const hintPage = "check whether the page shows an error"
 
 func issuerRequests() {
-	It("redirects to no URI that differs from the registered one",
+	It("redirects only to the registered redirect URI",
 		Verifies("authorization.redirect.exact"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
@@ -71,7 +71,7 @@ func issuerRequests() {
 			}
 		})
 
-	It("redirects nobody for a client that it does not know",
+	It("does not redirect for an unknown client_id",
 		Verifies("authorization.redirect.untrusted"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
@@ -87,7 +87,7 @@ func issuerRequests() {
 			}
 		})
 
-	It("redirects nobody to a URI of another site", Verifies("authorization.redirect.untrusted"),
+	It("does not redirect to a URI of another site", Verifies("authorization.redirect.untrusted"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
 			client := issuer.NeedClient(t, AnyClient)
@@ -116,7 +116,7 @@ func issuerRequests() {
 			t.Demand(landing.Parameter("state") == state, "the state "+Show(state), Show(landing.Parameter("state")))
 		})
 
-	It("ignores request parameters that it does not know", Verifies("authorization.oauth.unknown-parameters"),
+	It("ignores unknown request parameters", Verifies("authorization.oauth.unknown-parameters"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
 			client := issuer.NeedClient(t, AnyClient)

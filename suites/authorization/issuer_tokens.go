@@ -34,7 +34,7 @@ func issuerCodes() {
 				"Cache-Control: no-store", Show(http.Header(answer.Header).Get("Cache-Control")))
 		})
 
-	It("issues no code without a code challenge to a public client", Verifies("authorization.oauth.pkce-demanded"),
+	It("issues no code without a code_challenge to a public client", Verifies("authorization.oauth.pkce-demanded"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
 			client := issuer.NeedClient(t, PublicClient)
@@ -45,7 +45,7 @@ func issuerCodes() {
 			t.DemandOf(landing, landing.Code() == "", "an error for a request without code_challenge")
 		})
 
-	It("redeems a code only with the verifier of its challenge", Verifies("authorization.oauth.pkce-verified"),
+	It("redeems a code only with the code_verifier of its code_challenge", Verifies("authorization.oauth.pkce-verified"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
 			client := issuer.NeedClient(t, AnyClient)
@@ -77,7 +77,7 @@ func issuerCodes() {
 			again.DemandRefused(t, "a code that was redeemed before")
 		})
 
-	It("refuses a code that was redeemed before with invalid_grant",
+	It("rejects a redeemed code with invalid_grant",
 		Verifies("authorization.oauth.token-error"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
@@ -102,7 +102,7 @@ func issuerCodes() {
 			answer.DemandRefused(t, "the code of another client")
 		})
 
-	It("answers a token request that it refuses with 400 or 401 and an error as JSON",
+	It("rejects a token request with 400 or 401 and an error as JSON",
 		Verifies("authorization.oauth.token-error"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
@@ -128,7 +128,7 @@ func issuerCodes() {
 			}
 		})
 
-	It("redeems a code of a client that authenticates as it was registered",
+	It("redeems a code for a client that authenticates as registered",
 		Verifies("authorization.oauth.client-authenticated"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
@@ -141,7 +141,7 @@ func issuerCodes() {
 			t.DemandOf(answer, answer.Issued(), "an access_token for a client that uses "+client.Method)
 		})
 
-	It("refuses a client that authenticates with a wrong secret", Verifies("authorization.oauth.client-authentication"),
+	It("rejects a client that authenticates with a wrong secret", Verifies("authorization.oauth.client-authentication"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
 			client := issuer.NeedClient(t, ConfidentialClient)
@@ -219,7 +219,7 @@ func issuerRefresh() {
 				map[bool]string{true: "no refresh token", false: "the same refresh token"}[next == ""])
 		})
 
-	It("refuses a refresh token of a public client that was rotated",
+	It("rejects a rotated refresh token of a public client",
 		Verifies("authorization.refresh.replayed"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
@@ -234,7 +234,7 @@ func issuerRefresh() {
 			again.DemandRefused(t, "a refresh token that was rotated")
 		})
 
-	It("refuses a refresh token that was rotated with invalid_grant",
+	It("rejects a rotated refresh token with invalid_grant",
 		Verifies("authorization.oauth.token-error"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
@@ -260,7 +260,7 @@ func issuerRefresh() {
 			answer.DemandRefused(t, "the refresh token of another client")
 		})
 
-	It("grants no scope by a refresh that was not granted before", Verifies("authorization.oauth.refresh-scope"),
+	It("grants no new scope for a refresh token", Verifies("authorization.oauth.refresh-scope"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
 			client := issuer.NeedClient(t, AnyClient)

@@ -72,7 +72,7 @@ func guarded(name, since, official, says string, twist func(*scripted.Guard)) *S
 
 // protected is the plain scenario, by which a client shows that it authorizes at all.
 var protected = guarded("protected", sinceResourceMetadata, officialDefault,
-	"The server asks for authorization, as a good server does.", nil)
+	"The server requires authorization, in the usual form.", nil)
 
 // Plain is the scenario by which a client shows that it authorizes at all.
 func Plain() *Scenario { return protected }
@@ -103,7 +103,7 @@ const named = "/custom/metadata/location.json"
 func inChallenge(g *scripted.Guard) { g.Named, g.Places = named, []string{named} }
 
 var namedMetadata = guarded("metadata-by-header-alone", sinceResourceMetadata, officialNamed,
-	"The metadata of the server stands where the challenge names it, and other metadata at the well-known URIs.",
+	"The metadata of the server is at the URL in the challenge, and other metadata at the well-known URIs.",
 	func(g *scripted.Guard) {
 		inChallenge(g)
 		trap(g, oauth.ResourcePath+scripted.Endpoint, oauth.ResourcePath)
@@ -113,7 +113,7 @@ var metadataAtThePath = guarded(
 	"metadata-at-the-path",
 	sinceOpenID,
 	officialAtThePath,
-	"The challenge does not name the metadata, which stands at the well-known URI of the path; other metadata stands at that of the root.",
+	"The challenge does not name the metadata, which is at the well-known URI of the path; other metadata is at that of the root.",
 	func(g *scripted.Guard) {
 		g.Named = ""
 		trap(g, oauth.ResourcePath)
@@ -121,7 +121,7 @@ var metadataAtThePath = guarded(
 )
 
 var metadataAtTheRoot = guarded("metadata-at-the-root", sinceOpenID, officialAtTheRoot,
-	"The challenge does not name the metadata, which stands at the well-known URI of the root alone.",
+	"The challenge does not name the metadata, which is only at the well-known URI of the root.",
 	func(g *scripted.Guard) {
 		g.Named, g.Places = "", []string{oauth.ResourcePath}
 		g.OnMetadata = func(v *scripted.Visit, metadata Object) { metadata["resource"] = scripted.Origin(v.Request) }
@@ -151,13 +151,13 @@ var severalFields = guarded("challenges-in-several-fields", sinceResourceMetadat
 	})
 
 var foreignResource = guarded("metadata-of-another-resource", sinceResourceMetadata, officialMismatch,
-	"The metadata of the server is of another resource.",
+	"The metadata of the server names another resource.",
 	func(g *scripted.Guard) {
 		g.OnMetadata = func(_ *scripted.Visit, metadata Object) { metadata["resource"] = "https://evil.example/mcp" }
 	})
 
 var capitals = guarded("host-in-capitals", sinceResourceMetadata, officialDefault,
-	"The host of the URL that the client is given is in capitals.",
+	"The URL that the client is given has its host in upper case.",
 	func(g *scripted.Guard) { g.Capitals = true })
 
 // tenant is the path of an issuer.
@@ -174,15 +174,15 @@ func withTenant(g *scripted.Guard) *scripted.AuthServer {
 const tenantIssuer = 2
 
 var issuerWithPath = guarded("issuer-with-path", sinceOpenID, officialAtTheRoot,
-	"The issuer has a path, and its metadata stands where OAuth inserts it.",
+	"The issuer has a path, and its metadata is at the OAuth URL with the path inserted.",
 	func(g *scripted.Guard) { withTenant(g) })
 
 var issuerWithPathOpenID = guarded("issuer-with-path-openid", sinceOpenID, officialAtTheRoot,
-	"The issuer has a path, and its metadata stands where OpenID Connect Discovery inserts it.",
+	"The issuer has a path, and its metadata is at the OpenID Connect Discovery URL with the path inserted.",
 	func(g *scripted.Guard) { withTenant(g).OpenID(oauth.OpenIDPath + tenant) })
 
 var issuerWithPathAppended = guarded("issuer-with-path-openid-appended", sinceOpenID, officialNamed,
-	"The issuer has a path, and its metadata stands where OpenID Connect Discovery appends to it.",
+	"The issuer has a path, and its metadata is at the OpenID Connect Discovery URL with the path first.",
 	func(g *scripted.Guard) { withTenant(g).OpenID(tenant + oauth.OpenIDPath) })
 
 var issuerOpenID = guarded("issuer-openid", sinceOpenID, officialAtThePath,
@@ -217,7 +217,7 @@ var otherIssuers = []struct {
 	{"metadata of an authorization server without an issuer", ofAnIssuer("metadata-without-issuer",
 		"The metadata of the authorization server has no issuer.", "", nil)},
 	{"metadata of an authorization server with an empty issuer", ofAnIssuer("metadata-of-an-empty-issuer",
-		"The metadata of the authorization server has an empty text for its issuer.", "", "")},
+		"The metadata of the authorization server has an empty issuer.", "", "")},
 	{"an OpenID configuration that names another issuer", ofAnIssuer("openid-of-another-issuer",
 		"The authorization server has an OpenID configuration, which names another issuer.",
 		oauth.OpenIDPath, "https://honest.example")},
@@ -226,14 +226,14 @@ var otherIssuers = []struct {
 }
 
 var nearlyTheIssuer = guarded("metadata-of-nearly-the-issuer", sinceIssuers, officialIssuer,
-	"The metadata of the authorization server names its issuer with a slash more.",
+	"The metadata of the authorization server names its issuer with an extra slash.",
 	func(g *scripted.Guard) {
 		g.Issuer().Metadata["issuer"] = g.Issuer().Issuer + "/"
 		g.Issuer().Poison()
 	})
 
 var issuerInCapitals = guarded("metadata-of-the-issuer-in-capitals", sinceIssuers, officialIssuer,
-	"The metadata of the authorization server names its issuer with the host in capitals.",
+	"The metadata of the authorization server names its issuer with the host in upper case.",
 	func(g *scripted.Guard) {
 		g.Issuer().Metadata["issuer"] = inCapitals(g.Issuer().Issuer)
 		g.Issuer().Poison()
@@ -285,7 +285,7 @@ var plainFirst = guarded("plain-pkce-first", sinceOpenID, officialDefault,
 	func(g *scripted.Guard) { g.Issuer().Metadata[methods] = []any{"plain", "S256"} })
 
 var plainOnly = guarded("plain-pkce-only", sinceOpenID, officialDefault,
-	"The authorization server supports the code challenge method plain alone.",
+	"The authorization server supports only the code challenge method plain.",
 	func(g *scripted.Guard) { g.Issuer().Metadata[methods] = []any{"plain"} })
 
 // Registration.
@@ -309,14 +309,14 @@ const (
 )
 
 var preregistered = guarded("pre-registered", sinceOpenID, officialPreregistered,
-	"The client is given credentials; the authorization server supports documents and registration, too.",
+	"The client has pre-registered credentials; the authorization server supports documents and registration, too.",
 	func(g *scripted.Guard) {
 		g.Context = Object{"client_id": givenID, "client_secret": givenSecret, "issuer": g.Issuer().Issuer}
 		g.Issuer().Metadata[supportsDocuments] = true
 	})
 
 var foreignCredentials = guarded("credentials-of-another-issuer", sinceIssuers, officialPreregistered,
-	"The client is given credentials of another issuer than the server names.",
+	"The client has pre-registered credentials of another issuer than the server names.",
 	func(g *scripted.Guard) {
 		g.Context = Object{"client_id": givenID, "client_secret": givenSecret, "issuer": "https://other.example"}
 	})
@@ -333,14 +333,14 @@ var refusedRegistration = guarded("registration-refused", sinceIssuers, official
 	})
 
 var noRegistration = guarded("no-registration", sinceIssuers, officialRegistering,
-	"The authorization server supports neither documents nor registration, and the client was given no credentials.",
+	"The authorization server supports neither documents nor registration, and the client has no credentials.",
 	func(g *scripted.Guard) { g.Issuer().Metadata["registration_endpoint"] = nil })
 
 var serverMoves = guarded(
 	"authorization-server-changes",
 	sinceIssuers,
 	officialMigration,
-	"Before the call the metadata of the server names another authorization server, at another path of the same origin, and the server takes no tokens of the first one any more.",
+	"Before the call the metadata of the server names another authorization server, at another path of the same origin, and the server no longer accepts tokens of the first one.",
 	func(g *scripted.Guard) {
 		g.Issuer().Confidential = true
 		next := g.Issuer().NewTenant("/next")
@@ -376,27 +376,27 @@ func foreign(string) string       { return "https://attacker.example" }
 
 var (
 	issNamed = answering("iss-advertised", officialIss,
-		"The authorization server says that it sends iss, and does.", true, itself)
+		"The authorization server advertises iss, and sends it.", true, itself)
 	issUnnamed = answering("iss-not-advertised", officialIss,
-		"The authorization server sends its iss, and does not say so.", false, itself)
+		"The authorization server sends iss, and does not advertise it.", false, itself)
 	issMissing = answering("iss-missing", officialIssMissing,
-		"The authorization server says that it sends iss, and does not.", true, func(string) string { return "" })
+		"The authorization server advertises iss, and does not send it.", true, func(string) string { return "" })
 	issForeign = answering("iss-of-another", officialIssWrong,
-		"The answer of the authorization server has the iss of another.", true, foreign)
+		"The authorization response has the iss of another authorization server.", true, foreign)
 	issUnexpected = answering(
 		"iss-of-another-not-advertised",
 		officialIssUnexpected,
-		"The answer of the authorization server has the iss of another, and its metadata does not speak of iss.",
+		"The authorization response has the iss of another authorization server, and the metadata does not advertise iss.",
 		false,
 		foreign,
 	)
 	issSlash = answering("iss-with-a-slash", officialIssNormalized,
-		"The answer of the authorization server has its iss with a slash more.", true,
+		"The authorization response has the iss with an extra slash.", true,
 		func(issuer string) string { return issuer + "/" })
 	issCapitals = answering("iss-in-capitals", officialIssNormalized,
-		"The answer of the authorization server has its iss with the host in capitals.", true, inCapitals)
+		"The authorization response has the iss with the host in upper case.", true, inCapitals)
 	issEncoded = answering("iss-percent-encoded", officialIssNormalized,
-		"The answer of the authorization server has its iss with one letter of the host percent-encoded.", true,
+		"The authorization response has the iss with one letter of the host percent-encoded.", true,
 		func(issuer string) string { return strings.Replace(issuer, "localhost", "%6cocalhost", 1) })
 )
 
@@ -404,7 +404,7 @@ var (
 const canary = "mcpconform-canary-5e1f"
 
 var issForeignError = guarded("iss-of-another-in-an-error", sinceIssuers, officialIssWrong,
-	"The authorization server refuses, by an answer with the iss of another.",
+	"The authorization response is an error with the iss of another authorization server.",
 	func(g *scripted.Guard) {
 		g.Issuer().Metadata[namesIssuer] = true
 		g.Issuer().OnAuthorize = func(l *scripted.Login) {
@@ -417,13 +417,13 @@ var issForeignError = guarded("iss-of-another-in-an-error", sinceIssuers, offici
 	})
 
 var stateMissing = guarded("state-missing", sinceResourceMetadata, officialDefault,
-	"The answer of the authorization server has no state.",
+	"The authorization response has no state.",
 	func(g *scripted.Guard) {
 		g.Issuer().OnAuthorize = func(l *scripted.Login) { l.Answer.Del("state") }
 	})
 
 var stateWrong = guarded("state-of-another", sinceResourceMetadata, officialDefault,
-	"The answer of the authorization server has the state of another request.",
+	"The authorization response has the state of another request.",
 	func(g *scripted.Guard) {
 		g.Issuer().OnAuthorize = func(l *scripted.Login) { l.Answer.Set("state", "of-another-request") }
 	})
@@ -431,14 +431,14 @@ var stateWrong = guarded("state-of-another", sinceResourceMetadata, officialDefa
 // Scopes.
 
 var scopeByChallenge = guarded("scope-by-challenge", sinceOpenID, officialByChallenge,
-	"The challenge asks for one scope, and the metadata of the server lists more.",
+	"The challenge names one scope, and the metadata of the server lists more.",
 	func(g *scripted.Guard) {
 		g.Scope, g.Supported = "mcp:read", []string{"mcp:read", "mcp:write"}
 		g.Issuer().Metadata["scopes_supported"] = []any{"mcp:read", "mcp:write", "mcp:admin"}
 	})
 
 var scopeByList = guarded("scope-by-list", sinceOpenID, officialByList,
-	"The challenge asks for no scope, and the metadata of the server lists two.",
+	"The challenge names no scope, and the metadata of the server lists two.",
 	func(g *scripted.Guard) { g.Scope, g.Supported = "", []string{"mcp:read", "mcp:write"} })
 
 var noScope = guarded("no-scope", sinceOpenID, officialNoScope,
@@ -449,7 +449,7 @@ var noScope = guarded("no-scope", sinceOpenID, officialNoScope,
 	})
 
 var scopeOutsideTheList = guarded("scope-outside-the-list", sinceOpenID, officialByChallenge,
-	"The challenge asks for a scope that the metadata of the server does not list.",
+	"The challenge names a scope that the metadata of the server does not list.",
 	func(g *scripted.Guard) { g.Scope, g.Supported = "mcp:special", []string{"mcp:read", "mcp:write"} })
 
 var stepUp = guarded("scope-step-up", sinceOpenID, officialStepUp,
@@ -588,7 +588,7 @@ var refreshOfResourceRefused = refusesGrant(
 var tokenOfResourceRefused = refusesGrant(
 	"resource-refused-at-token",
 	grantCode,
-	"The server wants a token for the list of tools and the call; the authorization server refuses the first code with invalid_target, and the second with invalid_request.",
+	"The server requires a token for the list of tools and the call; the authorization server refuses the first code with invalid_target, and the second with invalid_request.",
 	lateAsking,
 )
 
@@ -596,7 +596,7 @@ var loginOfResourceRefused = guarded(
 	"resource-refused-at-login",
 	sinceResourceMetadata,
 	officialDefault,
-	"The server wants a token for the list of tools and the call; the authorization server refuses the first authorization request with invalid_target, and the second with invalid_request.",
+	"The server requires a token for the list of tools and the call; the authorization server refuses the first authorization request with invalid_target, and the second with invalid_request.",
 	func(g *scripted.Guard) {
 		g.OnRequest = lateAsking
 		logins := 0
@@ -630,11 +630,11 @@ func answersTokens(name, says string, change func(answer Object)) *Scenario {
 var (
 	unknownType = answersTokens(
 		"token-of-another-type",
-		"The token that the authorization server issues has the type N_A.",
+		"The token response has the token_type N_A.",
 		func(answer Object) { answer["token_type"] = "N_A" },
 	)
 	tersely = answersTokens("terse-token-response",
-		"The authorization server answers with a token of the type bearer, in lower case, and nothing more.",
+		"The token response has only access_token and the token_type bearer, in lower case.",
 		func(answer Object) {
 			answer["token_type"] = "bearer"
 			for _, optional := range []string{"expires_in", "refresh_token", "scope"} {
@@ -674,11 +674,11 @@ const (
 
 var (
 	basicSecret = registeredTo("registered-for-basic", "auth/token-endpoint-auth-basic", methodBasic, registeredSecret,
-		"Clients that register get a secret, and are to send it in the Authorization header.")
+		"Clients that register get a secret to send in the Authorization header.")
 	postedSecret = registeredTo("registered-for-post", "auth/token-endpoint-auth-post", methodPost, registeredSecret,
-		"Clients that register get a secret, and are to send it in the body.")
+		"Clients that register get a secret to send in the body.")
 	anySecret = registeredTo("registered-without-method", officialRegistering, "", registeredSecret,
-		"Clients that register get a secret, and are not told where to send it.")
+		"Clients that register get a secret, and no token_endpoint_auth_method.")
 	noSecret = registeredTo("registered-without-secret", officialRegistering, methodNone, "",
 		"Clients that register get no secret.")
 )
@@ -690,7 +690,7 @@ var resumed = func() *Scenario {
 		"resumed-with-a-token",
 		sinceResourceMetadata,
 		officialDefault,
-		"The server ends the stream of the call before the answer, and gives the answer to who comes back with a token.",
+		"The server ends the stream of the call before the response, and sends the response when the client resumes with a token.",
 		nil,
 	)
 	s.Until = protocol.Last(protocol.Resumption)
@@ -753,7 +753,7 @@ var (
 const plainHost = "login.mcpconform.invalid"
 
 var shellLogin = guarded("login-page-for-a-shell", sinceOpenID, officialDefault,
-	"The authorization endpoint has characters in its query that mean something to a shell.",
+	"The authorization endpoint has shell metacharacters in its query.",
 	func(g *scripted.Guard) {
 		g.Canary = filepath.Join(os.TempDir(), "mcpconform-canary-"+rand.Text())
 		command := "touch${IFS}" + g.Canary

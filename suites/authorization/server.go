@@ -139,7 +139,7 @@ func challenges() {
 		})
 
 	It(
-		"names the scopes that access takes in the challenge of a 401",
+		"names the required scopes in the challenge of a 401",
 		Verifies("authorization.challenge.scope"),
 		Guarded(),
 		func(t *T) {
@@ -259,7 +259,7 @@ func metadata() {
 		})
 
 	It(
-		"names in its metadata the resource that the metadata was found for",
+		"names the URL that its metadata belongs to as resource",
 		Verifies("authorization.metadata.resource"),
 		Guarded(),
 		func(t *T) {
@@ -299,7 +299,7 @@ func metadata() {
 		})
 
 	It(
-		"names no authorization server or key set that is reached without TLS",
+		"names only authorization servers and key sets with TLS",
 		Verifies("authorization.security.https"),
 		Guarded(),
 		func(t *T) {

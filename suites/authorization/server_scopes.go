@@ -36,7 +36,7 @@ func scopes() {
 	)
 
 	It(
-		"names the scopes that the operation takes in the challenge of the 403",
+		"names the required scopes in the challenge of the 403",
 		Verifies("authorization.scope.named"),
 		NeedsToken(oauth.Limited),
 		func(t *T) {
@@ -74,7 +74,7 @@ func scopes() {
 	)
 
 	It(
-		"names the same scopes each time that the same operation is refused",
+		"names the same scopes each time that it rejects the same operation",
 		Verifies("authorization.scope.consistent"),
 		NeedsToken(oauth.Limited),
 		func(t *T) {
@@ -87,7 +87,7 @@ func scopes() {
 	)
 
 	It(
-		"names all scopes that the operation takes in one challenge",
+		"names all required scopes in one challenge",
 		Verifies("authorization.scope.complete"),
 		NeedsToken(oauth.Limited),
 		func(t *T) {

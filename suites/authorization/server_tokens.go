@@ -25,13 +25,13 @@ func tokens() {
 			}
 		})
 
-	It("sends error invalid_token in the challenge to an access token that nobody issued",
+	It("sends error=\"invalid_token\" in the challenge for an unknown access token",
 		Verifies("authorization.challenge.error-for-token"), Guarded(),
 		func(t *T) {
 			demandReason(t, "mcpconform-nobody-issued-this", "has a token that no authorization server issued")
 		})
 
-	It("sends error invalid_token in the challenge to an expired access token, and to one of another audience",
+	It("sends error=\"invalid_token\" in the challenge for an expired access token, and for one with another audience",
 		Verifies("authorization.challenge.error-for-token"), NeedsToken(oauth.Expired, oauth.OtherAudience),
 		func(t *T) {
 			needAccepted(t)
@@ -59,7 +59,7 @@ func tokens() {
 			demandUnauthorized(t, Token(t, oauth.Revoked), "has "+oauth.Revoked.Says())
 		})
 
-	It("rejects access tokens that anybody can forge", Verifies("authorization.token.validated"), Guarded(),
+	It("rejects forged access tokens", Verifies("authorization.token.validated"), Guarded(),
 		func(t *T) {
 			forged, err := oauth.Forge(guessed(t), "", nil)
 			if err != nil {
@@ -70,7 +70,7 @@ func tokens() {
 			}
 		})
 
-	It("rejects forged access tokens of its authorization server", Verifies("authorization.token.validated"),
+	It("rejects forged access tokens that name its authorization server", Verifies("authorization.token.validated"),
 		NeedsToken(oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey),
 		func(t *T) {
 			refuses(t, oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey)
@@ -90,7 +90,7 @@ func tokens() {
 		func(t *T) { refuses(t, oauth.NotYet) },
 	)
 
-	It("rejects access tokens that were changed", Verifies("authorization.token.validated"), NeedsToken(oauth.Good),
+	It("rejects modified access tokens", Verifies("authorization.token.validated"), NeedsToken(oauth.Good),
 		func(t *T) {
 			needAccepted(t)
 			for _, token := range changed(Token(t, oauth.Good)) {
@@ -119,7 +119,7 @@ func tokens() {
 		func(t *T) { refuses(t, oauth.OtherAudiences) },
 	)
 
-	It("accepts an access token whose audience has scheme and host in capitals",
+	It("accepts an access token whose audience has scheme and host in upper case",
 		Verifies("authorization.resource.capitals-accepted"), NeedsToken(oauth.CapitalAudience),
 		func(t *T) {
 			needAccepted(t)
@@ -283,7 +283,7 @@ func withOtherCharacter(text string) string {
 }
 
 func sessions() {
-	It("processes no request without an access token, also within a session",
+	It("processes no request without an access token, even in a session",
 		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good),
 		func(t *T) {
 			server, method := within(t)
@@ -293,7 +293,7 @@ func sessions() {
 			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		})
 
-	It("accepts no notification without an access token, also within a session",
+	It("accepts no notification without an access token, even in a session",
 		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good),
 		func(t *T) {
 			server, _ := within(t)
@@ -332,7 +332,7 @@ func sessions() {
 		})
 
 	It(
-		"does not take a session id for an access token",
+		"does not accept a session id in place of an access token",
 		Verifies("security-best-practices.sessions.authentication"),
 		NeedsToken(oauth.Good),
 		func(t *T) {
@@ -353,7 +353,7 @@ func sessions() {
 	)
 
 	It(
-		"verifies requests of each HTTP method",
+		"verifies the access token for each HTTP method",
 		Verifies("security-best-practices.requests.verified"),
 		NeedsToken(oauth.Good),
 		func(t *T) {
@@ -377,7 +377,7 @@ func sessions() {
 		},
 	)
 
-	It("refuses a session id of one user to another", Verifies("security-best-practices.sessions.bound"),
+	It("rejects the session id of another user", Verifies("security-best-practices.sessions.bound"),
 		NeedsToken(oauth.Good, oauth.OtherUser),
 		func(t *T) {
 			server, method := within(t)

@@ -92,7 +92,7 @@ const strangeMethod = "mcpconform/unknown"
 var inquisitive = &Scenario{
 	Name:  "base-inquisitive-server",
 	Until: "2025-11-25",
-	Says:  "While a call is open, the server says that its tools have changed, and sends ten pings at once, with ids of all kinds, one with the id of the call, a ping with members that the client does not know, and a request of a method that does not exist.",
+	Says:  "During a call the server sends notifications/tools/list_changed, ten pings at once with ids of all kinds, one with the id of the call, a ping with unknown members, and a request with an unknown method.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
@@ -254,11 +254,11 @@ func needPinging(client *Client) {
 // What the garbling server says that is no message, and why.
 const (
 	brokenText   = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info",`
-	isNotJSON    = "it is no JSON"
+	isNotJSON    = "it is not JSON"
 	nothingKnown = `{"jsonrpc":"2.0","id":"mcpconform-no-message","foo":1}`
-	isNoMessage  = "it is no message of JSON-RPC"
+	isNoMessage  = "it is not a JSON-RPC message"
 	textParams   = `{"jsonrpc":"2.0","method":"notifications/message","params":"text"}`
-	notParams    = "params are never a text"
+	notParams    = "params are never a string"
 	badLetters   = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"\xff\xfe\"}}"
 	notUTF8      = "it is not UTF-8"
 	stray        = `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`
@@ -271,7 +271,7 @@ const badLettersBefore = 3
 // garbling is a server that says things that are no messages, or not of use.
 var garbling = &Scenario{
 	Name: "base-garbling-server",
-	Says: "Before its answers to tools/list, tools/call and tools/list again, the server says what is no JSON, what is no message, messages that make no sense, from 2026-07-28 on a request, too, and what is not UTF-8.",
+	Says: "Before its answers to tools/list, tools/call and tools/list again, the server sends text that is not JSON, JSON that is not a message, invalid messages, from 2026-07-28 on also a request, and bytes that are not UTF-8.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -282,7 +282,7 @@ var garbling = &Scenario{
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		server.Instructions = "I am not always easy to understand."
+		server.Instructions = "This server also sends malformed messages."
 		server.On("tools/list", func(call *scripted.Call) {
 			switch call.Nth {
 			case 1:
@@ -404,7 +404,7 @@ func fromClient(said *Message) bool { return said.Event.From == protocol.Client 
 // reserved is a server with metadata at keys that are reserved and nobody knows.
 var reserved = &Scenario{
 	Name:  "base-reserved-metadata",
-	Says:  "The results of the server have _meta with unknown values at keys that are reserved for the protocol.",
+	Says:  "The results of the server have unknown values at reserved _meta keys.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
@@ -422,7 +422,7 @@ var reserved = &Scenario{
 // traced is a server that tells of traces.
 var traced = &Scenario{
 	Name: "base-trace-context", Since: "2026-07-28",
-	Says:  "The server has tools alone, and its results have _meta with the context of a trace.",
+	Says:  "The server has only tools, and its results have traceparent, tracestate and baggage in _meta.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.Capabilities = Object{"tools": Object{}}
@@ -467,7 +467,7 @@ const unknownType = "com.example/unknown"
 // strange is a server whose second call ends in a result of an unknown type.
 var strange = &Scenario{
 	Name: "base-unknown-result-type", Since: "2026-07-28",
-	Says: "The server answers the first call as usual, and all others with a result of an unknown type.",
+	Says: "The server answers the first call normally, and all others with an unknown resultType.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -535,7 +535,7 @@ func resultTypes() {
 // famous is a server that says it is one that many know.
 var famous = &Scenario{
 	Name: "base-famous-server", Since: "2026-07-28",
-	Says:  "All is as in the scenario meeting, but the server says that it is a famous one.",
+	Says:  "As in the scenario meeting, but the serverInfo names a well-known server.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
@@ -553,7 +553,7 @@ var famous = &Scenario{
 }
 
 func famousServer() {
-	It("sends the same requests whatever the serverInfo of the server", Verifies("base.fields.info-unused"), In(famous),
+	It("sends the same requests regardless of serverInfo", Verifies("base.fields.info-unused"), In(famous),
 		func(t *T) {
 			client := RunScenario(t)
 

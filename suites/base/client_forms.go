@@ -389,7 +389,7 @@ var (
 // manyForms is a server that answers everything in another form.
 var manyForms = &Scenario{
 	Name: "base-legal-answers",
-	Says: "The server answers each call, read and list in another form that the schema allows, and says notifications before some answers.",
+	Says: "The server answers each call, read and list in another form that the schema allows, and sends notifications before some responses.",
 	Steps: append(append(
 		Steps{
 			ToConnect(),
@@ -591,7 +591,7 @@ func legalResources() []any {
 // richOpening is a server that says more of itself than anybody wants to know.
 var richOpening = &Scenario{
 	Name:  "base-legal-opening",
-	Says:  "The server declares capabilities that nobody knows, and says more of itself than it must, when it is asked for the first time.",
+	Says:  "The server answers its first request with unknown capabilities and all optional members.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
@@ -625,7 +625,7 @@ var richOpening = &Scenario{
 var earlyWords = &Scenario{
 	Name:  "base-early-server-messages",
 	Until: protocol.Last(protocol.Handshake),
-	Says:  "The server pings the client, and logs, before it answers initialize.",
+	Says:  "The server sends ping and notifications/message before it answers initialize.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("initialize", func(call *scripted.Call) {
@@ -643,7 +643,7 @@ var earlyWords = &Scenario{
 var earlyPing = jsonrpc.StringID("early")
 
 func takingOpenings() {
-	It("continues after an opening with unknown capabilities and all that a server may say of itself",
+	It("continues after a first response with unknown capabilities and all optional members",
 		Verifies("base.results.accepted"), In(richOpening),
 		func(t *T) {
 			forms.Opens(t, "unknown capabilities and optional members in the result")
@@ -677,7 +677,7 @@ func takingAnswers() {
 	accepts("accepts a tool result with isError false", results, notBroken, plain)
 	accepts("accepts unknown members of results and content blocks", results, moreMembers, plain)
 	accepts("accepts a tool result of 80 KiB", results, long, plain)
-	accepts("accepts a text with letters of several bytes and control characters", results, letters, plain)
+	accepts("accepts a text with multi-byte characters and control characters", results, letters, plain)
 	accepts("accepts a text with U+2028, U+2029 and U+0085", results, separators, letters)
 	accepts("accepts several contents of a resource", results, someContent, oneContent)
 	accepts("accepts a text without mimeType from resources/read", results, typeless, oneContent)
@@ -692,7 +692,7 @@ func takingAnswers() {
 	accepts("continues after progress in fractions, without total, and with message", notifications, progressing, plain)
 	accepts("continues after 100 notifications before an answer", notifications, manyNotifications, plain)
 
-	It("reads all of several messages that the server writes in one piece", Verifies("base.results.accepted"),
+	It("reads each of several messages that the server writes at once", Verifies("base.results.accepted"),
 		In(manyForms), NeedsTransport(protocol.Stdio),
 		func(t *T) { answers.Accepts(t, inOnePiece, plain) })
 

@@ -25,7 +25,7 @@ const (
 // schemaDialects is a server whose tools promise results in several dialects.
 var schemaDialects = &Scenario{
 	Name:  "schema-dialects",
-	Says:  "Tools promise results by keywords of 2020-12, with its dialect and without any, and keep or break what they promise.",
+	Says:  "Tools have outputSchemas with keywords of 2020-12, with its $schema and with none, and results that match or break them.",
 	Since: "2025-11-25",
 	Steps: Steps{
 		ToConnect(),
@@ -76,7 +76,7 @@ const (
 // unknownDialect is a server with a tool whose results conform to a schema that nobody
 // can read.
 var unknownDialect = &Scenario{
-	Name: "unknown-dialect", Says: "A tool promises results by a schema of a dialect that does not exist.",
+	Name: "unknown-dialect", Says: "A tool has an outputSchema with an unknown dialect in $schema.",
 	Since: "2025-11-25",
 	Steps: Steps{
 		ToConnect(),
@@ -99,7 +99,7 @@ const listStep = 1
 
 // networkReferences is a server whose schemas refer to the network.
 var networkReferences = &Scenario{
-	Name: "network-references", Says: "The schemas of a tool refer to a URL, at which nobody may look.",
+	Name: "network-references", Says: "The schemas of a tool have a $ref to a URL, which must not be fetched.",
 	Since: "2026-07-28", Official: "json-schema-ref-no-deref",
 	Steps: Steps{
 		ToConnect(),

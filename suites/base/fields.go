@@ -126,7 +126,7 @@ func fields() {
 			})
 		})
 
-	It("returns the same lists whatever the clientInfo of the request", Verifies("base.fields.info-unused"),
+	It("returns the same lists regardless of clientInfo", Verifies("base.fields.info-unused"),
 		func(t *T) {
 			server := Session(t)
 

@@ -14,7 +14,7 @@ import (
 // the same.
 func inForms() {
 	It(
-		"returns the id of a request unchanged, whatever string or integer it is",
+		"returns the id of a request unchanged, any string or integer",
 		Verifies("base.responses.id", "base.requests.answered"),
 		ByBarrier(),
 		func(t *T) {

@@ -219,7 +219,7 @@ func requests() {
 	)
 
 	It(
-		"answers initialize of a client that does not say its version, or refuses it",
+		"answers or rejects initialize whose clientInfo has no version",
 		Verifies("base.errors.survived"),
 		AtRevisionsWith(protocol.Handshake),
 		NeedsTransport(protocol.HTTP),
@@ -365,7 +365,7 @@ func malformed() {
 			}
 		})
 
-	It("answers text that is not JSON without an id that it does not have, if at all", Verifies("base.responses.id"),
+	It("answers text that is not JSON without an invented id, if at all", Verifies("base.responses.id"),
 		func(t *T) {
 			server := FreshSession(t)
 

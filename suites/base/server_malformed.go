@@ -65,7 +65,7 @@ func misread() {
 			}))
 		})
 
-	It("serves no request that is almost JSON", Verifies("base.json.refused"), ByBarrier(),
+	It("serves no request that is not strictly valid JSON", Verifies("base.json.refused"), ByBarrier(),
 		func(t *T) {
 			server := FreshSession(t)
 			mark := server.Mark()

@@ -16,7 +16,7 @@ import (
 
 // statelessness checks that each request stands for itself.
 func statelessness() {
-	It("accepts a first request other than server/discover, and lists the same whatever it listed first",
+	It("accepts a first request other than server/discover, and lists the same in any order",
 		Verifies("base.stateless.context"),
 		func(t *T) {
 			methods := lists(t)
@@ -39,7 +39,7 @@ func statelessness() {
 		})
 
 	It(
-		"serves a request after a notification as it does before",
+		"serves requests after a notification as before it",
 		Verifies("base.stateless.context"),
 		NeedsTransport(protocol.Stdio),
 		func(t *T) {
@@ -83,7 +83,7 @@ func statelessness() {
 			if alone := UnusedSession(
 				t,
 			).NeedOnce(t, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
-				t.NotApplicable("the server requests " + capability + " of every client, whatever it declares")
+				t.NotApplicable("the server requests " + capability + " of every client of every client of every client of every client, whatever it declares")
 			}
 			server := FreshSession(t)
 			if asked := server.NeedOnce(

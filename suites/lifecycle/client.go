@@ -31,7 +31,7 @@ const moment = 50 * time.Millisecond
 var granting = &Scenario{
 	Name:  "lifecycle-granting-server",
 	Until: "2025-11-25",
-	Says:  "The server takes a moment, and grants the revision that the client asks for, if it is none that was released.",
+	Says:  "The server answers late, with the revision that the client requests, even if it is not a released one.",
 	Steps: append(
 		Steps{ToAnswer("roots/list", Object{"roots": []any{Object{"uri": "file:///home/user/project"}}})},
 		Meeting.Steps...),
@@ -50,7 +50,7 @@ var granting = &Scenario{
 // unnamed is a scenario in which nobody tells the client which revision to ask for.
 var unnamed = &Scenario{
 	Name: "lifecycle-unnamed-revision", Until: "2025-11-25", Unnamed: true,
-	Says:  "The client begins with the revision of its own choice.",
+	Says:  "The client begins with a revision of its own choice.",
 	Steps: Meeting.Steps,
 }
 
@@ -66,7 +66,7 @@ func strangeRevision(overHTTP bool) string {
 // outdated is a server that speaks what nobody else does.
 var outdated = &Scenario{
 	Name: "lifecycle-outdated-server", Until: "2025-11-25",
-	Says:  "The server answers initialize with a revision that nobody speaks.",
+	Says:  "The server answers initialize with an unknown revision.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On(
@@ -359,7 +359,7 @@ func missing() {
 // silent is a server that never answers a call.
 var silent = &Scenario{
 	Name: "lifecycle-silent-server", Until: "2025-11-25",
-	Says: "The server never answers the call of a tool, for which the client waits half a second.",
+	Says: "The server never answers a tools/call, which the client times out after half a second.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),

@@ -73,7 +73,7 @@ func initialization() {
 		})
 
 	It(
-		"answers initialize of a client with capabilities that it does not know",
+		"answers initialize with unknown capabilities",
 		Verifies("lifecycle.initialize.answered"),
 		func(t *T) {
 			Session(t) // or else nothing shows what it stumbles over
@@ -91,7 +91,7 @@ func initialization() {
 	)
 
 	It(
-		"answers initialize of a client with capabilities that have no members",
+		"answers initialize with capabilities that are empty objects",
 		Verifies("lifecycle.initialize.answered"),
 		func(t *T) {
 			Session(t) // or else nothing shows what it stumbles over
@@ -106,7 +106,7 @@ func initialization() {
 		},
 	)
 
-	It("answers initialize of a client that tells more of itself", Verifies("lifecycle.initialize.answered"),
+	It("answers initialize with all optional members of clientInfo", Verifies("lifecycle.initialize.answered"),
 		func(t *T) {
 			Session(t) // or else nothing shows what it stumbles over
 			hello := Hello(t, t.Revision())
@@ -127,7 +127,7 @@ func initialization() {
 			t.Expect(reply).To(BeResult())
 		})
 
-	It("answers initialize of a client of another revision, which declares what that has",
+	It("answers initialize of another revision with all capabilities of that revision",
 		Verifies("lifecycle.initialize.answered"),
 		func(t *T) {
 			Session(t) // or else nothing shows what it stumbles over
@@ -139,7 +139,7 @@ func initialization() {
 		})
 
 	It(
-		"answers initialize that has MCP-Protocol-Version",
+		"answers initialize with an MCP-Protocol-Version header",
 		Verifies("lifecycle.initialize.answered"),
 		NeedsTransport(protocol.HTTP),
 		func(t *T) {

@@ -27,7 +27,7 @@ const connectStep = 0
 // strangers is a server that speaks only what is yet to come.
 var strangers = &Scenario{
 	Name: "versioning-nothing-in-common", Since: protocol.First(protocol.Discovery), Speaks: distant,
-	Says:  "The server refuses every request, since it speaks no revision of today.",
+	Says:  "The server rejects every request, since it supports no released revision.",
 	Steps: Meeting.Steps,
 }
 
@@ -37,7 +37,7 @@ var older = &Scenario{
 	Since:   protocol.First(protocol.Discovery),
 	Speaks:  protocol.Last(protocol.Handshake),
 	Unnamed: true,
-	Says:    "The server says that it speaks the revision 2025-11-25 only, and takes initialize.",
+	Says:    "The server lists only the revision 2025-11-25 as supported, and accepts initialize.",
 	Steps:   Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
@@ -53,7 +53,7 @@ var Handshaking = &Scenario{
 	Since:   protocol.First(protocol.Discovery),
 	Speaks:  protocol.Last(protocol.Handshake),
 	Unnamed: true,
-	Says:    "The server does not know server/discover, and takes initialize.",
+	Says:    "The server does not implement server/discover, and accepts initialize.",
 	Steps:   Meeting.Steps,
 	Server:  func(server *scripted.Server) { refuseDiscovery(server, jsonrpc.MethodNotFound, "Method not found") },
 }
@@ -65,7 +65,7 @@ var forgetful = &Scenario{
 	Speaks:  protocol.Last(protocol.Handshake),
 	Unnamed: true,
 	Over:    protocol.HTTP,
-	Says:    "The server refuses what has no session with the status 400 and an error whose id is null, takes initialize, and ends its first session after tools/list: a new one has to be begun.",
+	Says:    "The server rejects requests without a session with HTTP 400 and an error whose id is null, accepts initialize, and ends its first session after tools/list.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -99,7 +99,7 @@ var muttering = &Scenario{
 	Speaks:  protocol.Last(protocol.Handshake),
 	Unnamed: true,
 	Over:    protocol.HTTP,
-	Says:    "The server refuses what has no session with the status 400, an error whose id is that of no request, and an Mcp-Session-Id that it does not know afterwards, and takes initialize.",
+	Says:    "The server rejects requests without a session with HTTP 400, an error with an unknown id, and an Mcp-Session-Id that it does not accept afterwards, and accepts initialize.",
 	Steps:   Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
@@ -128,7 +128,7 @@ var wordless = &Scenario{
 	Speaks:  protocol.Last(protocol.Handshake),
 	Unnamed: true,
 	Over:    protocol.HTTP,
-	Says:    "The server refuses what has no session with the status 400 and an empty body, and takes initialize.",
+	Says:    "The server rejects requests without a session with HTTP 400 and an empty body, and accepts initialize.",
 	Steps:   Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
@@ -145,7 +145,7 @@ var polite = &Scenario{
 	Speaks:  protocol.Last(protocol.Handshake),
 	Unnamed: true,
 	Over:    protocol.HTTP,
-	Says:    "The server answers server/discover with the status 200 and the error -32601, and takes initialize.",
+	Says:    "The server answers server/discover with HTTP 200 and the error -32601, and accepts initialize.",
 	Steps:   Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
@@ -161,7 +161,7 @@ var handshaken = &Scenario{
 	Since:  protocol.First(protocol.Discovery),
 	Speaks: protocol.Last(protocol.Handshake),
 	Named:  protocol.Last(protocol.Handshake),
-	Says:   "The server speaks the revision 2025-11-25 only, and the client is told to ask for it.",
+	Says:   "The server supports only the revision 2025-11-25, and the steps ask the client to request it.",
 	Steps:  Meeting.Steps,
 }
 
@@ -171,7 +171,7 @@ var Balking = &Scenario{
 	Since:   protocol.First(protocol.Discovery),
 	Speaks:  protocol.Last(protocol.Handshake),
 	Unnamed: true,
-	Says:    "The server refuses what comes before initialize with the code -32000: over HTTP with the status 400.",
+	Says:    "The server rejects requests before initialize with the error -32000, over HTTP with the status 400.",
 	Steps:   Meeting.Steps,
 	Server:  func(server *scripted.Server) { refuseDiscovery(server, notInitialized, "Server not initialized") },
 }
@@ -316,7 +316,7 @@ func probing() {
 		})
 
 	It(
-		"falls back to initialize whatever the error code for server/discover",
+		"falls back to initialize after any error code for server/discover",
 		Verifies("transports.stdio.probe.any-error"),
 		In(Balking),
 		NeedsTransport(protocol.Stdio),
@@ -419,7 +419,7 @@ func probing() {
 	)
 
 	It(
-		"sends no server/discover to a server that it already knows to need initialize",
+		"sends no server/discover to a server that is known to need initialize",
 		Verifies("versioning.eras.remembered"),
 		In(forgetful),
 		func(t *T) {

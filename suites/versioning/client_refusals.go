@@ -24,7 +24,7 @@ func refusesBy(name, says, over string, refuse func(*scripted.Call)) *Scenario {
 		Speaks:  protocol.Last(protocol.Handshake),
 		Over:    over,
 		Unnamed: true,
-		Says:    "The server refuses what comes before initialize with " + says + ", and takes initialize.",
+		Says:    "The server rejects requests before initialize with " + says + ", and accepts initialize.",
 		Steps:   Meeting.Steps,
 		Server:  func(server *scripted.Server) { server.On("server/discover", refuse) },
 	}

@@ -208,7 +208,7 @@ func eras() {
 	)
 
 	It(
-		"negotiates a protocol version that has initialize also if initialize asks for one that has not",
+		"negotiates a protocol version with initialize even if initialize requests one without it",
 		Verifies("versioning.eras.handshake-served"),
 		func(t *T) {
 			plain, responded := handshakeClient(t).Try(t, "initialize", oldHello())

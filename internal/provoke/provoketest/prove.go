@@ -30,7 +30,7 @@ func Prove(t *testing.T, name string, to scripted.Target, revisions ...string) {
 	servers := provoke.WellKnown()
 	at := slices.IndexFunc(servers, func(server provoke.Server) bool { return server.Name == name })
 	if at < 0 || len(servers[at].Tools) == 0 {
-		t.Fatalf("nothing is known of %s", name)
+		t.Fatalf("%s is unknown", name)
 	}
 	listed := map[string][]map[string]any{}
 	for _, revision := range revisions {

@@ -70,7 +70,7 @@ func InventedCursors(lists ...string) rules.Judge {
 					reporter.Violation(
 						said,
 						rules.Mismatch{
-							Wanted: "a cursor that the list gave",
+							Wanted: "a cursor that the list returned",
 							Found:  rules.Show(text),
 							Where:  "/params/cursor",
 						},

@@ -53,7 +53,7 @@ func JudgeGuessableIDs(conversation *rules.Conversation, announced []places.Foun
 		switch {
 		case entropyAtMost(id) < leastEntropy:
 			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: fmt.Sprintf("a random id of %d bits at the very least", leastEntropy),
+				Wanted: fmt.Sprintf("a random id of at least %d bits", leastEntropy),
 				Found: fmt.Sprintf(
 					"%s, which has no more than %.0f",
 					rules.Show(id),
@@ -63,7 +63,7 @@ func JudgeGuessableIDs(conversation *rules.Conversation, announced []places.Foun
 			})
 		case follows(last, id), ofOneClock(last, id):
 			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: "an id that cannot be told from another one",
+				Wanted: "an id that cannot be guessed from another one",
 				Found:  fmt.Sprintf("%s after %s", rules.Show(id), rules.Show(last)), Where: task.Pointer + "/taskId",
 			})
 		}

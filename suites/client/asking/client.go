@@ -48,7 +48,7 @@ func On(requests []conform.AnsweredRequest, deliberate string) []conform.Answere
 // Undeclared is a client that is asked for everything that it has not declared.
 var Undeclared = &scenario.Scenario{
 	Name:  "undeclared-questions",
-	Says:  "During each of two calls the server asks for roots, for sampling and for a form, which the client has not declared.",
+	Says:  "During each of two calls the server requests roots, sampling and a form elicitation, which the client does not declare.",
 	Until: "2025-11-25",
 	Steps: scenario.Steps{
 		scenario.ToConnect(), scenario.ToList("tools"), scenario.ToCall(scripted.AddNumbers, Numbers),
@@ -88,7 +88,7 @@ const greeting = "Are you there?"
 // Declared is a client that is asked for everything that it declares.
 var Declared = &scenario.Scenario{
 	Name:  "declared-questions",
-	Says:  "During calls the server asks for sampling, for a form and for roots, all of which the client is told to declare and to answer.",
+	Says:  "During calls the server requests sampling, a form elicitation and roots, which the steps ask the client to declare and answer.",
 	Until: "2025-11-25",
 	Steps: scenario.Steps{
 		scenario.ToAnswer("sampling/createMessage", conform.Object{

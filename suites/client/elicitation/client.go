@@ -105,7 +105,7 @@ const defaults = "test_client_elicitation_defaults"
 // cancels them.
 var filled = &Scenario{
 	Name:     "elicitation-forms",
-	Says:     "During calls the server asks for a form, which the user fills in, leaves as it is, declines and cancels.",
+	Says:     "During calls the server sends form elicitations, which the user fills in, accepts unchanged, declines and cancels.",
 	Official: "elicitation-sep1034-client-defaults",
 	Steps: Steps{
 		ToAnswer(
@@ -383,12 +383,12 @@ func visit(revision, address, id, deliberate string) scripted.ServerRequest {
 	return scripted.ServerRequest{Method: method, Params: params, Deliberate: deliberate}
 }
 
-const notDeclared = "the client has declared form mode alone"
+const notDeclared = "the client declares only form mode"
 
 // formsOnly is a client that shows forms, and opens no URLs.
 var formsOnly = &Scenario{
 	Name:  "elicitation-mode-undeclared",
-	Says:  "The server asks for a form, and then sends the user to a URL, of a client that has declared form mode alone.",
+	Says:  "The server sends a form elicitation, and then a URL elicitation, to a client that declares only form mode.",
 	Since: "2025-11-25",
 	Until: "2025-11-25",
 	Steps: Steps{
@@ -446,13 +446,13 @@ func modes() {
 
 // Why announcements of a completion are to be ignored.
 const (
-	unknownID = "announces the completion of an elicitation that never was"
-	completed = "announces the completion of an elicitation again"
+	unknownID = "sends notifications/elicitation/complete for an unknown elicitation"
+	completed = "sends notifications/elicitation/complete a second time"
 )
 
 // visited is a client whose user agrees to open a URL, and then declines.
 var visited = &Scenario{
-	Name: "elicitation-visits", Says: "During calls the server sends the user to a URL.",
+	Name: "elicitation-visits", Says: "During calls the server sends URL elicitations.",
 	Since: "2025-11-25",
 	Steps: Steps{
 		ToAnswer(method, Object{"action": "accept"}).Declaring(Object{formMode: Object{}, urlMode: Object{}}),

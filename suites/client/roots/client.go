@@ -27,7 +27,7 @@ const changeStep = 4
 // changing is a client whose roots change.
 var changing = &Scenario{
 	Name:  "roots-change",
-	Says:  "During two calls the server asks for the roots of the client, which change between them.",
+	Says:  "During two calls the server sends roots/list, and the roots change in between.",
 	Until: "2025-11-25",
 	Steps: Steps{
 		ToAnswer(method, Object{"roots": []any{project, notes}}).Declaring(Object{"listChanged": true}),

@@ -65,7 +65,7 @@ func lending(mode string) Object {
 
 // model is a client whose model answers.
 var model = &Scenario{
-	Name: "sampling", Says: "During a call the server asks for sampling, twice.",
+	Name: "sampling", Says: "During a call the server sends two sampling/createMessage requests.",
 	Since: "2026-07-28",
 	Steps: Steps{
 		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
@@ -85,7 +85,7 @@ var model = &Scenario{
 // lent is a client whose model uses tools.
 var lent = &Scenario{
 	Name:  "sampling-with-tools",
-	Says:  "During calls the server asks for sampling and lends a tool, which must, may, and must not be used.",
+	Says:  "During calls the server sends sampling requests with a tool and toolChoice required, auto and none.",
 	Since: "2025-11-25",
 	Steps: Steps{
 		ToAnswer(
@@ -258,7 +258,7 @@ func needResults(client *Client) []AnsweredRequest {
 // rejects is a client whose user does not want the model to be asked.
 var rejects = &Scenario{
 	Name:  "sampling-rejected",
-	Says:  "During two calls the server asks for sampling, which the user rejects the second time.",
+	Says:  "During two calls the server sends sampling requests, the second of which the user rejects.",
 	Until: "2025-11-25",
 	Steps: Steps{
 		ToAnswer(
@@ -342,7 +342,7 @@ const (
 // wrongMessages is a server whose requests for sampling have messages that no model
 // can make sense of.
 var wrongMessages = &Scenario{
-	Name: "sampling-wrong-messages", Says: "During calls the server asks for sampling of messages that are malformed.",
+	Name: "sampling-wrong-messages", Says: "During calls the server sends sampling requests with malformed messages.",
 	Steps: Steps{
 		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
 		ToCall("well_formed", nil), ToCall("no_data", nil), ToCall("no_content", nil), ToCall("no_second_content", nil),
@@ -368,7 +368,7 @@ var wrongMessages = &Scenario{
 // tools.
 var wrongResults = &Scenario{
 	Name:  "sampling-wrong-results",
-	Says:  "During calls the server asks for sampling of messages with the results of tools: as it should, without one, and mixed with text.",
+	Says:  "During calls the server sends sampling requests with tool results: valid, with one missing, and mixed with text.",
 	Since: "2025-11-25",
 	Until: "2025-11-25",
 	Steps: Steps{

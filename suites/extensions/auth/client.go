@@ -163,7 +163,7 @@ func granting(with string, scenario *Scenario, types []string) {
 			}
 		})
 
-	It("sends the token that it got with "+with+" in the Authorization header",
+	It("sends the access token of "+with+" in the Authorization header",
 		Verifies("oauth-client-credentials.token.header"), In(scenario), func(t *T) {
 			client, requests := granted(t)
 
@@ -228,7 +228,7 @@ func authenticating() {
 			}
 		})
 
-	It("signs JWT assertions with its key, for the authorization server, for a while",
+	It("signs JWT assertions with its key, the authorization server as audience and an expiry",
 		Verifies("oauth-client-credentials.authentication.assertion"), In(withKey), func(t *T) {
 			client := play(t, clientCredentials, types...)
 			asserting := slices.DeleteFunc(

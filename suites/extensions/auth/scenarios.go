@@ -69,7 +69,7 @@ const (
 )
 
 var withSecret = guarded("client-credentials-secret", "auth/client-credentials-basic",
-	"The client is given a client_id and a secret, for the client credentials grant.",
+	"The client has a client_id and a secret, for the client credentials grant.",
 	func(g *scripted.Guard) {
 		g.Context = Object{"client_id": givenID, "client_secret": givenSecret, "issuer": g.Issuer().Issuer}
 		grants(g.Issuer(), oauth.GrantClientCredentials)
@@ -77,7 +77,7 @@ var withSecret = guarded("client-credentials-secret", "auth/client-credentials-b
 	})
 
 var withKey = guarded("client-credentials-jwt", "auth/client-credentials-jwt",
-	"The client is given a client_id and a private key, for the client credentials grant.",
+	"The client has a client_id and a private key, for the client credentials grant.",
 	func(g *scripted.Guard) {
 		g.Context = Object{
 			"client_id": givenID, "private_key_pem": string(clientKey().PrivatePEM()), "signing_algorithm": oauth.ES256,
@@ -94,7 +94,7 @@ const identityProvider = 2
 var managed = guarded(
 	"enterprise-managed",
 	"auth/enterprise-managed-authorization",
-	"The client is given an ID token of an identity provider, which exchanges it for a grant of the authorization server.",
+	"The client has an ID token of an identity provider, which exchanges it for a grant of the authorization server.",
 	func(g *scripted.Guard) {
 		provider := g.NewIssuer("")
 		exchanges(provider)

@@ -30,7 +30,7 @@ var addition = Object{"a": 5, "b": 3}
 // callsBecomeTasks is a server that answers one call with a task, and another not.
 var callsBecomeTasks = &Scenario{
 	Name:  "calls-become-tasks",
-	Says:  "Of three calls of one tool the first and the last are answered with tasks; the last has ended, is kept without limit, and its id is no ASCII.",
+	Says:  "Of three calls of one tool the first and the last are answered with tasks; the last has ended, has no ttl limit, and a non-ASCII taskId.",
 	Since: since,
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition), ToCall(scripted.AddNumbers, addition),
@@ -54,7 +54,7 @@ var callsBecomeTasks = &Scenario{
 // taskNeedsInput is a server whose task asks the client for something.
 var taskNeedsInput = &Scenario{
 	Name:  "task-needs-input",
-	Says:  "A call is answered with a task that needs input, and shows the request once more after it was answered.",
+	Says:  "A call is answered with a task that needs input, and repeats its input request after the answer.",
 	Since: since,
 	Steps: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}),
@@ -85,7 +85,7 @@ const inputKey = "the name"
 // promptBecomesTask is a server that answers with a task what cannot become one.
 var promptBecomesTask = &Scenario{
 	Name:  "prompt-becomes-task",
-	Says:  "The server answers prompts/get with a task, which nothing allows, and the next one as it should.",
+	Says:  "The server answers prompts/get with a task, which is not allowed, and the next one with a prompt.",
 	Since: since,
 	Steps: Steps{
 		ToConnect(),
@@ -116,7 +116,7 @@ const promptTask = "mcpconform-9b1f64c07de84a02"
 
 // taskGivenUp is a server whose task never ends.
 var taskGivenUp = &Scenario{
-	Name: "task-given-up", Says: "A call is answered with a task that goes on until the client gives it up.",
+	Name: "task-given-up", Says: "A call is answered with a task that runs until the client cancels it.",
 	Since: since,
 	Steps: Steps{
 		ToConnect(),
@@ -159,7 +159,7 @@ var whoAsksAfterTasks = Steps{
 // endedTaskIsKept is a server that keeps a task when it has ended.
 var endedTaskIsKept = &Scenario{
 	Name:  "tasks-ended-and-kept",
-	Says:  "A call is answered with a task, and the client asks about the task when it has ended.",
+	Says:  "A call is answered with a task, and the client sends tasks/get after the task has ended.",
 	Since: since,
 	Steps: whoAsksAfterTasks,
 	Server: func(server *scripted.Server) {
@@ -178,7 +178,7 @@ var endedTaskIsKept = &Scenario{
 // extensionUndeclared is a server without the extension.
 var extensionUndeclared = &Scenario{
 	Name:  "tasks-extension-undeclared",
-	Says:  "The server does not declare the tasks extension, and the client is told to ask about a task.",
+	Says:  "The server does not declare the tasks extension, and the steps ask the client for tasks/get.",
 	Since: since,
 	Steps: whoAsksAfterTasks,
 }

@@ -413,7 +413,7 @@ func notifications() {
 	)
 
 	It(
-		"tells the end of a task in notifications/tasks as tasks/get does",
+		"reports the end of a task in notifications/tasks as in tasks/get",
 		Verifies("tasks-extension.notifications.complete"),
 		NeedsExtension("tasks"),
 		NeedsProvocation("task-input"),
@@ -588,7 +588,7 @@ func former() {
 	)
 
 	It(
-		"rejects tasks/result of a task that it has with -32601",
+		"rejects tasks/result of an existing task with -32601",
 		Verifies("tasks-extension.former.result-removed"),
 		NeedsExtension("tasks"),
 		func(t *T) {
@@ -606,7 +606,7 @@ func former() {
 		},
 	)
 
-	It("serves a call with the task parameter of 2025-11-25 as one without",
+	It("ignores the task parameter of 2025-11-25 in tools/call",
 		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"),
 		func(t *T) {
 			server := declaring(t)
@@ -632,7 +632,7 @@ func former() {
 			}
 		})
 
-	It("serves a call that makes no task with the task parameter of 2025-11-25 as one without",
+	It("ignores the task parameter of 2025-11-25 in a tools/call that creates no task",
 		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"),
 		func(t *T) {
 			server := declaring(t)

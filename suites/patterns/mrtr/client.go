@@ -165,7 +165,7 @@ var needing = &Scenario{
 // untold is a server that needs input of what a client declares without having been told to.
 var untold = &Scenario{
 	Name:  "input-required-of-the-untold",
-	Says:  "The server needs input to answer calls of tools, if the client declares that it gives such; it was not told to.",
+	Says:  "The server needs input to answer tool calls, if the client declares the capability, which the steps do not ask for.",
 	Since: "2026-07-28",
 	Steps: Steps{
 		ToConnect(), ToList("tools"),
@@ -326,7 +326,7 @@ func bringsAny(call *Message) bool {
 
 // atOnce is a server that needs input for two calls at a time.
 var atOnce = &Scenario{
-	Name: "input-required-at-once", Says: "The server needs input for two calls that are made at the same time.",
+	Name: "input-required-at-once", Says: "The server needs input for two concurrent calls.",
 	Since: "2026-07-28",
 	Steps: append(append(Steps{}, answers...),
 		ToConnect(), ToList("tools"),
@@ -408,14 +408,14 @@ const uninvitedCall = 2
 
 // uninvited is a server that needs input which the client has not declared.
 var uninvited = &Scenario{
-	Name: "input-undeclared", Says: "To answer a call the server needs sampling, which the client has not declared.",
+	Name: "input-undeclared", Says: "To answer a call the server needs sampling, which the client does not declare.",
 	Since: "2026-07-28",
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		question := sampling
-		question.Deliberate = "the client has not declared sampling"
+		question.Deliberate = "the client does not declare sampling"
 		asking.DuringCalls(server, question)
 	},
 }

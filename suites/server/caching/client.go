@@ -49,7 +49,7 @@ const (
 var fresh = &Scenario{
 	Name:  "results-that-stay-fresh",
 	Since: since,
-	Says:  "The server gives every result ten minutes to live, has a prompt beside its tools, and says during a call that the tools have changed.",
+	Says:  "The server sends every result with a ttlMs of ten minutes, has a prompt beside its tools, and sends notifications/tools/list_changed during a call.",
 	Steps: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}),
 		ToConnect(),
@@ -230,7 +230,7 @@ const (
 var stale = &Scenario{
 	Name:  "results-that-go-stale",
 	Since: since,
-	Says:  "The server gives what it lists and has read a hundredth of a second to live, and the prompts less than nothing at first; a call takes longer.",
+	Says:  "The server sends lists and resources with a ttlMs of 10, and the first prompts with a negative one; a call takes longer.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -426,7 +426,7 @@ const (
 var stalePages = &Scenario{
 	Name:  "pages-that-go-stale",
 	Since: since,
-	Says:  "The server lists tools and prompts on two pages each, of which the first has long to live and the second no time; the second page of prompts can be had once.",
+	Says:  "The server lists tools and prompts on two pages each, the first with a long ttlMs and the second with 0; the second page of prompts is served only once.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),

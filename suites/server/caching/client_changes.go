@@ -33,7 +33,7 @@ const (
 var changes = &Scenario{
 	Name:  "results-that-change-meanwhile",
 	Since: since,
-	Says:  "The server gives every result ten minutes to live. Between the two pages of each list it says that the list has changed, and during a call that a resource was updated which the client has read.",
+	Says:  "The server sends every result with a ttlMs of ten minutes. Between the two pages of each list it sends list_changed, and during a call resources/updated for a resource that the client has read.",
 	Steps: Steps{
 		ToConnect(),
 		ToListen(Object{

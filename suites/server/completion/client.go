@@ -30,7 +30,7 @@ const (
 // completions is a server that has less and less to propose.
 var completions = &Scenario{
 	Name: "completions",
-	Says: "The server completes an argument: with values, with none, with one of more that it has not counted, and with some of very many.",
+	Says: "The server completes an argument: with values, with none, with hasMore and no total, and with some of a large total.",
 	Steps: Steps{
 		ToConnect(),
 		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": dialect, "value": "q"}).

@@ -44,7 +44,7 @@ var All = &scenario.Scenario{
 // ToolsAlone is a server that declares tools, and no other feature.
 var ToolsAlone = &scenario.Scenario{
 	Name: "tools-alone", Until: protocol.Last(protocol.Handshake),
-	Says: "The server declares tools alone, and the client is told to use the other features, too.",
+	Says: "The server declares only tools, and the steps ask the client to use the other features, too.",
 	Steps: slices.Concat(
 		scenario.Steps{scenario.ToConnect(), scenario.ToList("tools")}, ofResources, ofPrompts, ofUtilities,
 		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},
@@ -70,7 +70,7 @@ var ToolsAlone = &scenario.Scenario{
 var PromptsAlone = &scenario.Scenario{
 	Name: "prompts-alone", Until: protocol.Last(protocol.Handshake),
 	Official: "prompts-alone", // in all that the official suite has, clients are to list tools
-	Says:     "The server declares prompts alone, and the client is told to use these.",
+	Says:     "The server declares only prompts, and the steps ask the client to use them.",
 	Steps: scenario.Steps{
 		scenario.ToConnect(), scenario.ToList("prompts"), scenario.ToList("prompts"), scenario.ToClose(),
 	},
@@ -82,7 +82,7 @@ var PromptsAlone = &scenario.Scenario{
 // Unsubscribable is a server that has resources to which nobody can subscribe.
 var Unsubscribable = &scenario.Scenario{
 	Name: "resources-without-subscriptions", Until: protocol.Last(protocol.Handshake),
-	Says: "The server declares resources without resources.subscribe, and the client is told to subscribe to one.",
+	Says: "The server declares resources without resources.subscribe, and the steps ask the client to subscribe to one.",
 	Steps: slices.Concat(
 		scenario.Steps{scenario.ToConnect(), scenario.ToList("tools")}, ofResources,
 		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},
@@ -118,7 +118,7 @@ var AllStateless = &scenario.Scenario{
 // Promptless is a server of the stateless era that declares tools, and no other feature.
 var Promptless = &scenario.Scenario{
 	Name: "prompts-undeclared", Since: "2026-07-28",
-	Says: "The server declares tools alone, and the client is told to use prompts, too.",
+	Says: "The server declares only tools, and the steps ask the client to use prompts, too.",
 	Steps: slices.Concat(
 		scenario.Steps{scenario.ToConnect(), scenario.ToList("tools")}, ofPrompts,
 		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},

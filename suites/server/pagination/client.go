@@ -66,7 +66,7 @@ const againCursor = "resources-5"
 // pages is a server whose lists take several pages.
 var pages = &Scenario{
 	Name: "lists-in-pages",
-	Says: "The server gives each list on several pages; those of the tools have different lengths, and one of each list is empty. At the revision that has this, one page of the resources leads to the same cursor once more.",
+	Says: "The server returns each list on several pages; those of the tools have different lengths, and one of each list is empty. At revisions that allow it, one page of the resources has its own cursor as nextCursor.",
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToList("resources"), ToList("templates"), ToList("prompts"),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose(),
@@ -108,7 +108,7 @@ func followingLists() {
 		})
 
 	It(
-		"requests the next page after one that is shorter than the one before",
+		"requests the next page after a shorter page",
 		Verifies("pagination.page-size"),
 		In(pages),
 		func(t *T) {
@@ -116,7 +116,7 @@ func followingLists() {
 		},
 	)
 
-	It("requests the next page after one that is longer than those before", Verifies("pagination.page-size"), In(pages),
+	It("requests the next page after a longer page", Verifies("pagination.page-size"), In(pages),
 		func(t *T) {
 			someTools.follows(t, RunScenario(t), 2, "the page after one that is longer than the first")
 		})
@@ -245,7 +245,7 @@ const (
 // page.
 var cursors = &Scenario{
 	Name: "cursors-of-any-form",
-	Says: "The server gives cursors that look like markup, numbers, space and JSON, and prompts on one page.",
+	Says: "The server returns cursors that look like markup, numbers, space and JSON, and prompts on one page.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -272,7 +272,7 @@ func leadsOnByLostCursor(list *Message) bool { return ResultTo(list)["nextCursor
 // own words, as the status alone counts.
 var LostPages = &Scenario{
 	Name:  "pages-of-a-lost-session",
-	Says:  "The server ends the session when the second page is asked for; tools/list has two. It answers the id of that session with 404 and an error of its own.",
+	Says:  "The server ends the session when the second page of tools/list is requested. It answers the id of that session with 404 and its own error.",
 	Until: "2025-11-25",
 	Over:  protocol.HTTP,
 	Steps: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToClose()},
@@ -338,7 +338,7 @@ func readingCursors() {
 			withEmptyCursor.follows(t, RunScenario(t), len(someCursors.pages)-1, "the page of an empty cursor")
 		})
 
-	It("follows a nextCursor that is the cursor of the request, once more", Verifies("pagination.cursor.opaque"),
+	It("follows a nextCursor that equals the cursor of the request", Verifies("pagination.cursor.opaque"),
 		In(pages),
 		func(t *T) {
 			client := RunScenario(t)

@@ -69,7 +69,7 @@ var changing = map[string]string{
 // cursorsOfChangedLists checks that a cursor leads to the same position when the list has
 // changed since, and thus past no item. A server that has given the cursor up says so.
 func cursorsOfChangedLists() {
-	It("returns the items behind a cursor also after the list has changed", Verifies("pagination.cursor.stable"),
+	It("returns the items after a cursor even if the list has changed", Verifies("pagination.cursor.stable"),
 		Alone(),
 		func(t *T) {
 			judged := false

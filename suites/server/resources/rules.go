@@ -62,7 +62,7 @@ func Rules() []rules.Rule {
 			},
 		},
 		{
-			Text:     "returns the contents of pictures, sound and other files that are not text as blob, not as text",
+			Text:     "returns images, audio and other binary files as blob, not as text",
 			Verifies: rules.Verifies("resources.text.textual"),
 			Judge:    binaryAsText,
 		},

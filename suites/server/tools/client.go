@@ -15,7 +15,7 @@ func ClientChecks() {
 
 // structuredResults is a server of which one tool does not keep what it promises.
 var structuredResults = &Scenario{
-	Name: "structured-results", Says: "Two tools promise results of the same form; the second gives another.",
+	Name: "structured-results", Says: "Two tools have the same outputSchema; the second returns a result that breaks it.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToClose()},
 	Server: func(server *scripted.Server) {
 		results.Add(server)

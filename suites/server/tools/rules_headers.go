@@ -62,7 +62,7 @@ func headerRules() []rules.Rule {
 			}, "a parameter of the type integer, string or boolean"),
 		},
 		{
-			Text:     "sets x-mcp-header only on parameters that are reached by properties alone",
+			Text:     "sets x-mcp-header only on parameters reached through properties alone",
 			Verifies: rules.Verifies("tools.header.reachable", "transports.http.params.reachable"),
 			Judge: judgeAnnotations(func(one mirrors.Annotation) string {
 				if one.Reachable() || one.Barred() != "" {

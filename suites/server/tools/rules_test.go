@@ -22,7 +22,7 @@ func TestHeadersOfParameters(t *testing.T) {
 		control   = "sets x-mcp-header without control characters"
 		unique    = "sets a different x-mcp-header on each parameter of a tool, whatever its case"
 		primitive = "sets x-mcp-header only on integer, string and boolean parameters"
-		reachable = "sets x-mcp-header only on parameters that are reached by properties alone"
+		reachable = "sets x-mcp-header only on parameters reached through properties alone"
 		barred    = "sets no x-mcp-header inside an array, composition, condition or reference of inputSchema"
 	)
 	tests := map[string]struct {

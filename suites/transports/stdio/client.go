@@ -38,10 +38,10 @@ var noisy = &Scenario{
 	Name:  "stdio-noisy-server",
 	Since: "2025-11-25",
 	Over:  protocol.Stdio,
-	Says:  "The server writes to its standard error when it starts, and before each answer; before that to a call it writes 100 KiB.",
+	Says:  "The server writes to its standard error when it starts, and before each answer; before the answer to a call it writes 100 KiB.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
-		server.Instructions = "I say much on my standard error."
+		server.Instructions = "This server writes much to its standard error."
 		write := func(session *scripted.Session) {
 			_ = session.Spawned().
 				WriteStderr("ERROR: something failed\nfatal: nothing works\n")
@@ -97,7 +97,7 @@ func noise() {
 // abandoned is a call that the client gives up.
 var abandoned = &Scenario{
 	Name: "stdio-call-given-up", Since: "2026-07-28", Over: protocol.Stdio,
-	Says: "The server does not answer a call, and the client gives it up.",
+	Says: "The server does not answer a call, and the client cancels it.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -154,7 +154,7 @@ const leavingTime = 100 * time.Millisecond
 // parting is a server that takes a moment to exit.
 var parting = &Scenario{
 	Name: "stdio-parting-server", Over: protocol.Stdio,
-	Says:  "When its input ends, or a signal comes, the server takes 100 ms to exit.",
+	Says:  "The server takes 100 ms to exit after its input ends or a signal arrives.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		exit := func(session *scripted.Session) {
@@ -174,7 +174,7 @@ const patience = 15 * time.Second
 // stubborn is a server that has to be killed.
 var stubborn = &Scenario{
 	Name: "stdio-stubborn-server", Over: protocol.Stdio,
-	Says:  "The server does not exit when its input ends, nor at a signal that asks it to.",
+	Says:  "The server does not exit when its input ends, nor after a signal to terminate.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.OnInputEnd(func(session *scripted.Session) { session.Linger(patience) })
@@ -276,7 +276,7 @@ func leaving() {
 			}
 		})
 
-	It("kills a server that does not exit when told to terminate",
+	It("kills a server that does not exit after a request to terminate",
 		Verifies("lifecycle.shutdown.kills", "transports.stdio.shutdown.initiated"), In(stubborn),
 		func(t *T) {
 			client := RunScenario(t)
@@ -300,7 +300,7 @@ func leaving() {
 // crashing is a server that exits after its first call.
 var crashing = &Scenario{
 	Name: "stdio-crashing-server", Since: "2026-07-28", Over: protocol.Stdio,
-	Says: "The server exits with status 1 when it has answered the first call.",
+	Says: "The server exits with status 1 after it answered the first call.",
 	Steps: Steps{
 		ToConnect(), ToList("tools"),
 		ToListen(Object{"toolsListChanged": true, "resourceSubscriptions": []any{scripted.ResourceURI}}),

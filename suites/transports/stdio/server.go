@@ -92,7 +92,7 @@ func ServerChecks() {
 		)
 
 		It(
-			"accepts a message that arrives on standard input in two parts with a character between",
+			"accepts a message that arrives on standard input in two parts that split a character",
 			Together("declaring nothing"),
 			Verifies("transports.utf8"),
 			NeedsTransport(protocol.Stdio),

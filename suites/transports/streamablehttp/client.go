@@ -23,11 +23,11 @@ import (
 // ClientChecks registers the checks of a target client.
 func ClientChecks() {
 	Describe("Taking answers", takingAnswers)
-	Describe("Taking answers framed in many ways", takingFramings)
+	Describe("Framings of responses", takingFramings)
 	Describe("Giving up", givingUp)
 	Describe("Resuming", resumingStreams)
 	Describe("Sessions", keepingSessions)
-	Describe("Sessions that are over", losingSessions)
+	Describe("Ended sessions", losingSessions)
 	Describe("Refusals", takingRefusals)
 	Describe("Older servers", olderServers)
 	Describe("Headers from parameters", designatedParameters)
@@ -49,7 +49,7 @@ func pageIn(nth int) string { return "page-" + strconv.Itoa(nth+1) }
 var bothForms = &Scenario{
 	Name: StreamedAndPlain,
 	Over: protocol.HTTP,
-	Says: "The server answers calls by an event stream, by JSON, and by both with the letters of Content-Type mixed; and so it does with the pages of its tools.",
+	Says: "The server answers calls by an event stream, by JSON, and by both with Content-Type in mixed case; likewise the pages of its tools.",
 	Steps: Steps{
 		ToConnect(),
 		addNumbers(11).WithProgress(),
@@ -119,7 +119,7 @@ func speakBefore(call *scripted.Call) {
 var streamedOpening = &Scenario{
 	Name:  "opening-answered-by-a-stream",
 	Over:  protocol.HTTP,
-	Says:  "The server answers every request by an event stream, from the first one on, which begins with an event without a message.",
+	Says:  "The server answers every request by an event stream; the first begins with an event without a message.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.Instructions = "I answer in streams."
@@ -216,7 +216,7 @@ var givenUp = &Scenario{
 	Name:  "call-over-http-that-is-given-up",
 	Until: protocol.Last(protocol.Resumption),
 	Over:  protocol.HTTP,
-	Says:  "The server has a tool that gives no answer; the client gives the call up.",
+	Says:  "The server does not answer a tool call, and the client cancels it.",
 	Steps: Steps{
 		ToConnect(),
 		ToCall(slowTool, nil).As("slow"),
@@ -319,7 +319,7 @@ var broken = &Scenario{
 	Official: "sse-retry",
 	Until:    protocol.Last(protocol.Resumption),
 	Over:     protocol.HTTP,
-	Says:     "The server ends the stream of a call before the answer, and gives the answer to who comes back with Last-Event-ID.",
+	Says:     "The server ends the stream of a call before the answer, and sends the response when the client resumes with Last-Event-ID.",
 	Steps:    Steps{ToConnect(), ToCall(brokenTool, nil), ToList("tools"), ToClose()},
 	Server:   func(server *scripted.Server) { server.OnExchange(breakOff(server, 500, 0)) },
 }
@@ -329,8 +329,8 @@ var brokenAgain = &Scenario{
 	Name:  "stream-that-is-resumed-twice",
 	Until: protocol.Last(protocol.Resumption),
 	Over:  protocol.HTTP,
-	Says: "The server ends the stream of a call before the answer, and again without an event when the client comes back, " +
-		"and gives the answer to who comes back once more. At the end it has forgotten the session.",
+	Says: "The server ends the stream of a call before the response, ends the resumed stream without an event, " +
+		"and sends the response when the client resumes again. At the end it no longer knows the session.",
 	Steps: broken.Steps,
 	Server: func(server *scripted.Server) {
 		resumes := breakOff(server, 50, 1)
@@ -421,7 +421,7 @@ func resumingStreams() {
 		})
 
 	It(
-		"resumes a stream once more that ended before another event came",
+		"resumes a stream again that ended before another event",
 		Verifies("transports.http.stream.polled"),
 		In(brokenAgain),
 		func(t *T) {

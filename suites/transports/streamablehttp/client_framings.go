@@ -104,7 +104,7 @@ var (
 		}),
 	}
 	cutLetters = &forms.Form{
-		Despite: "an event stream whose chunks cut a letter of several bytes", Shows: sum, Answer: inTwoPieces,
+		Despite: "an event stream whose chunks split a multi-byte character", Shows: sum, Answer: inTwoPieces,
 	}
 	separatedStream = &forms.Form{
 		Despite: "U+2028, U+2029 and U+0085 in a text on an event stream", Shows: separated,
@@ -237,7 +237,7 @@ var writtenForms = []*forms.Form{
 var framed = &Scenario{
 	Name:    "answers-framed-in-many-ways",
 	Over:    protocol.HTTP,
-	Says:    "The server answers each call by an event stream or a JSON body that is written in another way.",
+	Says:    "The server answers each call by an event stream or a JSON body that is framed in another way.",
 	Steps:   append(append(Steps{ToConnect(), ToList("tools")}, framings.Steps()...), ToList("prompts"), ToClose()),
 	Refused: framings.Refused(),
 	Server: func(server *scripted.Server) {
@@ -358,17 +358,17 @@ func takingFramings() {
 	accepts("an event after blank lines", blankLines, plainStream)
 	accepts("an event without a name after one with a name and no data", afterNamed, plainStream)
 	accepts("an event stream that begins with an event without data", primed, plainStream)
-	accepts("an event stream whose chunks cut a letter of several bytes", cutLetters, plainStream)
+	accepts("an event stream whose chunks split a multi-byte character", cutLetters, plainStream)
 	accepts("U+2028, U+2029 and U+0085 on an event stream", separatedStream, plainStream)
 	const answerForms = "transports.http.request.answer-forms"
 	verifies(
 		answerForms,
-		"an event stream whose Content-Type has other letters and a charset",
+		"an event stream whose Content-Type has mixed case and a charset",
 		typedStream,
 		plainStream,
 	)
 	verifies(answerForms, "an event stream that begins with a byte order mark", marked, plainStream)
-	verifies(answerForms, "a JSON body whose Content-Type has other letters and a charset", typedBody, plainBody)
+	verifies(answerForms, "a JSON body whose Content-Type has mixed case and a charset", typedBody, plainBody)
 	accepts("a JSON body that is indented", indentedBody, plainBody)
 	accepts("an event of 80 KiB", bulkyStream, plainStream)
 	accepts("a JSON body of 80 KiB", bulkyBody, plainBody)

@@ -38,7 +38,7 @@ var forgottenAtEach = &Scenario{
 	Name:  "session-that-is-forgotten-at-each-request",
 	Until: protocol.Last(protocol.Sessions),
 	Over:  protocol.HTTP,
-	Says:  "The server has a tool that ends the session: what comes next, of several methods, is answered with 404.",
+	Says:  "The server has a tool that ends the session: the next requests, of several methods, are answered with 404.",
 	Steps: forgettingSteps(),
 	Server: func(server *scripted.Server) {
 		server.AddTool(forgettingTool, nil, func(call *scripted.Call) {

@@ -50,7 +50,7 @@ const (
 // routes is a server with such a tool and such prompts.
 var routes = &Scenario{
 	Name: "parameters-in-headers", Official: "http-custom-headers", Since: "2026-07-28", Over: protocol.HTTP,
-	Says: "The server has a tool with parameters that go into headers; the values are of all kinds.",
+	Says: "The server has a tool with x-mcp-header on its parameters, and values of all kinds.",
 	Context: Object{"toolCalls": []any{
 		Object{"name": routeTool, "arguments": routeCalls[0]}, Object{"name": routeTool, "arguments": routeCalls[1]},
 		Object{"name": routeTool, "arguments": routeCalls[2]}, Object{"name": routeTool, "arguments": routeCalls[3]},
@@ -118,7 +118,7 @@ var wrongTools = []string{
 // wrong is a server with tools that clients have to leave out.
 var wrong = &Scenario{
 	Name: "tools-that-are-left-out", Official: "http-invalid-tool-headers", Since: "2026-07-28", Over: protocol.HTTP,
-	Says:  "The server has tools with wrong annotations x-mcp-header, and two with right ones.",
+	Says:  "The server has tools with invalid x-mcp-header annotations, and two with valid ones.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(rightTool, Object{"region": "us-west1"}), ToClose()},
 	Server: func(server *scripted.Server) {
 		region := Object{"type": "string"}
@@ -166,7 +166,7 @@ var moved = &Scenario{
 	Name:  "parameter-that-moves",
 	Since: "2026-07-28",
 	Over:  protocol.HTTP,
-	Says:  "The server wants a parameter of add_numbers in another header than its list of tools said: it refuses the call with -32020.",
+	Says:  "The server requires an argument of add_numbers in another header than its tools/list named: it rejects the call with -32020.",
 	Steps: Steps{ToConnect(), ToList("tools"), addNumbers(1), ToClose()},
 	Server: func(server *scripted.Server) {
 		var called atomic.Bool
@@ -233,7 +233,7 @@ func designatedParameters() {
 	)
 
 	It(
-		"excludes tools whose x-mcp-header is invalid",
+		"excludes tools with an invalid x-mcp-header",
 		Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"),
 		In(wrong),
 		func(t *T) {

@@ -35,7 +35,7 @@ var forgotten = &Scenario{
 	Name:  "session-that-is-forgotten",
 	Until: protocol.Last(protocol.Sessions),
 	Over:  protocol.HTTP,
-	Says:  "The server ends the first session, and the second, after tools/list: from then on it answers its id with 404.",
+	Says:  "The server ends the first session, and the second, after tools/list: from then on it answers their ids with 404.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -107,7 +107,7 @@ func keepingSessions() {
 	)
 
 	It(
-		"offers no older protocolVersion for a new session than that of the one before",
+		"requests no older protocolVersion for a new session than for the last one",
 		Verifies("lifecycle.version.latest"),
 		In(forgotten),
 		func(t *T) {
@@ -131,7 +131,7 @@ func keepingSessions() {
 	)
 
 	It(
-		"goes on under the Mcp-Session-Id of its new session",
+		"uses the Mcp-Session-Id of its new session",
 		Verifies("transports.http.session.sent"),
 		In(forgotten),
 		func(t *T) {
@@ -300,7 +300,7 @@ const laterOnly = "2099-01-01"
 // later is a server that speaks a later revision and nothing else.
 var later = &Scenario{
 	Name: "server-of-a-later-revision", Since: "2026-07-28", Over: protocol.HTTP,
-	Says:  "The server refuses everything with 400 and the error -32022, since it speaks a later revision.",
+	Says:  "The server rejects everything with 400 and the error -32022, since it speaks a later revision.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.OnExchange(func(exchange *scripted.Exchange) bool {

@@ -88,7 +88,7 @@ func inAnyForm() {
 			demandAccepted(t, transport.Request{Piece: 7})
 		})
 
-	It("accepts a body in chunks that end within characters", Verifies("transports.utf8"),
+	It("accepts a body in chunks that split characters", Verifies("transports.utf8"),
 		NeedsTransport(protocol.HTTP), ByBarrier(),
 		func(t *T) {
 			server := Session(t)

@@ -33,7 +33,7 @@ func parameters() {
 		})
 
 	It(
-		"rejects a call without the Mcp-Param-{Name} header of an integer that no header may have",
+		"rejects a call without the Mcp-Param-{Name} header of an integer beyond 2^53-1",
 		Verifies("transports.http.params.missing"),
 		func(t *T) {
 			server := Session(t)
@@ -319,7 +319,7 @@ func parameters() {
 	)
 
 	It(
-		"requires no Mcp-Param-{Name} header if the object that the argument belongs into is null or absent",
+		"requires no Mcp-Param-{Name} header if the object that contains the argument is null or absent",
 		Verifies("transports.http.params.unexpected"),
 		func(t *T) {
 			server := Session(t)

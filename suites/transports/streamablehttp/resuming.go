@@ -94,7 +94,7 @@ func resuming() {
 	)
 
 	It(
-		"replays no response for a Last-Event-ID that it never gave",
+		"replays no response for a Last-Event-ID that it never sent",
 		Verifies("transports.http.resume.own-stream"),
 		func(t *T) {
 			server := FreshSession(t)
@@ -116,7 +116,7 @@ func resuming() {
 	)
 
 	It(
-		"replays nothing of another session for a Last-Event-ID that it gave there",
+		"replays nothing of another session for a Last-Event-ID from that session",
 		Verifies("transports.http.resume.own-stream"), NeedsProvocation("progress"),
 		func(t *T) {
 			first := FreshSession(t)

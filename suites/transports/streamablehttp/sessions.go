@@ -35,7 +35,7 @@ func sessions() {
 		})
 
 	It(
-		"assigns each Mcp-Session-Id so that it cannot be guessed from others",
+		"assigns Mcp-Session-Ids that cannot be guessed from each other",
 		Verifies("transports.http.session.secure"),
 		func(t *T) {
 			ids := sessionIDs(t)

@@ -37,7 +37,7 @@ const tooLate = "too late"
 // cancels is a client that cancels a call which is answered too late, and one that is
 // answered at once.
 var cancels = &Scenario{
-	Name: "cancelled-calls", Says: "The client cancels two calls: one is answered afterwards, the other one meanwhile.",
+	Name: "cancelled-calls", Says: "The client cancels two calls: one is answered afterwards, the other at the same time.",
 	Steps: Steps{
 		ToConnect(), ToList("tools"),
 		ToCall("slow", nil).WithProgress().As("slow"), ToWaitFor(progress), ToCancel("slow"),
@@ -236,7 +236,7 @@ func namesRequest(client *Client, cancellation *Message) bool {
 
 // expires is a client that waits for an answer for a limited time.
 var expires = &Scenario{
-	Name: "call-timed-out", Says: "The server never answers a call, for which the client waits for a limited time.",
+	Name: "call-timed-out", Says: "The server never answers a call, which the client times out.",
 	Since: "2026-07-28",
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall("never", nil).Within(100), ToList("tools"), ToClose(),
@@ -328,7 +328,7 @@ var questions = []scripted.ServerRequest{
 
 // asked is a client whose server cancels what it has asked for.
 var asked = &Scenario{
-	Name: "cancelled-question", Says: "During a call the server asks the client for something, and cancels that.",
+	Name: "cancelled-question", Says: "During a call the server sends the client a request, and cancels it.",
 	Until: "2025-11-25",
 	Steps: Steps{
 		ToIgnore("sampling/createMessage"), ToIgnore("elicitation/create"),
@@ -506,14 +506,14 @@ const unrelatedMethod = "notifications/mcpconform/unknown"
 var (
 	unknown = confused(
 		"cancellation-of-unknown",
-		"The server cancels a request that it has never sent.",
+		"The server cancels a request that it never sent.",
 		func(call *scripted.Call) {
 			confusing(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)
 		},
 	)
 	complete = confused(
 		"cancellation-of-answered",
-		"The server cancels a request that was answered before.",
+		"The server cancels a request that was already answered.",
 		func(call *scripted.Call) {
 			var answered scripted.Received
 			if !call.Has(protocol.Ping) {
@@ -529,19 +529,19 @@ var (
 	)
 	nameless = confused(
 		"cancellation-of-nothing",
-		"The server sends a cancellation that names no request.",
+		"The server sends notifications/cancelled without a requestId.",
 		func(call *scripted.Call) {
 			confusing(call, Object{}, noRequest)
 		},
 	)
 	unrelated = confused(
 		"notification-before-answer",
-		"The server sends a notification right before an answer.",
+		"The server sends a notification right before a response.",
 		func(call *scripted.Call) { call.Notify(unrelatedMethod, nil) },
 	)
 	strange = confused(
 		"cancellation-of-object",
-		"The server sends a cancellation that names an object.",
+		"The server sends notifications/cancelled whose requestId is an object.",
 		func(call *scripted.Call) {
 			confusing(call, Object{"requestId": Object{"id": 1}}, objectRequest)
 		},

@@ -14,7 +14,7 @@ import (
 // cancelsOthers is a client that cancels requests that are no calls.
 var cancelsOthers = &Scenario{
 	Name: "cancelled-requests",
-	Says: "The client cancels the reading of a resource and the getting of a prompt, which are never answered.",
+	Says: "The client cancels resources/read and prompts/get, which are never answered.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -58,7 +58,7 @@ const (
 // for: then another request is open than the first.
 var cancelsRetry = &Scenario{
 	Name:  "cancelled-retry",
-	Says:  "The client gives the input that a call asks for, and cancels the call, which is never answered.",
+	Says:  "The client retries a call with the requested input, and cancels the retry, which is never answered.",
 	Since: protocol.First(protocol.InputRequests),
 	Steps: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{}}), ToConnect(), ToList("tools"),
@@ -87,7 +87,7 @@ var cancelsRetry = &Scenario{
 // cancelsAsked is a client that cancels a call whose server waits for its user.
 var cancelsAsked = &Scenario{
 	Name:  "cancelled-call-that-asks",
-	Says:  "The server asks the user of the client for something during a call. Nobody answers, and the client cancels the call.",
+	Says:  "During a call the server sends an elicitation, which the user does not answer, and the client cancels the call.",
 	Since: "2025-06-18",
 	Until: protocol.Last(protocol.ServerRequests),
 	Steps: Steps{

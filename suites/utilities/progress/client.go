@@ -151,7 +151,7 @@ func counts(to int) string { return fmt.Sprintf("counted to %d", to) }
 // is answered first.
 var counted = &Scenario{
 	Name: "calls-with-progress",
-	Says: "The client asks for the progress of two calls that are made at the same time; the second is answered first.",
+	Says: "The client requests the progress of two concurrent calls; the second is answered first.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
@@ -194,7 +194,7 @@ const reportedBy = "mcpconform-sampling"
 
 // reported is a client that is asked for the progress of what the server wants.
 var reported = &Scenario{
-	Name: "progress-of-sampling", Says: "During a call the server asks for sampling, and for its progress.",
+	Name: "progress-of-sampling", Says: "During a call the server requests sampling, with a progressToken.",
 	Until: "2025-11-25",
 	Steps: Steps{
 		ToAnswer("sampling/createMessage", Object{

@@ -24,7 +24,7 @@ func whoAsksAfterTasks() Steps {
 // tasksListed is a server that is asked about tasks that it lists.
 var tasksListed = &Scenario{
 	Name:  "tasks-that-are-listed",
-	Says:  "The server lists tasks of an earlier session, and the client asks for their state and result and cancels one.",
+	Says:  "The server lists tasks of an earlier session, and the client sends tasks/get and tasks/result for them and cancels one.",
 	Since: revision,
 	Until: revision,
 	Steps: whoAsksAfterTasks(),
@@ -39,7 +39,7 @@ var tasksListed = &Scenario{
 // tasksUndeclared is a server that has no tasks.
 var tasksUndeclared = &Scenario{
 	Name:  "tasks-undeclared",
-	Says:  "The server does not declare tasks, and the client is told to list tasks and to ask about them.",
+	Says:  "The server does not declare tasks, and the steps ask the client to list and get tasks.",
 	Since: revision,
 	Until: revision,
 	Steps: whoAsksAfterTasks(),
@@ -51,7 +51,7 @@ var tasksUndeclared = &Scenario{
 // tasksInPart is a server whose tasks can neither be listed nor cancelled.
 var tasksInPart = &Scenario{
 	Name:  "tasks-declared-in-part",
-	Says:  "The server declares tasks without tasks.list and tasks.cancel, and the client is told to list tasks and to cancel one.",
+	Says:  "The server declares tasks without tasks.list and tasks.cancel, and the steps ask the client to list tasks and to cancel one.",
 	Since: revision,
 	Until: revision,
 	Steps: whoAsksAfterTasks(),

@@ -35,7 +35,7 @@ const (
 // toolsAsTasks is a server whose tools can, must or must not be called as tasks.
 var toolsAsTasks = &Scenario{
 	Name:  "tools-as-tasks",
-	Says:  "The server has tools that may, must or must not be called as tasks, and never tells how a task goes on.",
+	Says:  "The server has tools with taskSupport optional, required and forbidden, and sends no notifications/tasks/status.",
 	Since: revision,
 	Until: revision,
 	Steps: Steps{
@@ -56,7 +56,7 @@ var toolsAsTasks = &Scenario{
 // toolsWithoutTasks is a server that declares no tasks, whatever its tools say.
 var toolsWithoutTasks = &Scenario{
 	Name:  "tools-without-tasks",
-	Says:  "A tool says that it can be called as a task, but the server does not declare that.",
+	Says:  "A tool has taskSupport, but the server does not declare tasks.",
 	Since: revision,
 	Until: revision,
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
@@ -68,7 +68,7 @@ var toolsWithoutTasks = &Scenario{
 // taskThatAsks is a server whose task needs something of the client.
 var taskThatAsks = &Scenario{
 	Name:  "task-that-asks",
-	Says:  "A tool that is called as a task asks its user, on the stream of a GET where there is one.",
+	Says:  "A tool that is called as a task sends an elicitation, on the GET stream if there is one.",
 	Since: revision,
 	Until: revision,
 	Steps: Steps{

@@ -10,7 +10,7 @@ import (
 
 // taskGivenUp is a client that cancels a call which has become a task.
 var taskGivenUp = &Scenario{
-	Name: "task-call-cancelled", Says: "The client cancels a call that has become a task and never ends.",
+	Name: "task-call-cancelled", Says: "The client cancels a call that became a task and never ends.",
 	Since: revision, Until: revision,
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor).As("work"),

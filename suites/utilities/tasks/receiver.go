@@ -34,7 +34,7 @@ const (
 // askedForTasks is a server that has its client do something as tasks.
 var askedForTasks = &Scenario{
 	Name:  "asked-for-tasks",
-	Says:  "During a call the server asks for two answers as tasks, then for one that is refused, and looks at them in every way.",
+	Says:  "During a call the server sends two task-augmented requests, then one that is rejected, and inspects their tasks by each tasks/* request.",
 	Since: revision,
 	Until: revision,
 	Steps: Steps{
@@ -88,7 +88,7 @@ func asksForTasks(i *interview) {
 // longTasks is a server whose client takes its time.
 var longTasks = &Scenario{
 	Name:  "asked-for-long-tasks",
-	Says:  "The client takes a while over two answers as tasks; the server waits for one, and cancels the other.",
+	Says:  "The client takes a while to answer two task-augmented requests; the server waits for one, and cancels the other.",
 	Since: revision,
 	Until: revision,
 	Steps: Steps{

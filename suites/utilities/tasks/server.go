@@ -88,7 +88,7 @@ func negotiation() {
 			t.Expect(reply).NotTo(HaveMember("task"))
 		})
 
-	It("ignores task in the params of each request that is no tools/call", Verifies("tasks.undeclared.ignored"),
+	It("ignores task in the params of each request other than tools/call", Verifies("tasks.undeclared.ignored"),
 		func(t *T) {
 			server := Session(t)
 
