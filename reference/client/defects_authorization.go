@@ -186,9 +186,6 @@ var authDefects = map[string]func(*client, *authParts){
 		p.identifies = func(form url.Values, as *registration) bool { form.Set("client_id", as.ID); return false }
 	},
 	"assertion-withheld": func(_ *client, p *authParts) { p.asserts = func(a *assertion) { a.withheld = true } },
-	"assertion-by-another-key": func(_ *client, p *authParts) {
-		p.asserts = func(a *assertion) { a.key = anotherKey() }
-	},
 	"assertion-of-the-issuer": func(_ *client, p *authParts) {
 		p.asserts = func(a *assertion) { a.claims["iss"] = a.claims["aud"] }
 	},

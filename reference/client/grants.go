@@ -5,8 +5,6 @@ package client
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/json"
@@ -208,13 +206,4 @@ func (a *assertion) sign(algorithm string) (string, error) {
 		return "", err
 	}
 	return signed.CompactSerialize()
-}
-
-// anotherKey is one that nobody knows.
-func anotherKey() any {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic("client: " + err.Error()) // there is no randomness
-	}
-	return key
 }
