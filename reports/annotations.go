@@ -9,6 +9,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 )
 
 // annotationsShown is how many errors, and how many warnings, GitHub shows of a step.
@@ -55,7 +57,7 @@ func (r *Run) Annotations(w io.Writer) error {
 
 // annotationText escapes a text as the runner of GitHub reads it.
 func annotationText(text string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(shorten(text, markdownText))
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(excerpt.Middle(text, markdownText))
 }
 
 // annotationProperty escapes a value that ends at a comma or colon.
@@ -112,7 +114,7 @@ func (r *Run) CodeQuality(w io.Writer, file string) error {
 			)
 			used[key]++
 			issues = append(issues, codeQuality{
-				Description: shorten(
+				Description: excerpt.Middle(
 					oneLine(fmt.Sprintf("%s: %s (%s)", result.Text, junitMessage(result), leg.Name())),
 					markdownText,
 				),

@@ -369,7 +369,7 @@ func (b *builder) short(text string, keep ...string) string {
 	b.cut = true
 	cut, _ := excerpt.JSON(text, func(short string) bool { return len(short) <= limit }, keep...)
 	if len(cut) > limit {
-		cut = shorten(cut, limit)
+		cut = excerpt.Middle(cut, limit)
 	}
 	b.shortened[key] = cut
 	return cut

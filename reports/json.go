@@ -19,6 +19,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 )
 
 // maxDocument bounds the JSON document that Read takes: ten times the largest
@@ -191,7 +193,7 @@ func checkFormat(document jsontext.Value, known int) error {
 	}
 	var format int
 	if err := json.Unmarshal(head.Format, &format); err != nil || format < 1 {
-		return fmt.Errorf(`/format: expected %d, found %s`, known, shorten(oneLine(head.Format.String()), 40))
+		return fmt.Errorf(`/format: expected %d, found %s`, known, excerpt.Middle(oneLine(head.Format.String()), 40))
 	}
 	if format > known {
 		return fmt.Errorf(
@@ -248,7 +250,7 @@ func validate(data []byte, schema *jsonschema.Schema) error {
 		"line %d, %s: %s%s",
 		lines[first.pointer],
 		place(first.pointer),
-		shorten(oneLine(first.says), 300),
+		excerpt.Middle(oneLine(first.says), 300),
 		more,
 	)
 }
@@ -289,7 +291,7 @@ func syntaxFault(data []byte, err error) error {
 	if cause == nil {
 		cause = err
 	}
-	what := shorten(oneLine(cause.Error()), 300)
+	what := excerpt.Middle(oneLine(cause.Error()), 300)
 	if offset < 0 || offset > int64(len(data)) {
 		return fmt.Errorf("%s: %s", place(pointer), what)
 	}
@@ -301,25 +303,7 @@ func place(pointer jsontext.Pointer) string {
 	if pointer == "" {
 		return "the document itself"
 	}
-	return shorten(oneLine(string(pointer)), 200)
-}
-
-// shorten cuts the middle out of a text of more than limit runes, saying how
-// much is left out.
-func shorten(s string, limit int) string {
-	runes := []rune(s)
-	if len(runes) <= limit {
-		return s
-	}
-	tail := limit / 4
-	head := limit - tail
-	left := len(runes) - limit
-	return fmt.Sprintf(
-		"%s … %s left out … %s",
-		string(runes[:head]),
-		plural(left, "character"),
-		string(runes[len(runes)-tail:]),
-	)
+	return excerpt.Middle(oneLine(string(pointer)), 200)
 }
 
 // plural writes a number with its noun: "1 check", "2 checks".

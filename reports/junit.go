@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 )
 
 // junitWidth is the line length of texts in JUnit XML: viewers show them in a
@@ -336,17 +338,17 @@ func junitMessage(r *Result) string {
 	f := r.Failures[0]
 	var parts []string
 	if f.Wanted != "" {
-		parts = append(parts, "wanted "+shorten(oneLine(f.Wanted), longest))
+		parts = append(parts, "wanted "+excerpt.Middle(oneLine(f.Wanted), longest))
 	}
 	if f.Found != "" {
-		parts = append(parts, "found "+shorten(oneLine(f.Found), longest))
+		parts = append(parts, "found "+excerpt.Middle(oneLine(f.Found), longest))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, cmp.Or(oneLine(f.Hint), oneLine(r.Text)))
 	}
 	message := strings.Join(parts, ", ")
 	if f.Where != "" {
-		message += " at " + shorten(oneLine(f.Where), longest)
+		message += " at " + excerpt.Middle(oneLine(f.Where), longest)
 	}
 	if more := len(r.Failures) - 1; more > 0 {
 		message += fmt.Sprintf(" (and %s more)", plural(more, "mismatch"))
@@ -375,7 +377,7 @@ func (j *junit) harness() junitSuite {
 	for i, text := range j.run.Errors {
 		suite.Cases = append(suite.Cases, junitCase{
 			ClassName: class, Name: fmt.Sprintf("has no error %d", i+1), Time: junitTime(0),
-			Error: &junitOutcome{Type: "harness", Message: shorten(oneLine(text), junitWidth), Text: text},
+			Error: &junitOutcome{Type: "harness", Message: excerpt.Middle(oneLine(text), junitWidth), Text: text},
 		})
 	}
 	return suite

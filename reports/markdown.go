@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 )
 
 const (
@@ -31,7 +33,7 @@ func (m *markdown) line(format string, values ...any) {
 
 // code writes a text in one line as it is, between backticks that do not stand in it.
 func (m *markdown) code(text string) string {
-	text = shorten(oneLine(text), markdownText)
+	text = excerpt.Middle(oneLine(text), markdownText)
 	if text == "" {
 		return ""
 	}
@@ -51,7 +53,7 @@ func (m *markdown) words(text string) string {
 	if strings.Contains(text, "://") || strings.Contains(text, "www.") || strings.Contains(text, "@") {
 		return m.cell(text)
 	}
-	return markdownWords.Replace(shorten(oneLine(text), markdownText))
+	return markdownWords.Replace(excerpt.Middle(oneLine(text), markdownText))
 }
 
 var markdownWords = strings.NewReplacer(

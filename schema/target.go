@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
@@ -197,7 +198,7 @@ func (c *Compiled) build(
 	default: // a reference that leads nowhere, an anchor defined twice, …
 		return nil, &InvalidError{Dialect: c.Dialect, Violations: []Violation{{
 			Expected: "references and identifiers that can be resolved",
-			Found:    shorten(strings.ReplaceAll(err.Error(), targetURL, ""), 4*maxShown),
+			Found:    excerpt.Counted(strings.ReplaceAll(err.Error(), targetURL, ""), 4*maxShown),
 		}}}
 	}
 }

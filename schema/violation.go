@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
@@ -235,10 +235,10 @@ func (r *reader) leaf(failed *jsonschema.ValidationError, in scope) finding {
 	case *kind.Format:
 		f.Expected = cmp.Or(formatNames[what.Want], "the format "+quote(what.Want))
 		if what.Err != nil && formatNames[what.Want] != "" {
-			f.Found += " (" + shorten(what.Err.Error(), maxShown) + ")"
+			f.Found += " (" + excerpt.Counted(what.Err.Error(), maxShown) + ")"
 		}
 	case *kind.Pattern:
-		f.Expected = "a string that matches " + shorten(what.Want, maxShown)
+		f.Expected = "a string that matches " + excerpt.Counted(what.Want, maxShown)
 	case *kind.Minimum:
 		f.Expected = "a number of at least " + decimal(what.Want)
 	case *kind.Maximum:
@@ -531,7 +531,7 @@ func describe(value any) string {
 			names = names[:maxListed]
 		}
 		for i, name := range names {
-			names[i] = shorten(name, maxShown/2)
+			names[i] = excerpt.Counted(name, maxShown/2)
 		}
 		noun := "members "
 		if len(value) == 1 {
@@ -539,7 +539,7 @@ func describe(value any) string {
 		}
 		return "an object with " + noun + strings.Join(names, ", ") + rest
 	default:
-		return shorten(fmt.Sprint(value), maxShown)
+		return excerpt.Counted(fmt.Sprint(value), maxShown)
 	}
 }
 
@@ -548,26 +548,10 @@ func quote(text string) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(shorten(text, maxShown)); err != nil {
-		return strconv.Quote(shorten(text, maxShown))
+	if err := encoder.Encode(excerpt.Counted(text, maxShown)); err != nil {
+		return strconv.Quote(excerpt.Counted(text, maxShown))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// shorten cuts a text to a number of characters and says how long it was.
-func shorten(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	cut, seen := len(text), 0
-	for i := range text {
-		if seen == most {
-			cut = i
-			break
-		}
-		seen++
-	}
-	return fmt.Sprintf("%s… (%d bytes)", text[:cut], len(text))
 }
 
 func count(n int, noun string) string {
@@ -579,7 +563,7 @@ func count(n int, noun string) string {
 
 func decimal(number *big.Rat) string {
 	if number.IsInt() {
-		return shorten(number.Num().String(), maxShown)
+		return excerpt.Counted(number.Num().String(), maxShown)
 	}
 	value, _ := number.Float64()
 	return strconv.FormatFloat(value, 'g', -1, 64)
@@ -612,7 +596,7 @@ func literal(value any) string {
 	if err != nil {
 		return describe(value)
 	}
-	return shorten(string(text), maxShown)
+	return excerpt.Counted(string(text), maxShown)
 }
 
 var typeWords = map[string]string{

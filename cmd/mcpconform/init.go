@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mcpconform/mcpconform/internal/config"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -237,7 +238,7 @@ func shortly(tool tryout.Tool) string {
 		}
 		return string(tool.Outcome)
 	}
-	return reports.Visible(strings.Join(strings.Fields(string(tool.Outcome)+": "+tool.Says), " "))
+	return reports.Visible(excerpt.OneLine(string(tool.Outcome) + ": " + tool.Says))
 }
 
 func count(number int, what string) string {

@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
@@ -201,7 +202,7 @@ func (p *fileParser) failAt(line int, format string, args ...any) {
 var syntaxError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 func (p *fileParser) syntax(err error) {
-	message := strings.Join(strings.Fields(err.Error()), " ")
+	message := excerpt.OneLine(err.Error())
 	line := 1
 	if found := syntaxError.FindStringSubmatch(message); found != nil {
 		message = message[len(found[0]):]
@@ -473,10 +474,7 @@ func shown(node *yaml.Node) string {
 	if !ok {
 		return kinds[node.Kind]
 	}
-	if runes := []rune(value); len(runes) > maxShown {
-		value = string(runes[:maxShown]) + "…"
-	}
-	return strconv.Quote(value)
+	return strconv.Quote(excerpt.Characters(value, maxShown))
 }
 
 // kinds name what is no text.

@@ -1,6 +1,8 @@
-// Package excerpt shortens JSON for people: the members that decide stay, what
-// stands around them gives way. What is left still reads as JSON, with … in the
-// place of what is left out.
+// Package excerpt shortens for people what a program would show whole. Of JSON the members
+// that decide stay, and what stands around them gives way: what is left still reads as JSON,
+// with … in the place of what is left out. Of other texts the beginning stays, or the end.
+//
+// It never hides anything: that what is shown holds no secret, others see to.
 package excerpt
 
 import (

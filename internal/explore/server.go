@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/forms"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -544,7 +545,7 @@ func (t *talk) breaks(judged transcript.Place, requirement, text, wanted, found 
 	if t.broken == nil {
 		t.broken = &Finding{
 			Requirement: requirement, Text: text, Judged: judged,
-			Mismatch: rules.Mismatch{Wanted: wanted, Found: strings.Join(strings.Fields(found), " ")},
+			Mismatch: rules.Mismatch{Wanted: wanted, Found: excerpt.OneLine(found)},
 		}
 	}
 }

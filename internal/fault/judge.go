@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
@@ -23,10 +24,7 @@ type judge struct {
 }
 
 func (j *judge) fail(format string, args ...any) {
-	problem := strings.Join(
-		strings.Fields(j.fault.ID+": "+fmt.Sprintf(format, args...)),
-		" ",
-	) // one line, whatever is quoted
+	problem := excerpt.OneLine(j.fault.ID + ": " + fmt.Sprintf(format, args...)) // one line, whatever is quoted
 	j.problems = append(j.problems, fmt.Errorf("%s: %s", j.place, problem))
 }
 

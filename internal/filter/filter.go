@@ -26,6 +26,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 )
 
@@ -93,8 +94,7 @@ func problem(err error) error {
 	if !ok {
 		return err
 	}
-	text := ginkgo.Message
-	return errors.New(strings.Join(strings.Fields(text[strings.LastIndexByte(text, '\n')+1:]), " "))
+	return errors.New(excerpt.OneLine(excerpt.LastLine(ginkgo.Message)))
 }
 
 // String is the filter as it was written.

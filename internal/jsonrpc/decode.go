@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 )
 
 // FlawKind names what is wrong with the bytes of a message as JSON.
@@ -142,25 +144,14 @@ func (d *decoder) begin(raw []byte) {
 }
 
 func (d *decoder) flaw(kind FlawKind, pointer, detail string) {
-	d.flaws = append(d.flaws, Flaw{Kind: kind, Pointer: shorten(pointer), Detail: detail})
+	d.flaws = append(d.flaws, Flaw{Kind: kind, Pointer: excerpt.Within(pointer, maxShown), Detail: detail})
 }
 
 func (d *decoder) duplicate(member string) {
 	if d.duplicates++; d.duplicates <= maxDuplicates {
-		d.flaw(Duplicate, string(d.text.StackPointer()), fmt.Sprintf("names the member %q twice", shorten(member)))
+		named := excerpt.Within(member, maxShown)
+		d.flaw(Duplicate, string(d.text.StackPointer()), fmt.Sprintf("names the member %q twice", named))
 	}
-}
-
-// shorten cuts a text for people, between characters.
-func shorten(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	end := maxShown
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }
 
 func (d *decoder) broken(err error, limit int) {

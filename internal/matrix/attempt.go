@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/baseline"
 	"github.com/mcpconform/mcpconform/internal/config"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -270,11 +271,7 @@ func brief(result *reports.Result) reports.Result {
 
 // clip makes one short line of a text.
 func clip(text string) string {
-	text = reports.Visible(strings.Join(strings.Fields(text), " "))
-	if len(text) <= textKept {
-		return text
-	}
-	return strings.ToValidUTF8(text[:textKept], "") + "…"
+	return excerpt.Within(reports.Visible(excerpt.OneLine(text)), textKept)
 }
 
 // Found says in a few words what a run found; "" where there is none.

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 )
 
 // maxChallenges bounds what is read of all WWW-Authenticate fields of one response. Ten
@@ -105,7 +107,7 @@ func parseField(field string, limit int) (challenges []Challenge, flaws []string
 			if len(flaws) < maxFlaws {
 				flaws = append(
 					flaws,
-					fmt.Sprintf("%s at character %d of %q", shortened(wrong), s.at+1, shortened(field)),
+					fmt.Sprintf("%s at character %d of %q", excerpt.Within(wrong, maxShown), s.at+1, excerpt.Within(field, maxShown)),
 				)
 			}
 			s.resume()
@@ -116,13 +118,6 @@ func parseField(field string, limit int) (challenges []Challenge, flaws []string
 
 // maxShown is how much of a field a flaw shows, in bytes.
 const maxShown = 200
-
-func shortened(field string) string {
-	if len(field) > maxShown {
-		return strings.ToValidUTF8(field[:maxShown], "") + "…"
-	}
-	return field
-}
 
 // element reads what stands between two commas: a parameter of the last challenge, or the
 // beginning of a new one. It returns what is wrong.

@@ -17,6 +17,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/mcpconform/mcpconform/internal/config"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/tryout"
@@ -119,7 +120,7 @@ func unbroken(text string) string {
 
 // remark makes one line of what a target says.
 func remark(text string) string {
-	return strings.TrimRight(strings.Join(strings.Fields(reports.Visible(text)), " "), ": ")
+	return strings.TrimRight(excerpt.OneLine(reports.Visible(text)), ": ")
 }
 
 func (s sheet) text() ([]byte, error) {

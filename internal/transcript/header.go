@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 )
 
 // Format and Version are how a transcript file names itself, on its first line.
@@ -56,6 +57,9 @@ const maxHeader = 1 << 20
 // record is how to get what is missing.
 const record = "record one with --transcripts"
 
+// maxShown is how many characters an error shows of a text that comes from anywhere.
+const maxShown = 40
+
 // readHeader reads the first line that is not empty.
 func readHeader(line []byte) (Header, error) {
 	if len(line) > maxHeader {
@@ -74,13 +78,14 @@ func readHeader(line []byte) (Header, error) {
 	case err != nil || !named:
 		return Header{}, fmt.Errorf("not the header of a transcript; %s", record)
 	case format != Format:
-		return Header{}, fmt.Errorf("the format is %q, not %q; %s", shorten(format), Format, record)
+		format = excerpt.Characters(excerpt.OneLine(format), maxShown)
+		return Header{}, fmt.Errorf("the format is %q, not %q; %s", format, Format, record)
 	case told.Version == nil:
 		return Header{}, fmt.Errorf("the header has no version; %s", record)
 	case told.Version != float64(Version):
 		return Header{}, fmt.Errorf(
 			"version %v of the format is unknown, only %d is read; %s of this version",
-			shorten(fmt.Sprint(told.Version)),
+			excerpt.Characters(excerpt.OneLine(fmt.Sprint(told.Version)), maxShown),
 			Version,
 			record,
 		)
@@ -92,14 +97,4 @@ func readHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("not the header of a transcript: %w; %s", err, record)
 	}
 	return header, nil
-}
-
-// shorten keeps a text that comes from anywhere on one line, and short.
-func shorten(text string) string {
-	const most = 40
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

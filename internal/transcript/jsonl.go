@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
@@ -202,7 +203,7 @@ func follows(before []Event, event Event, total int, limits limits) error {
 	case len(before) > 0 && event.Connection != before[0].Connection:
 		return fmt.Errorf(
 			"an event of another connection, %q; put each connection in a file of its own",
-			shorten(event.Connection),
+			excerpt.Characters(excerpt.OneLine(event.Connection), maxShown),
 		)
 	case len(before) > 0 && event.Sequence <= before[len(before)-1].Sequence:
 		return fmt.Errorf(

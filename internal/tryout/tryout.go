@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -329,7 +330,7 @@ func outcomeOf(answer scripted.Received, err error) (Outcome, string) {
 		return Silent, err.Error()
 	}
 	if refusal, there := answer.Error(); there {
-		return Refused, cut(refusal.Message)
+		return Refused, excerpt.Characters(refusal.Message, shown)
 	}
 	member, _ := answer.Result()
 	result, _ := member.(map[string]any)
@@ -338,17 +339,10 @@ func outcomeOf(answer scripted.Received, err error) (Outcome, string) {
 	}
 	for _, block := range listOf(result["content"]) {
 		if text, isText := block["text"].(string); isText {
-			return Failed, cut(text)
+			return Failed, excerpt.Characters(text, shown)
 		}
 	}
 	return Failed, ""
-}
-
-func cut(text string) string {
-	if letters := []rune(text); len(letters) > shown {
-		return string(letters[:shown]) + "…"
-	}
-	return text
 }
 
 func listOf(value any) (objects []map[string]any) {

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 )
 
 // Parse reads a file of one document and returns what it says; nil for nothing at all.
@@ -59,7 +61,7 @@ func Explain(name string, err error) error {
 	if wrong, several := errors.AsType[*yaml.TypeError](err); several {
 		text = wrong.Errors[0]
 	}
-	found := placed.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	found := placed.FindStringSubmatch(excerpt.OneLine(text))
 	line, problem := 1, found[2]
 	if at, err := strconv.Atoi(found[1]); err == nil {
 		line = at
