@@ -34,7 +34,9 @@ func keysOf(value any) []string {
 	var keys []string
 	kind := reflect.TypeOf(value)
 	for field := range kind.Fields() {
-		keys = append(keys, field.Tag.Get("yaml"))
+		if key := field.Tag.Get("yaml"); key != "-" {
+			keys = append(keys, key)
+		}
 	}
 	slices.Sort(keys)
 	return keys

@@ -65,7 +65,7 @@ func issuerCodes() {
 			}
 		})
 
-	It("redeems a code once", Verifies("authorization.oauth.code-once"),
+	It("redeems a code only once", Verifies("authorization.oauth.code-once"),
 		func(t *T) {
 			issuer := NeedIssuer(t)
 			grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(t, AnyClient)))
