@@ -115,7 +115,7 @@ func endedAs(exit Exit, ending target.Ending, stuck error) Exit {
 		exit.Ended, exit.Status = true, "could not be ended: "+stuck.Error()
 		return exit
 	}
-	exit.Status = ending.Exit.Past()
+	exit.Status, exit.Signal = ending.Exit.Past(), ending.Exit.Signal
 	exit.Failed = !exit.Ended && ending.Exit != target.Exit{}
 	return exit
 }

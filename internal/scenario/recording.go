@@ -11,6 +11,7 @@ import (
 // Exit is how a target client has ended.
 type Exit struct {
 	Status string // in words: "exited with status 0"; "" when there was no process
+	Signal string // by which it ended, "SIGSEGV"; "" for none
 	Failed bool   // it ended otherwise than with status 0, by itself
 	Ended  bool   // the harness had to end it
 	Output []byte // the end of standard output

@@ -85,7 +85,7 @@ func report(reporter *rules.Reporter, said *rules.Message, prefix string, violat
 	for _, violation := range violations {
 		method, place := claims.MethodOf(said), claims.MemberPlace(prefix, violation)
 		if claims.Claimed(method, prefix+violation.Pointer) || claims.MemberClaimed(method, place) ||
-			claims.IsOfInput(place, violation) {
+			claims.IsOfInput(said, place, violation) {
 			continue
 		}
 		breakBy(reporter, said, prefix, violation)

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
@@ -235,7 +234,7 @@ func demandCoping(t *T, client *Client, after *Message, with string) {
 	switch {
 	case client.Exit.Ended:
 		found = "the client did not exit, and had to be terminated"
-	case strings.HasPrefix(client.Exit.Status, "was "): // ended by a signal
+	case client.Exit.Signal != "":
 		found = "the client " + client.Exit.Status
 	}
 	if found != "" {

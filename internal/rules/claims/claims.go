@@ -36,14 +36,15 @@ var introduced = lazy.MustCompile(`^/params(?:/(?:protocolVersion|capabilities|c
 // InputRequestsPlace is where a result of the stateless era asks for input.
 const InputRequestsPlace = "/result/inputRequests"
 
-// IsOfInput tells whether what the schema says of a place in a result, or of a
+// IsOfInput tells whether what the schema says of a place in a response, or of a
 // member that is missing there, is judged by the rules about input.
-func IsOfInput(place string, violation schema.Violation) bool {
+func IsOfInput(said *rules.Message, place string, violation schema.Violation) bool {
 	switch place {
 	case "/result": // both are missing
 		return violation.Definition == "InputRequiredResult"
 	case "/result/resultType":
-		return strings.HasPrefix(violation.Found, `"input_required"`)
+		result, _ := said.Object["result"].(map[string]any)
+		return result["resultType"] == "input_required"
 	}
 	return place == InputRequestsPlace || strings.HasPrefix(place, InputRequestsPlace+"/")
 }
