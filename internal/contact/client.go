@@ -154,7 +154,7 @@ func (o Options) meetAt(ctx context.Context, to scripted.Target, revision string
 		Process:   o.Process,
 		Target:    to,
 		Budget:    o.Budget,
-		Launch:    scenario.ByCommand(to.Command, o.Process.Patience()),
+		Launch:    scenario.ByCommand(o.Process.Patience(), to.Command),
 		Sockets:   o.Sockets,
 		ShortWait: shortWait,
 	}

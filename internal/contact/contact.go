@@ -67,9 +67,9 @@ func Heavy(budget *transcript.MemoryBudget) bool { return budget.Taken() > heavy
 
 // Found is what first contact over a transport has found.
 type Found struct {
-	Speaks   []string   // revisions, oldest first
-	Openings []*Opening // at the revisions to report on, oldest first
-	Crash    *Crash     // of a server that ended at its first request, of which nothing else is known
+	Speaks   []string    // revisions, oldest first
+	Openings []*Opening  // at the revisions to report on, oldest first
+	Crash    *CrashError // of a server that ended at its first request, of which nothing else is known
 	rest     []*visit
 }
 

@@ -20,9 +20,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
-// Crash says that a server ran until it was spoken to, and ended at the first request:
+// CrashError says that a server ran until it was spoken to, and ended at the first request:
 // that is a finding, and no target that cannot be reached.
-type Crash struct {
+type CrashError struct {
 	Revision string // of the request
 	Method   string
 	Exit     string // how the process ended; "" where nobody knows
@@ -31,7 +31,7 @@ type Crash struct {
 }
 
 // Denial is what that breaks.
-func (e *Crash) Denial() *Denial {
+func (e *CrashError) Denial() *Denial {
 	return &Denial{
 		ID:   supporting[protocol.ServerRole][protocol.Has(e.Revision, protocol.Handshake)],
 		Text: "answers its first request", Wanted: "a response to " + e.Method, Found: e.Error(),
@@ -39,7 +39,7 @@ func (e *Crash) Denial() *Denial {
 	}
 }
 
-func (e *Crash) Error() string {
+func (e *CrashError) Error() string {
 	how := "it now refuses connections"
 	if e.Exit != "" {
 		how = "its process " + e.Exit
@@ -60,7 +60,7 @@ const (
 
 // crashed tells whether a target that speaks to nobody crashed at the first request; nil when
 // it did not. served is the process of a server over HTTP, where the harness has started it.
-func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *target.Process) *Crash {
+func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *target.Process) *CrashError {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the run ends, and the target may be told so
 	}
@@ -89,8 +89,8 @@ func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *t
 }
 
 // crash is what a visit shows of one.
-func (v *visit) crash() *Crash {
-	return &Crash{Revision: v.asked, Method: ask(v.asked), events: v.connection.Log().Events()}
+func (v *visit) crash() *CrashError {
+	return &CrashError{Revision: v.asked, Method: ask(v.asked), events: v.connection.Log().Events()}
 }
 
 // silent tells whether a server has said nothing to a visit.
@@ -109,7 +109,7 @@ func (v *visit) cutOff() bool {
 
 // died is the crash of a process that has said nothing to a visit; nil where it did, or ended
 // in good order.
-func (v *visit) died() *Crash {
+func (v *visit) died() *CrashError {
 	if !v.silent() {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (v *visit) reached() bool {
 // Server makes first contact with a server. The error is a *TargetError.
 func Server(ctx context.Context, to scripted.Target, o Options) (*Found, error) {
 	visits, err := probe(ctx, to, o)
-	if crash, is := errors.AsType[*Crash](err); is {
+	if crash, is := errors.AsType[*CrashError](err); is {
 		crash.events = o.shown(crash.events)
 		return &Found{Crash: crash}, nil
 	}

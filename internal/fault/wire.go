@@ -318,7 +318,10 @@ func (k *work) answer(member string, value *Value) {
 		resolved = completed(resolved, k.edit.object)
 	}
 	answer := map[string]any{"jsonrpc": "2.0", "id": id, member: resolved}
-	k.after = append(k.after, record.Step{Direction: k.said.Direction.Opposite(), Message: write(answer), Answers: true})
+	k.after = append(
+		k.after,
+		record.Step{Direction: k.said.Direction.Opposite(), Message: write(answer), Answers: true},
+	)
 }
 
 func (k *work) send(action *Action) {
@@ -462,7 +465,10 @@ func (w *Wire) Process(event string) (steps []record.Step, ignored bool) {
 			case action.Ignore:
 				ignored = true
 			case action.Write != nil:
-				steps = append(steps, record.Step{Direction: record.Out, Text: []byte(*action.Write), Stderr: action.To == toStderr})
+				steps = append(
+					steps,
+					record.Step{Direction: record.Out, Text: []byte(*action.Write), Stderr: action.To == toStderr},
+				)
 			case action.Send != nil:
 				if message, err := action.Send.resolve(nil, nil); err == nil {
 					steps = append(steps, record.Step{Direction: record.Out, Message: write(message)})

@@ -107,7 +107,12 @@ func parseField(field string, limit int) (challenges []Challenge, flaws []string
 			if len(flaws) < maxFlaws {
 				flaws = append(
 					flaws,
-					fmt.Sprintf("%s at character %d of %q", excerpt.Within(wrong, maxShown), s.at+1, excerpt.Within(field, maxShown)),
+					fmt.Sprintf(
+						"%s at character %d of %q",
+						excerpt.Within(wrong, maxShown),
+						s.at+1,
+						excerpt.Within(field, maxShown),
+					),
 				)
 			}
 			s.resume()

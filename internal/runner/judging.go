@@ -134,7 +134,12 @@ func (j *Judging) judge(
 		}
 	}
 	if len(records) == 0 {
-		return j.run(nil, &contact.Opening{}).report, &contact.TargetError{Reason: "no client connected to any scenario"}
+		return j.run(
+				nil,
+				&contact.Opening{},
+			).report, &contact.TargetError{
+				Reason: "no client connected to any scenario",
+			}
 	}
 	r := j.run(records, j.meet(records))
 	r.options.Transcripts, r.plan.Events = transcripts, transcripts != ""
@@ -164,7 +169,10 @@ func (j *Judging) meet(records map[string]*scenario.Recording) *contact.Opening 
 		for _, name := range slices.Sorted(maps.Keys(records)) {
 			var conversations []*rules.Conversation
 			for _, connection := range records[name].Connections {
-				conversations = append(conversations, rules.NewConversation(j.leg, connection.Events, connection.Complete))
+				conversations = append(
+					conversations,
+					rules.NewConversation(j.leg, connection.Events, connection.Complete),
+				)
 			}
 			if !yield(conversations) {
 				return

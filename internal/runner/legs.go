@@ -73,7 +73,7 @@ func (r *run) addLeg(one *contact.Opening, planned leg, note string) {
 const notSpoken = "not spoken: "
 
 // addCrash adds the leg of a server that crashed at the first request.
-func (r *run) addCrash(transport string, crash *contact.Crash) {
+func (r *run) addCrash(transport string, crash *contact.CrashError) {
 	state := &legState{planned: -1, findings: map[string]*found{}, denied: crash.Denial()}
 	state.report = reports.Leg{
 		Role: protocol.ServerRole, Revision: crash.Revision, Transport: transport, Note: notSpoken + crash.Error(),

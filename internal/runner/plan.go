@@ -64,7 +64,7 @@ func (l leg) launch(process *conform.Process) scenario.Launch {
 	if l.Recordings != nil {
 		return nil
 	}
-	return scenario.ByCommand(l.Command, process.Patience())
+	return scenario.ByCommand(process.Patience(), l.Command)
 }
 
 func (l leg) target() scripted.Target {

@@ -108,7 +108,10 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 			// gets ready while the others end.
 			lonely.Do(func() {
 				last.Go(func() {
-					failures[workers] = d.keepWorking(ctx, pass{filter: d.run.plan.Filter, only: alone, workers: 1, others: others})
+					failures[workers] = d.keepWorking(
+						ctx,
+						pass{filter: d.run.plan.Filter, only: alone, workers: 1, others: others},
+					)
 				})
 			})
 		})

@@ -58,7 +58,7 @@ var leaveGrace = target.Grace{Input: 300 * time.Millisecond, Terminate: time.Sec
 
 // ByCommand starts a client by a command for each  Patience ends when clients are to
 // be ended at once.
-func ByCommand(command target.Command, patience context.Context) Launch {
+func ByCommand(patience context.Context, command target.Command) Launch {
 	return func(ctx context.Context, invocation Invocation) (Exit, error) {
 		one := command
 		server, err := serverOf(invocation)
