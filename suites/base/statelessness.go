@@ -83,7 +83,7 @@ func statelessness() {
 			if alone := UnusedSession(
 				t,
 			).NeedOnce(t, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
-				t.NotApplicable("the server requests " + capability + " of every client of every client of every client of every client, whatever it declares")
+				t.NotApplicable("the server requests " + capability + " of every client, whatever it declares")
 			}
 			server := FreshSession(t)
 			if asked := server.NeedOnce(
