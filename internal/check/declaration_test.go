@@ -99,10 +99,11 @@ func TestProblems(t *testing.T) {
 		if strings.Contains(want, "second scenario") {
 			role = protocol.ClientRole
 		}
-		told := ""
+		var all []string
 		for _, problem := range Problems(role, Collect(declare), requirements, broken) {
-			told += problem.Error() + "\n"
+			all = append(all, problem.String())
 		}
+		told := strings.Join(all, "\n")
 		if want == "" && told != "" || !strings.Contains(told, want) || told != "" && !strings.HasPrefix(told, "internal/check/declaration_test.go:") {
 			t.Errorf("told %q, wanted %q", told, want)
 		}
@@ -132,7 +133,7 @@ func TestProblemsOfRules(t *testing.T) {
 		if want == "" && len(found) == 0 {
 			continue
 		}
-		if len(found) != 1 || !strings.Contains(found[0].Error(), want) || found[0].Place.File != "internal/check/declaration_test.go" {
+		if len(found) != 1 || !strings.Contains(found[0].String(), want) || found[0].Place.File != "internal/check/declaration_test.go" {
 			t.Errorf("told %v, wanted %q", found, want)
 		}
 	}

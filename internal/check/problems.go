@@ -21,7 +21,7 @@ type Problem struct {
 	Wrong string
 }
 
-func (p Problem) Error() string { return fmt.Sprintf("%s: the %s %s", p.Place, p.Of, p.Wrong) }
+func (p Problem) String() string { return fmt.Sprintf("%s: the %s %s", p.Place, p.Of, p.Wrong) }
 
 // Problems returns all that is wrong with the checks of a role, by place. Broken are the
 // requirements that faults break: a check is proven by one.

@@ -35,7 +35,7 @@ type DeclarationError struct{ Problems []check.Problem }
 func (e *DeclarationError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, problem := range e.Problems {
-		lines[i] = problem.Error()
+		lines[i] = problem.String()
 	}
 	return strings.Join(lines, "\n")
 }
