@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // whatever came with it did not end the session. What did not happen is a failure
 // only where the client, in the scenario by which it was met, does go on and end in
 // good order; else it shows nothing. The message is nil when it did not even come.
-func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
+func (c *Client) GoesOn(after *Message, despite string) {
 	if after == nil {
 		c.inconclusive("the client disconnected before "+despite+" came", c.hint(""))
 		return
@@ -25,8 +24,8 @@ func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 		return
 	}
 	wanted := "that the client continues on the same connection after " + despite
-	broken := c.Breakdown(ctx)
-	if broken != "" && c.hung(ctx) { // whatever failed before
+	broken := c.Breakdown()
+	if broken != "" && c.hung() { // whatever failed before
 		broken = hungUp
 	}
 	if elsewhere := c.laterElsewhere(after); broken == "" && elsewhere != nil {
@@ -41,7 +40,7 @@ func (c *Client) GoesOn(ctx context.Context, after *Message, despite string) {
 // StaysUsable demands that the client goes on after a message of the server, not only
 // with what it may have been about to ask when that came: it asks for more than that,
 // answers what the server asks later, or ends in good order.
-func (c *Client) StaysUsable(ctx context.Context, after *Message, despite string) {
+func (c *Client) StaysUsable(after *Message, despite string) {
 	if after != nil && c.t.Observed(c.answersAfter(after)) {
 		return
 	}
@@ -50,14 +49,14 @@ func (c *Client) StaysUsable(ctx context.Context, after *Message, despite string
 		if answer := AnswerTo(next[0]); answer != nil {
 			after = answer
 		}
-		if c.Breakdown(ctx) == "" {
+		if c.Breakdown() == "" {
 			if !c.t.Observed(c.Exit.Well() || len(c.AskedAfter(after)) > 0) {
 				c.inconclusive("the client sent no further request after "+despite, c.hint(""))
 			}
 			return
 		}
 	}
-	c.GoesOn(ctx, after, despite)
+	c.GoesOn(after, despite)
 }
 
 // AskedAfter returns the requests of the client, but pings, that come after a message
@@ -144,7 +143,7 @@ func (c *Client) laterElsewhere(after *Message) *Message {
 // Breakdown says in words how the client came to no good end in what it is known to be
 // able to do, as a step that failed or the exit of the process tells; "" when it did, or
 // nobody tells. A driver that fails at steps which it does not know is at fault itself.
-func (c *Client) Breakdown(ctx context.Context) string {
+func (c *Client) Breakdown() string {
 	for position, step := range c.scenario.Steps {
 		if step["as"] != nil || step["timeout"] != nil || slices.Contains(c.scenario.Refused, position) {
 			continue // it may be meant to fail
@@ -152,18 +151,18 @@ func (c *Client) Breakdown(ctx context.Context) string {
 		if verb := step.Verb(); verb == "wait-for" || verb == "await" {
 			continue // what it waits for may never come
 		}
-		if told, there := c.told[position]; there && told.Failed() && c.ableTo(ctx, position) {
+		if told, there := c.told[position]; there && told.Failed() && c.ableTo(position) {
 			return fmt.Sprintf("nothing more; the step %s failed: %s", jsonrpc.Text(step), excerpt.OneLine(told.Error))
 		}
 	}
 	switch {
-	case c.Exit.Failed && c.fell(ctx):
+	case c.Exit.Failed && c.fell():
 		text := "nothing more; the client " + c.Exit.Status
 		if last := lastLine(c.Exit.Stderr); last != "" {
 			text += fmt.Sprintf(", and its standard error ends with %q", last)
 		}
 		return text
-	case c.hung(ctx):
+	case c.hung():
 		return hungUp
 	}
 	return ""
@@ -173,21 +172,21 @@ const hungUp = "nothing more; the client had to be terminated"
 
 // Hangs tells whether the client had to be ended while it did what it is able to do: it waits
 // for what never comes.
-func (c *Client) Hangs(ctx context.Context) bool { return c.hung(ctx) }
+func (c *Client) Hangs() bool { return c.hung() }
 
 // hung tells whether the client had to be ended in what it is able to do.
-func (c *Client) hung(ctx context.Context) bool {
-	return c.Exit.Ended && !c.scenario.Unclosed && c.fell(ctx)
+func (c *Client) hung() bool {
+	return c.Exit.Ended && !c.scenario.Unclosed && c.fell()
 }
 
 // fell tells whether a client that did not come to a good end was about to do what it is
 // able to do, and not waiting for something that its driver does not see.
-func (c *Client) fell(ctx context.Context) bool {
-	at := c.undone(ctx)
+func (c *Client) fell() bool {
+	at := c.undone()
 	if at < 0 {
 		return !c.Tells()
 	}
-	return c.Tells() && c.scenario.Steps[at].Verb() != "wait-for" && c.ableTo(ctx, at)
+	return c.Tells() && c.scenario.Steps[at].Verb() != "wait-for" && c.ableTo(at)
 }
 
 // meets tells whether the client can do what Meeting asks for, on one connection and

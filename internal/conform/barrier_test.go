@@ -72,7 +72,7 @@ func TestGoingOn(t *testing.T) {
 			outcomes := perform(environment, func() {
 				It("goes on", Verifies("ping.answered"), In(planned), func(t *T) {
 					client := RunScenario(t)
-					client.GoesOn(t, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
+					client.GoesOn(AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 				})
 			})
 
@@ -120,10 +120,10 @@ func TestGoingOnByAnswers(t *testing.T) {
 				It("goes on", Verifies("ping.answered"), In(planned), func(t *T) {
 					client := RunScenario(t)
 					if test.usable {
-						client.StaysUsable(t, client.FromServer("notifications/tools/list_changed")[0], "a notification")
+						client.StaysUsable(client.FromServer("notifications/tools/list_changed")[0], "a notification")
 						return
 					}
-					client.GoesOn(t, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
+					client.GoesOn(AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 				})
 			})
 
@@ -153,7 +153,7 @@ func TestGoingOnElsewhere(t *testing.T) {
 	outcomes := perform(environment, func() {
 		It("goes on", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario"}), func(t *T) {
 			client := RunScenario(t)
-			client.GoesOn(t, AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
+			client.GoesOn(AnswerTo(client.NeedRequests("tools/list")[0]), "the list")
 		})
 		It("is met beside", Verifies("ping.answered"), In(&scenario.Scenario{Name: "scenario "}), func(t *T) {
 			known := Beside(t, scenario.Meeting) != nil && Beside(t, &scenario.Scenario{Name: "never played"}) == nil

@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -87,7 +86,7 @@ func (c *Client) Instead() string {
 // GoesOnInEachForm demands that the client does with a server that writes in some forms
 // what it does with one that writes plainly. Where it does not, each form is tried alone,
 // so that all are judged and those that fail are named.
-func (c *Client) GoesOnInEachForm(ctx context.Context, all []forms.ServerForm) {
+func (c *Client) GoesOnInEachForm(all []forms.ServerForm) {
 	if c.t.Observed(c.ranErrands()) {
 		return
 	}

@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"context"
 	"fmt"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
@@ -107,9 +106,9 @@ func (c *Client) NeedGaveUp(begun, cancelled int) {
 // to its end, so that what it has not done in it by then it does not do: the driver tells
 // how it went, or the client asks for something else after a message of the server, or
 // it had to be ended where nothing else was left to do.
-func (c *Client) NeedOver(ctx context.Context, position int, after *Message) {
+func (c *Client) NeedOver(position int, after *Message) {
 	_, told := c.ToldOutcome(position)
-	if told || after != nil && len(c.AskedAfter(after)) > 0 || c.Breakdown(ctx) != "" {
+	if told || after != nil && len(c.AskedAfter(after)) > 0 || c.Breakdown() != "" {
 		return
 	}
 	c.inconclusive(
@@ -120,8 +119,8 @@ func (c *Client) NeedOver(ctx context.Context, position int, after *Message) {
 
 // FailedIn says in words how the client failed in a step of a kind that it is known to
 // do, as its driver tells; "" when it did not, or nobody tells.
-func (c *Client) FailedIn(ctx context.Context, position int) string {
-	if outcome, told := c.ToldOutcome(position); told && outcome.Failed() && c.ableTo(ctx, position) {
+func (c *Client) FailedIn(position int) string {
+	if outcome, told := c.ToldOutcome(position); told && outcome.Failed() && c.ableTo(position) {
 		return "a failure of the step " + jsonrpc.Text(c.scenario.Steps[position]) + ": " + excerpt.OneLine(outcome.Error)
 	}
 	return ""
@@ -170,7 +169,7 @@ func (c *Client) complete() bool {
 
 // ableTo tells whether the client is known to do steps of the kind of one of the scenario:
 // it has done another one of the kind here, or in the scenario by which it was met.
-func (c *Client) ableTo(ctx context.Context, position int) bool {
+func (c *Client) ableTo(position int) bool {
 	kind := c.scenario.Steps[position].Kind()
 	for at, one := range c.scenario.Steps {
 		if outcome, told := c.told[at]; at != position && one.Kind() == kind && told && !outcome.Failed() {
@@ -207,13 +206,13 @@ func (c *Client) did(kind string) bool {
 // undone returns the position of the step at which the client ended, as far as anybody
 // knows: the first one of which its driver does not tell, or else the first one that it
 // is not known to do. It is -1 when there is none.
-func (c *Client) undone(ctx context.Context) int {
+func (c *Client) undone() int {
 	for position, one := range c.scenario.Steps {
 		_, told := c.told[position]
 		if told || one["as"] != nil || one.Verb() == "answer-with" {
 			continue
 		}
-		if c.Tells() || one.Verb() == "wait-for" || !c.ableTo(ctx, position) {
+		if c.Tells() || one.Verb() == "wait-for" || !c.ableTo(position) {
 			return position
 		}
 	}

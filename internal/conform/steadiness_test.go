@@ -28,7 +28,7 @@ func TestProofsOfSteps(t *testing.T) {
 	of := func(format string, step int) string { return fmt.Sprintf(format, step) }
 	again := func(client *Client) { client.NeedGiven(2) }
 	cancelled := func(client *Client) { client.NeedGaveUp(3, 4) }
-	over := func(client *Client) { client.NeedOver(t.Context(), 1, AnswerTo(client.Requests("tools/list")[0])) }
+	over := func(client *Client) { client.NeedOver(1, AnswerTo(client.Requests("tools/list")[0])) }
 	for name, test := range map[string]struct {
 		played *scenario.Recording
 		proof  func(*Client)

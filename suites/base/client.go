@@ -194,7 +194,7 @@ func asked() {
 				client.NeverBut("the client disconnected before the notification", "tools/call")
 			}
 			client.Does(callInquisitive, listInquisitive, despite)
-			client.StaysUsable(t, announced[0], despite)
+			client.StaysUsable(announced[0], despite)
 		})
 
 	It("accepts params with unknown members", Verifies("base.requests.extra-members"), In(inquisitive),
@@ -327,21 +327,21 @@ func garbled() {
 		func(t *T) {
 			client := RunScenario(t)
 
-			client.GoesOn(t, answered(client, "tools/list", 1), "text that is not JSON")
+			client.GoesOn(answered(client, "tools/list", 1), "text that is not JSON")
 		})
 
 	It("continues after text from the server that is not UTF-8", Verifies("base.errors.survived"), In(garbling),
 		func(t *T) {
 			client := RunScenario(t)
 
-			client.GoesOn(t, answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
+			client.GoesOn(answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
 		})
 
 	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), In(garbling),
 		func(t *T) {
 			client := RunScenario(t)
 
-			client.GoesOn(t, answered(client, "tools/call", 1), "JSON that is not a message")
+			client.GoesOn(answered(client, "tools/call", 1), "JSON that is not a message")
 		})
 
 	It(
@@ -351,9 +351,7 @@ func garbled() {
 		func(t *T) {
 			client := RunScenario(t)
 
-			client.GoesOn(
-				t,
-				answered(client, "tools/list", 2),
+			client.GoesOn(answered(client, "tools/list", 2),
 				"a notification with a string as params and a response to no request",
 			)
 		},
@@ -445,7 +443,7 @@ func strangeMetadata() {
 		func(t *T) {
 			client := RunScenario(t)
 
-			client.GoesOn(t, answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
+			client.GoesOn(answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
 		},
 	)
 
@@ -456,7 +454,7 @@ func strangeMetadata() {
 		func(t *T) {
 			client := RunScenario(t)
 
-			client.GoesOn(t, answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
+			client.GoesOn(answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
 		},
 	)
 }
@@ -528,7 +526,7 @@ func resultTypes() {
 		func(t *T) {
 			client := RunScenario(t)
 
-			client.GoesOn(t, answered(client, "tools/list", 1), "a result without a resultType")
+			client.GoesOn(answered(client, "tools/list", 1), "a result without a resultType")
 		})
 }
 

@@ -726,7 +726,7 @@ func takingAnswers() {
 			}
 			needOwnOutcome(client, method, position)
 			client.Does(position, like, despite)
-			client.GoesOn(t, AnswerTo(requests[nth-1]), despite)
+			client.GoesOn(AnswerTo(requests[nth-1]), despite)
 		})
 	}
 	lists("accepts tools with as little or as much as the schema allows", "tools/list",
@@ -750,7 +750,7 @@ func takingAnswers() {
 			}
 			needOwnOutcome(client, "prompts/list", listedPrompts)
 			client.Does(listedPrompts, plainPrompts, "an error for resources/list")
-			client.GoesOn(t, AnswerTo(requests[1]), "an error for resources/list")
+			client.GoesOn(AnswerTo(requests[1]), "an error for resources/list")
 		})
 }
 

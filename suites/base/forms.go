@@ -50,11 +50,11 @@ func ofServer() {
 		"continues with a server that writes messages in other legal forms",
 		Verifies("base.results.accepted"),
 		In(writesOtherwise),
-		func(t *T) { RunScenario(t).GoesOnInEachForm(t, forms.Usual(false)) },
+		func(t *T) { RunScenario(t).GoesOnInEachForm(forms.Usual(false)) },
 	)
 
 	It("continues with a server that writes event streams in other legal forms",
 		Verifies("transports.http.request.both-answers"),
 		In(streamsOtherwise),
-		func(t *T) { RunScenario(t).GoesOnInEachForm(t, forms.Usual(true)) })
+		func(t *T) { RunScenario(t).GoesOnInEachForm(forms.Usual(true)) })
 }

@@ -242,7 +242,7 @@ func agreeing() {
 
 			refusal := refused(client)
 			// Who may invoke anything inline has told its user, and asks what it is told to ask next.
-			told := refusal.Request.Method != "server/discover" && client.Breakdown(t) != ""
+			told := refusal.Request.Method != "server/discover" && client.Breakdown() != ""
 			for _, request := range client.AskedAfter(refusal) {
 				if version := request.Meta()[mcp.MetaVersion]; !told && version == protocol.First(protocol.Discovery) &&
 					request.Method != "server/discover" {
@@ -257,7 +257,7 @@ func agreeing() {
 			if client.Exit.Ended {
 				client.NeverBut("the client had to be terminated", "server/discover")
 			}
-			if t.Observed(client.Breakdown(t) != "") {
+			if t.Observed(client.Breakdown() != "") {
 				return // which its user sees
 			}
 			client.NeedGiven(connectStep)

@@ -528,7 +528,7 @@ func visiting() {
 					)
 				}
 			}
-			client.StaysUsable(t, announced[0], "notifications/elicitation/complete for no open elicitation")
+			client.StaysUsable(announced[0], "notifications/elicitation/complete for no open elicitation")
 		},
 	)
 }

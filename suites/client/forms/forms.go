@@ -159,18 +159,18 @@ func (table *Table) Accepts(t *check.T, form, like *Form) {
 		if answer == nil {
 			answer = request
 		}
-		client.GoesOn(t, answer, form.Despite)
+		client.GoesOn(answer, form.Despite)
 		table.tellsError(client, form)
 		return
 	}
 	outcome, _ := client.ToldOutcome(table.position(form))
 	if form.Reports && outcome.Failed() && t.Observed(strings.Contains(outcome.Error, Told)) {
-		client.GoesOn(t, answer, form.Despite)
+		client.GoesOn(answer, form.Despite)
 		return
 	}
 	client.Does(table.position(form), table.position(like), form.Despite)
 	if !table.doesTheRest(t, client, form, request) {
-		client.GoesOn(t, answer, form.Despite)
+		client.GoesOn(answer, form.Despite)
 	}
 	given := client.Given(table.position(form))
 	if given == nil {

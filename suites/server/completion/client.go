@@ -117,5 +117,5 @@ func copes(t *T, nth int, despite string) {
 		client.NeverBut("the client requested no more completions", "completion/complete")
 	}
 	client.Does(nth, someValues, despite)
-	client.GoesOn(t, AnswerTo(requests[nth-1]), despite)
+	client.GoesOn(AnswerTo(requests[nth-1]), despite)
 }

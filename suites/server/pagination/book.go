@@ -92,7 +92,7 @@ func (b book) follows(t *T, client *Client, position int, wanted string) {
 				b.method,
 			)
 		}
-		client.NeedOver(t, step, AnswerTo(before))
+		client.NeedOver(step, AnswerTo(before))
 		client.Missing(AnswerTo(before), Mismatch{
 			Wanted: wanted + ": " + b.method + " with the cursor " + Show(b.pages[position+1].cursor),
 			Found:  "no such request", Where: "/result/nextCursor",

@@ -176,9 +176,9 @@ func followingLists() {
 			inOne := client.NeedRequests("prompts/list")[0]
 			inSeveral := client.NeedRequests("tools/list")[0]
 			client.Does(promptsListed, toolsListed, "a list of one page, without a cursor")
-			client.GoesOn(t, AnswerTo(inOne), "a list on one page")
+			client.GoesOn(AnswerTo(inOne), "a list on one page")
 			someCursors.follows(t, client, 0, "the second page of a list on several pages")
-			client.GoesOn(t, AnswerTo(inSeveral), "a list on several pages")
+			client.GoesOn(AnswerTo(inSeveral), "a list on several pages")
 		},
 	)
 
@@ -351,7 +351,7 @@ func readingCursors() {
 				client.NeverBut("the client did not reach the page whose nextCursor is its own cursor", list.method)
 			}
 			if !t.Observed(len(asked) > 1) {
-				client.NeedOver(t, client.StepOf(list.method), AnswerTo(asked[0]))
+				client.NeedOver(client.StepOf(list.method), AnswerTo(asked[0]))
 				client.Missing(AnswerTo(asked[0]), Mismatch{
 					Wanted: list.method + " once more with " + Show(againCursor) + ", whose value has no meaning to the client",
 					Found:  "no such request", Where: "/result/nextCursor",

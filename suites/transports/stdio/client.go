@@ -65,7 +65,7 @@ func noise() {
 			client := RunScenario(t)
 
 			call := client.NeedCalls(scripted.AddNumbers)[0]
-			client.GoesOn(t, AnswerTo(call), "100 KiB on the standard error of the server")
+			client.GoesOn(AnswerTo(call), "100 KiB on the standard error of the server")
 		},
 	)
 
@@ -89,7 +89,7 @@ func noise() {
 			if answer := AnswerTo(last); answer != nil {
 				last = answer
 			}
-			client.GoesOn(t, last, "lines on the standard error of the server")
+			client.GoesOn(last, "lines on the standard error of the server")
 		},
 	)
 }
@@ -358,7 +358,7 @@ func restarting() {
 				return
 			}
 			for _, position := range afterCrash {
-				if client.FailedIn(t, position) == "" {
+				if client.FailedIn(position) == "" {
 					client.NeverBut("the client sent no request after the server exited", "tools/list")
 				}
 			}

@@ -193,7 +193,7 @@ func takes(t *T, nth, like int, despite string) {
 		client.NeverBut("the client made no more calls", "tools/call")
 	}
 	client.Does(nth, like, despite)
-	client.GoesOn(t, AnswerTo(calls[nth-1]), despite)
+	client.GoesOn(AnswerTo(calls[nth-1]), despite)
 	if client.Given(nth) == nil && !asksForPage(client, pageIn(nth)) {
 		client.NeverBut("the driver reports no result of the step with "+despite, "tools/call")
 	}
@@ -413,7 +413,7 @@ func resumingStreams() {
 
 			end := brokenOff(client)
 			if !t.Observed(len(resumptions(client, end)) > 0) {
-				client.NeedOver(t, brokenCall, client.Calls(brokenTool)[0])
+				client.NeedOver(brokenCall, client.Calls(brokenTool)[0])
 				client.MissingAfter(end, Mismatch{
 					Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no request with such a header",
 				})
@@ -435,7 +435,7 @@ func resumingStreams() {
 			case len(again) == 0:
 				client.NeverBut("the client did not resume the stream after its last event", "tools/call")
 			case !t.Observed(len(again) > 1):
-				client.NeedOver(t, brokenCall, client.Calls(brokenTool)[0])
+				client.NeedOver(brokenCall, client.Calls(brokenTool)[0])
 				client.MissingAfter(again[0], Mismatch{
 					Wanted: "another GET with the header Last-Event-ID: " + lastEvent,
 					Found:  "no further request with such a header",

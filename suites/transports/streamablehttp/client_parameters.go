@@ -322,12 +322,12 @@ func designatedParameters() {
 				)
 			}
 			if len(after(client.Requests("tools/list"))) == 0 {
-				client.NeedOver(t, movedCall, refusal)
+				client.NeedOver(movedCall, refusal)
 				client.Missing(refusal, Mismatch{Wanted: "a tools/list after this refusal", Found: "no such request"})
 			}
 			calls := after(client.Calls(scripted.AddNumbers))
 			if len(calls) == 0 {
-				client.NeedOver(t, movedCall, refusal)
+				client.NeedOver(movedCall, refusal)
 				client.Missing(
 					refusal,
 					Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"},

@@ -98,7 +98,7 @@ func takingRefusals() {
 			if t.Observed(len(client.Calls(scripted.AddNumbers)) > 0) {
 				return
 			}
-			failed := client.Breakdown(t)
+			failed := client.Breakdown()
 			if failed == "" {
 				failed = client.Unconnected()
 			}
@@ -140,7 +140,7 @@ func takingRefusals() {
 				client.NeverBut("the client answered no ping, so there was nothing to accept", "tools/call")
 			}
 			client.Does(calledFirst, listedFirst, "a 202 with a Content-Type for its answer to a ping")
-			client.GoesOn(t, AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
+			client.GoesOn(AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
 		})
 
 	for _, one := range []struct {

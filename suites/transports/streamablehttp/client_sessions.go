@@ -213,7 +213,7 @@ func renewsAfter(t *T, client *Client, lost transcript.Event, later int) {
 		}
 		return
 	}
-	if !asksInSession(client, lost) && client.FailedIn(t, later) == "" && !client.Hangs(t) {
+	if !asksInSession(client, lost) && client.FailedIn(later) == "" && !client.Hangs() {
 		client.NeverBut(
 			"the client sent no further request after the server no longer knew its session",
 			"tools/call",
@@ -382,7 +382,7 @@ func olderServers() {
 				return there && scripted.IsOlderEndpoint(post.HTTP.URL) && !isRepeated
 			})
 			if !t.Observed(goesOn) {
-				failed := client.FailedIn(t, older.Steps.First("connect"))
+				failed := client.FailedIn(older.Steps.First("connect"))
 				for _, asked := range client.Requests("initialize") {
 					version, _ := asked.ParamsObject()["protocolVersion"].(string)
 					if !slices.Contains(protocol.Released(), version) {

@@ -195,7 +195,7 @@ func cancelling() {
 					Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)},
 				)
 			}
-			client.StaysUsable(t, answer, "the response to a request that it had cancelled")
+			client.StaysUsable(answer, "the response to a request that it had cancelled")
 		},
 	)
 
@@ -213,7 +213,7 @@ func cancelling() {
 				if answer := AnswerTo(after); answer != nil {
 					after = answer // or else the client had closed the stream
 				}
-				client.StaysUsable(t, after, "the response to a request that it cancelled meanwhile")
+				client.StaysUsable(after, "the response to a request that it cancelled meanwhile")
 			}
 			if !crossed {
 				client.Never(method)
@@ -405,7 +405,7 @@ func cancelled() {
 			}
 			const despite = "the cancellation of a ping that had the id of the call"
 			client.Does(namesakeCall, plainCall, despite)
-			client.GoesOn(t, cancellations[0], despite)
+			client.GoesOn(cancellations[0], despite)
 		},
 	)
 
@@ -600,7 +600,7 @@ func ignores(t *T, client *Client, reason string) {
 		if !client.GoneOn(said) && stopsAtAny(t) {
 			client.NeverBut("the client stops at any notification right before a response", "tools/call")
 		}
-		client.StaysUsable(t, said, "a notification that "+reason)
+		client.StaysUsable(said, "a notification that "+reason)
 		return
 	}
 	client.NeverBut("the client did not make the request during which the server "+reason, "tools/call")
