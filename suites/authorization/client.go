@@ -65,11 +65,8 @@ func used(client *Client, issuer int) []*Visit {
 }
 
 func finding() {
-	It(
-		"asks for protected resource metadata before it authorizes",
-		Verifies("authorization.metadata.use"),
-		In(protected),
-		func(t *T) {
+	It("asks for protected resource metadata before it authorizes",
+		Verifies("authorization.metadata.use"), In(protected), func(t *T) {
 			client := play(t)
 			authorizing := slices.Concat(used(client, 0), used(client, 1))
 			client.Need(authorizing, "used an authorization server")
@@ -79,31 +76,23 @@ func finding() {
 					client.BlameVisit(one, "a request for protected resource metadata before", ShowVisit(one))
 				}
 			}
-		},
-	)
+		})
 
-	It("uses no protected resource metadata of another resource", Verifies("authorization.metadata.use"),
-		In(foreignResource), func(t *T) {
+	It("uses no protected resource metadata of another resource",
+		Verifies("authorization.metadata.use"), In(foreignResource), func(t *T) {
 			client := refusing(t)
 			client.NeedAt(scripted.AtResourceMetadata)
 
 			client.NeverVisited(used(client, 1), "no use of the authorization server that the metadata names")
 		})
 
-	It(
-		"uses the metadata that the challenge names",
-		Verifies("authorization.discovery.resource-order", "authorization.challenge.parsed"),
-		In(namedMetadata),
-		func(t *T) {
+	It("uses the metadata that the challenge names",
+		Verifies("authorization.discovery.resource-order", "authorization.challenge.parsed"), In(namedMetadata), func(t *T) {
 			client := play(t)
 
-			client.NeverVisited(
-				used(client, trapIssuer),
-				"the authorization server of the metadata that the challenge names",
-			)
+			client.NeverVisited(used(client, trapIssuer), "the authorization server of the metadata that the challenge names")
 			finds(t, client, named)
-		},
-	)
+		})
 
 	It("asks for metadata at the well-known URI of the path before that of the root",
 		Verifies("authorization.discovery.resource-order"), In(metadataAtThePath), func(t *T) {
@@ -112,11 +101,7 @@ func finding() {
 
 			t.Observe()
 			if first(asked).URL.Path != oauth.ResourcePath+scripted.Endpoint {
-				client.BlameVisit(
-					first(asked),
-					"GET "+oauth.ResourcePath+scripted.Endpoint+" first",
-					ShowVisit(first(asked)),
-				)
+				client.BlameVisit(first(asked), "GET "+oauth.ResourcePath+scripted.Endpoint+" first", ShowVisit(first(asked)))
 			}
 		})
 
@@ -142,19 +127,15 @@ func finding() {
 		})
 	}
 
-	It(
-		"accepts the URL of a server with its host in upper case",
-		Verifies("authorization.resource.capitals"),
-		In(capitals),
-		func(t *T) {
+	It("accepts the URL of a server with its host in upper case",
+		Verifies("authorization.resource.capitals"), In(capitals), func(t *T) {
 			client := play(t)
 			after := refused(client)
 
 			if !t.Observed(len(client.Entered()) > 0) {
 				client.MissingAfter(after, Mismatch{Wanted: "a request with an access token", Found: "none"})
 			}
-		},
-	)
+		})
 }
 
 // finds wants a client to have asked for metadata of the server at a path.
@@ -184,18 +165,13 @@ func metadataAsked(client *Client) string {
 }
 
 func placesOfMetadata() {
-	It(
-		"asks for OAuth metadata at the root for an issuer without a path",
-		Verifies("authorization.discovery.root.oauth"),
-		In(protected),
-		func(t *T) {
+	It("asks for OAuth metadata at the root for an issuer without a path",
+		Verifies("authorization.discovery.root.oauth"), In(protected), func(t *T) {
 			asksSometime(t, play(t), oauth.ServerPath)
-		},
-	)
+		})
 
 	It("asks for the OpenID configuration when there is no OAuth metadata",
-		Verifies("authorization.discovery.root.openid", "authorization.discovery.places"),
-		In(issuerOpenID), func(t *T) {
+		Verifies("authorization.discovery.root.openid", "authorization.discovery.places"), In(issuerOpenID), func(t *T) {
 			asksSometime(t, play(t), oauth.OpenIDPath)
 		})
 
@@ -216,11 +192,8 @@ func placesOfMetadata() {
 			asks(t, play(t), tenantIssuer, ofTenant...)
 		})
 
-	It(
-		"uses the endpoints in the metadata of the authorization server",
-		Verifies("authorization.discovery.metadata"),
-		In(protected),
-		func(t *T) {
+	It("uses the endpoints in the metadata of the authorization server",
+		Verifies("authorization.discovery.metadata"), In(protected), func(t *T) {
 			client := play(t)
 			authorizing := slices.Concat(used(client, 0), used(client, 1))
 			client.Need(authorizing, "used an authorization server")
@@ -230,8 +203,7 @@ func placesOfMetadata() {
 					client.BlameVisit(one, "an endpoint that the metadata names", ShowVisit(one))
 				}
 			}
-		},
-	)
+		})
 }
 
 // ofTenant are the places of the metadata of an issuer with a path, in their order.
@@ -240,10 +212,7 @@ var ofTenant = []string{oauth.ServerPath + tenant, oauth.OpenIDPath + tenant, te
 // asksForMetadata are the requests of a client for the metadata of an authorization server,
 // of which the check needs one.
 func asksForMetadata(client *Client, issuer int) []*Visit {
-	return client.Need(
-		client.AtIssuer(issuer, scripted.AtServerMetadata),
-		"requested the metadata of the authorization server",
-	)
+	return client.Need(client.AtIssuer(issuer, scripted.AtServerMetadata), "requested the metadata of the authorization server")
 }
 
 // asksSometime wants a client to have asked the first authorization server for its metadata
@@ -280,25 +249,15 @@ func asks(t *T, client *Client, issuer int, paths ...string) {
 
 func validatingMetadata() {
 	for _, one := range otherIssuers {
-		It("rejects "+one.wrong, Verifies("authorization.discovery.issuer.foreign"), In(one.scenario),
-			func(t *T) { rejectsPoison(refusing(t)) })
+		It("rejects "+one.wrong,
+			Verifies("authorization.discovery.issuer.foreign"), In(one.scenario), func(t *T) { rejectsPoison(refusing(t)) })
 	}
 
-	It(
-		"rejects metadata of an authorization server whose issuer has an extra slash",
-		Verifies(
-			"authorization.discovery.issuer.exact",
-		),
-		In(nearlyTheIssuer),
-		func(t *T) { rejectsPoison(refusing(t)) },
-	)
+	It("rejects metadata of an authorization server whose issuer has an extra slash",
+		Verifies("authorization.discovery.issuer.exact"), In(nearlyTheIssuer), func(t *T) { rejectsPoison(refusing(t)) })
 
-	It(
-		"rejects metadata of an authorization server whose issuer has the host in upper case",
-		Verifies("authorization.discovery.issuer.exact"),
-		In(issuerInCapitals),
-		func(t *T) { rejectsPoison(refusing(t)) },
-	)
+	It("rejects metadata of an authorization server whose issuer has the host in upper case",
+		Verifies("authorization.discovery.issuer.exact"), In(issuerInCapitals), func(t *T) { rejectsPoison(refusing(t)) })
 
 	for _, one := range []struct {
 		text, place string
@@ -324,24 +283,14 @@ func validatingMetadata() {
 		})
 	}
 
-	It(
-		"does not authorize if the OAuth metadata has no "+methods,
-		Verifies("authorization.pkce.required"),
-		In(noPKCE),
-		func(t *T) { staysAway(refusing(t)) },
-	)
+	It("does not authorize if the OAuth metadata has no "+methods,
+		Verifies("authorization.pkce.required"), In(noPKCE), func(t *T) { staysAway(refusing(t)) })
 
-	It(
-		"does not authorize if the OpenID configuration has no "+methods,
-		Verifies(
-			"authorization.pkce.required-of-openid",
-		),
-		In(noPKCEOpenID),
-		func(t *T) { staysAway(refusing(t)) },
-	)
+	It("does not authorize if the OpenID configuration has no "+methods,
+		Verifies("authorization.pkce.required-of-openid"), In(noPKCEOpenID), func(t *T) { staysAway(refusing(t)) })
 
-	It("keeps the registrations with two authorization servers apart", Verifies("authorization.discovery.separate"), In(twoServers),
-		func(t *T) {
+	It("keeps the registrations with two authorization servers apart",
+		Verifies("authorization.discovery.separate"), In(twoServers), func(t *T) {
 			client := play(t)
 			client.NeedAt(scripted.AtAuthorize)
 
@@ -406,8 +355,8 @@ func ofAnother(id string, issuer int) bool {
 }
 
 func registering() {
-	It("registers dynamically if the authorization server supports nothing else", Verifies("authorization.registration.dynamic"),
-		In(protected), func(t *T) {
+	It("registers dynamically if the authorization server supports nothing else",
+		Verifies("authorization.registration.dynamic"), In(protected), func(t *T) {
 			client := play(t)
 			read := client.NeedAt(scripted.AtServerMetadata)
 
@@ -422,8 +371,8 @@ func registering() {
 	It("does not authorize after its registration was refused", Verifies("authorization.registration.before"),
 		In(refusedRegistration), func(t *T) { hasNoID(refusing(t), scripted.AtRegister) })
 
-	It("stops after its registration was refused a few times", Verifies("authorization.registration.refused"),
-		In(refusedRegistration), func(t *T) {
+	It("stops after its registration was refused a few times",
+		Verifies("authorization.registration.refused"), In(refusedRegistration), func(t *T) {
 			client := play(t)
 			registrations := client.NeedAt(scripted.AtRegister)
 
@@ -434,16 +383,16 @@ func registering() {
 			}
 		})
 
-	It("reports an error when its registration is refused", Verifies("authorization.registration.error-told"),
-		In(refusedRegistration), func(t *T) {
+	It("reports an error when its registration is refused",
+		Verifies("authorization.registration.error-told"), In(refusedRegistration), func(t *T) {
 			client := play(t)
 			registration := first(client.NeedAt(scripted.AtRegister))
 
 			tellsFailure(t, client, registration)
 		})
 
-	It("uses its pre-registered client credentials", Verifies("authorization.registration.preregistered"), In(preregistered),
-		func(t *T) {
+	It("uses its pre-registered client credentials",
+		Verifies("authorization.registration.preregistered"), In(preregistered), func(t *T) {
 			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
 			if !readsContext(client, logins) {
@@ -471,11 +420,8 @@ func registering() {
 			}
 		})
 
-	It(
-		"has a client_id with https and a path if it is a URL",
-		Verifies("authorization.document.url"),
-		In(clientDocument),
-		func(t *T) {
+	It("has a client_id with https and a path if it is a URL",
+		Verifies("authorization.document.url"), In(clientDocument), func(t *T) {
 			client := play(t)
 			logins := slices.DeleteFunc(client.NeedAt(scripted.AtAuthorize), func(v *Visit) bool {
 				id, _ := v.Query("client_id")
@@ -491,8 +437,7 @@ func registering() {
 				client.Says(one, err == nil && parsed.Scheme == "https" && strings.Trim(parsed.Path, "/") != "",
 					"a client_id with the scheme https and a path", "client_id "+id)
 			}
-		},
-	)
+		})
 
 	It("uses no client ID metadata document if the authorization server does not support it",
 		Verifies("authorization.registration.document-support"), In(noClientDocument), func(t *T) {
@@ -505,28 +450,20 @@ func registering() {
 			}
 		})
 
-	It(
-		"sends application_type when it registers",
-		Verifies("authorization.registration.application-type"),
-		In(protected),
-		func(t *T) {
+	It("sends application_type when it registers",
+		Verifies("authorization.registration.application-type"), In(protected), func(t *T) {
 			client := play(t)
 			saysApplicationType(t, client, client.NeedAt(scripted.AtRegister))
-		},
-	)
+		})
 
-	It(
-		"sends application_type when it registers with another authorization server",
-		Verifies("authorization.registration.application-type"),
-		In(serverMoves),
-		func(t *T) {
+	It("sends application_type when it registers with another authorization server",
+		Verifies("authorization.registration.application-type"), In(serverMoves), func(t *T) {
 			client := play(t)
 			saysApplicationType(t,
 				client,
 				client.Need(client.AtIssuer(nextIssuer, scripted.AtRegister), "registered with the second one"),
 			)
-		},
-	)
+		})
 
 	It(
 		"registers as native with a redirect URI on this machine",
@@ -535,38 +472,26 @@ func registering() {
 		func(t *T) { registersAs(t, play(t), "native", oauth.Loopback) },
 	)
 
-	It(
-		"registers as web with a redirect URI on another host",
-		Verifies("authorization.registration.web"),
-		In(protected),
-		func(t *T) {
+	It("registers as web with a redirect URI on another host",
+		Verifies("authorization.registration.web"), In(protected), func(t *T) {
 			registersAs(t, play(t), "web", func(host string) bool { return host != "" && !oauth.Loopback(host) })
-		},
-	)
+		})
 
-	It("registers the grant type refresh_token if it uses refresh tokens", Verifies("authorization.refresh.grant"),
-		In(expiring), func(t *T) {
+	It("registers the grant type refresh_token if it uses refresh tokens",
+		Verifies("authorization.refresh.grant"), In(expiring), func(t *T) {
 			client := play(t)
 			client.Need(client.Tokens("refresh_token"), "used a refresh token")
 
 			for one := range ObserveEach(t, client.NeedAt(scripted.AtRegister)) {
 				if grants, _ := one.JSON["grant_types"].([]any); !slices.Contains(grants, any("refresh_token")) {
-					client.BlameVisit(
-						one,
-						"grant_types with refresh_token",
-						"grant_types "+Show(one.JSON["grant_types"]),
-					)
+					client.BlameVisit(one, "grant_types with refresh_token", "grant_types "+Show(one.JSON["grant_types"]))
 				}
 			}
 		})
 
 	It(
 		"uses no client_id or token of the old authorization server when the server names another",
-		Verifies(
-			"authorization.registration.renewed",
-			"authorization.registration.bound",
-			"authorization.discovery.separate",
-		),
+		Verifies("authorization.registration.renewed", "authorization.registration.bound", "authorization.discovery.separate"),
 		In(serverMoves),
 		func(t *T) {
 			client := play(t)

@@ -31,8 +31,8 @@ func openingBrowsers() {
 			opensNothing(t, browsing(t), "http://"+plainHost, "no browser for a URL without TLS")
 		})
 
-	It("passes no authorization URL through a shell", Verifies("security-best-practices.clients.no-shell"), In(shellLogin),
-		func(t *T) {
+	It("passes no authorization URL through a shell",
+		Verifies("security-best-practices.clients.no-shell"), In(shellLogin), func(t *T) {
 			client := browsing(t)
 
 			t.Observe()

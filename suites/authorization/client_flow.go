@@ -22,11 +22,8 @@ const (
 )
 
 func provingKeys() {
-	It(
-		"sends a code_challenge, and the code_verifier that matches it",
-		Verifies("authorization.pkce.used"),
-		In(protected),
-		func(t *T) {
+	It("sends a code_challenge, and the code_verifier that matches it",
+		Verifies("authorization.pkce.used"), In(protected), func(t *T) {
 			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
 			for one := range ObserveEach(t, logins) {
@@ -38,11 +35,10 @@ func provingKeys() {
 			for one := range ObserveEach(t, client.Tokens(grantCode)) {
 				provesKey(client, logins, one)
 			}
-		},
-	)
+		})
 
-	It("generates a new code_verifier for each authorization request", Verifies("authorization.pkce.used"), In(stepUp),
-		func(t *T) {
+	It("generates a new code_verifier for each authorization request",
+		Verifies("authorization.pkce.used"), In(stepUp), func(t *T) {
 			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
 			if len(logins) < 2 {
@@ -128,30 +124,28 @@ func codeOf(login *Visit) string {
 }
 
 func naming() {
-	It("sends resource in authorization and token requests", Verifies("authorization.resource.sent"), In(protected),
-		func(t *T) {
-			client := play(t)
+	It("sends resource in authorization and token requests", Verifies("authorization.resource.sent"), In(protected), func(t *T) {
+		client := play(t)
 
-			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
-				if _, count := one.Query("resource"); count == 0 {
-					client.BlameVisit(one, "a resource", ShowVisit(one))
-				}
+		for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
+			if _, count := one.Query("resource"); count == 0 {
+				client.BlameVisit(one, "a resource", ShowVisit(one))
 			}
-			for one := range ObserveEach(t, client.Tokens(grantCode)) {
-				client.Says(one, one.Form.Get("resource") != "", "a resource", ShowVisit(one))
-			}
-		})
+		}
+		for one := range ObserveEach(t, client.Tokens(grantCode)) {
+			client.Says(one, one.Form.Get("resource") != "", "a resource", ShowVisit(one))
+		}
+	})
 
-	It("sends resource when it refreshes a token", Verifies("authorization.resource.sent"), In(expiring),
-		func(t *T) {
-			client := play(t)
+	It("sends resource when it refreshes a token", Verifies("authorization.resource.sent"), In(expiring), func(t *T) {
+		client := play(t)
 
-			for one := range ObserveEach(t, client.Need(client.Tokens(grantRefresh), "used a refresh token")) {
-				if one.Form.Get("resource") == "" {
-					client.BlameVisit(one, "a resource", ShowVisit(one))
-				}
+		for one := range ObserveEach(t, client.Need(client.Tokens(grantRefresh), "used a refresh token")) {
+			if one.Form.Get("resource") == "" {
+				client.BlameVisit(one, "a resource", ShowVisit(one))
 			}
-		})
+		}
+	})
 
 	for _, one := range []struct {
 		text     string
@@ -253,25 +247,23 @@ func serverOf(client *Client) string {
 }
 
 func redirecting() {
-	It("uses a redirect URI that it registered", Verifies("authorization.redirect.registered"), In(protected),
-		func(t *T) {
-			client := play(t)
+	It("uses a redirect URI that it registered", Verifies("authorization.redirect.registered"), In(protected), func(t *T) {
+		client := play(t)
 
-			for _, one := range client.NeedAt(scripted.AtAuthorize) {
-				usesRegistered(client, one)
+		for _, one := range client.NeedAt(scripted.AtAuthorize) {
+			usesRegistered(client, one)
+		}
+	})
+
+	It("uses a redirect URI on this machine or with https", Verifies("authorization.redirect.secure"), In(protected), func(t *T) {
+		client := play(t)
+
+		for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
+			if uri, _ := one.Query("redirect_uri"); oauth.Insecure(uri) {
+				client.BlameVisit(one, "a redirect_uri on this machine or with https", "redirect_uri "+uri)
 			}
-		})
-
-	It("uses a redirect URI on this machine or with https", Verifies("authorization.redirect.secure"), In(protected),
-		func(t *T) {
-			client := play(t)
-
-			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
-				if uri, _ := one.Query("redirect_uri"); oauth.Insecure(uri) {
-					client.BlameVisit(one, "a redirect_uri on this machine or with https", "redirect_uri "+uri)
-				}
-			}
-		})
+		}
+	})
 }
 
 // registers tells whether a registration has a redirect URI. The port of one on this
@@ -325,28 +317,23 @@ func validatingAnswers() {
 		It(one.text, Verifies(one.id), one.scenario, func(t *T) { rejectsAnswer(refusing(t)) })
 	}
 
-	It(
-		"shows no error from a response with the iss of another authorization server",
-		Verifies("authorization.issuer.errors"),
-		In(issForeignError),
-		func(t *T) {
+	It("shows no error from a response with the iss of another authorization server",
+		Verifies("authorization.issuer.errors"), In(issForeignError), func(t *T) {
 			client := refusing(t)
 			login := first(client.NeedAt(scripted.AtAuthorize))
 
 			client.Says(login, !strings.Contains(client.Told(), canary), "nothing of the error in its output", canary)
-		},
-	)
-
-	It("sends a state in the authorization request", Verifies("authorization.state.verified"), In(protected),
-		func(t *T) {
-			client := play(t)
-
-			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
-				if state, _ := one.Query("state"); state == "" {
-					client.BlameVisit(one, "a state", ShowVisit(one))
-				}
-			}
 		})
+
+	It("sends a state in the authorization request", Verifies("authorization.state.verified"), In(protected), func(t *T) {
+		client := play(t)
+
+		for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
+			if state, _ := one.Query("state"); state == "" {
+				client.BlameVisit(one, "a state", ShowVisit(one))
+			}
+		}
+	})
 
 	for _, one := range []struct {
 		text     string
@@ -418,23 +405,17 @@ func rejectsAnswer(client *Client) {
 }
 
 func choosingScopes() {
-	It("requests the scopes of the challenge", Verifies("authorization.scope.challenge"), In(scopeByChallenge),
-		func(t *T) { requests(play(t), "mcp:read") })
+	It("requests the scopes of the challenge",
+		Verifies("authorization.scope.challenge"), In(scopeByChallenge), func(t *T) { requests(play(t), "mcp:read") })
 
-	It(
-		"requests the scopes of the challenge even if the metadata does not list them",
-		Verifies(
-			"authorization.scope.unrelated",
-		),
-		In(scopeOutsideTheList),
-		func(t *T) { requests(play(t), "mcp:special") },
-	)
+	It("requests the scopes of the challenge even if the metadata does not list them",
+		Verifies("authorization.scope.unrelated"), In(scopeOutsideTheList), func(t *T) { requests(play(t), "mcp:special") })
 
-	It("requests all scopes of scopes_supported when the challenge has none", Verifies("authorization.scope.list"),
-		In(scopeByList), func(t *T) { requests(play(t), "mcp:read", "mcp:write") })
+	It("requests all scopes of scopes_supported when the challenge has none",
+		Verifies("authorization.scope.list"), In(scopeByList), func(t *T) { requests(play(t), "mcp:read", "mcp:write") })
 
-	It("sends no scope when neither the challenge nor scopes_supported has one", Verifies("authorization.scope.list"),
-		In(noScope), func(t *T) {
+	It("sends no scope when neither the challenge nor scopes_supported has one",
+		Verifies("authorization.scope.list"), In(noScope), func(t *T) {
 			client := play(t)
 
 			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
@@ -445,8 +426,8 @@ func choosingScopes() {
 			}
 		})
 
-	It("requests no scopes except those of the challenge", Verifies("authorization.scope.least"), In(scopeByChallenge),
-		func(t *T) {
+	It("requests no scopes except those of the challenge",
+		Verifies("authorization.scope.least"), In(scopeByChallenge), func(t *T) {
 			client := play(t)
 
 			one := first(client.NeedAt(scripted.AtAuthorize))
@@ -454,27 +435,20 @@ func choosingScopes() {
 			client.Says(one, len(beyond(scope, "mcp:read")) == 0, "scope mcp:read", "scope "+scope)
 		})
 
-	It("requests the scope of an insufficient_scope challenge", Verifies("authorization.scope.step-up"), In(stepUp),
-		func(t *T) {
-			client := play(t)
-			again, refusal := steppedUp(client)
+	It("requests the scope of an insufficient_scope challenge", Verifies("authorization.scope.step-up"), In(stepUp), func(t *T) {
+		client := play(t)
+		again, refusal := steppedUp(client)
 
-			if !t.Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
-				client.MissingAfter(
-					refusal.Event,
-					Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"},
-				)
-			}
-		})
+		if !t.Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
+			client.MissingAfter(
+				refusal.Event,
+				Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"},
+			)
+		}
+	})
 
-	It(
-		"requests its previous scopes together with those of an insufficient_scope challenge",
-		Verifies(
-			"authorization.scope.union",
-			"security-best-practices.clients.scope-union",
-		),
-		In(stepUp),
-		func(t *T) {
+	It("requests its previous scopes together with those of an insufficient_scope challenge",
+		Verifies("authorization.scope.union", "security-best-practices.clients.scope-union"), In(stepUp), func(t *T) {
 			client := play(t)
 			again, _ := steppedUp(client)
 			if !hasScopes(first(client.NeedAt(scripted.AtAuthorize)), firstScope) {
@@ -489,12 +463,10 @@ func choosingScopes() {
 					client.BlameVisit(one, "scope "+firstScope+" "+moreScope, "scope "+scope)
 				}
 			}
-		},
-	)
+		})
 
 	It("requests the scope of an insufficient_scope challenge for another operation",
-		Verifies("authorization.scope.step-up"), In(stepUpTwice),
-		func(t *T) {
+		Verifies("authorization.scope.step-up"), In(stepUpTwice), func(t *T) {
 			client := play(t)
 			_, again, refusal := steppedUpTwice(client)
 
@@ -506,11 +478,8 @@ func choosingScopes() {
 			}
 		})
 
-	It(
-		"requests its previous scopes together with those of a second insufficient_scope challenge",
-		Verifies("authorization.scope.union", "security-best-practices.clients.scope-union"),
-		In(stepUpTwice),
-		func(t *T) {
+	It("requests its previous scopes together with those of a second insufficient_scope challenge",
+		Verifies("authorization.scope.union", "security-best-practices.clients.scope-union"), In(stepUpTwice), func(t *T) {
 			client := play(t)
 			before, again, _ := steppedUpTwice(client)
 			had, _ := before.Query("scope")
@@ -520,23 +489,21 @@ func choosingScopes() {
 					client.BlameVisit(one, "scope "+had+" "+moreScope, "scope "+scope)
 				}
 			}
-		},
-	)
-
-	It("authorizes at most a few times for one call", Verifies("authorization.scope.limit"), In(neverEnough),
-		func(t *T) {
-			client := play(t)
-			again, _ := steppedUp(client)
-
-			t.Observe()
-			if len(again) > fewTimes {
-				client.BlameVisit(
-					again[fewTimes],
-					fmt.Sprintf("at most %d authorization requests after the refusal", fewTimes),
-					strconv.Itoa(len(again)),
-				)
-			}
 		})
+
+	It("authorizes at most a few times for one call", Verifies("authorization.scope.limit"), In(neverEnough), func(t *T) {
+		client := play(t)
+		again, _ := steppedUp(client)
+
+		t.Observe()
+		if len(again) > fewTimes {
+			client.BlameVisit(
+				again[fewTimes],
+				fmt.Sprintf("at most %d authorization requests after the refusal", fewTimes),
+				strconv.Itoa(len(again)),
+			)
+		}
+	})
 }
 
 // fewTimes is how often a client may authorize again for one call: "no more than a few
@@ -568,12 +535,7 @@ func steppedUpTwice(client *Client) (before *Visit, again []*Visit, refusal *Vis
 // requests wants the first login to ask for some scopes.
 func requests(client *Client, scopes ...string) {
 	one := first(client.NeedAt(scripted.AtAuthorize))
-	client.Says(
-		one,
-		hasScopes(one, scopes...),
-		"scope "+strings.Join(scopes, " "),
-		Given("scope", one.URL.Query()["scope"]),
-	)
+	client.Says(one, hasScopes(one, scopes...), "scope "+strings.Join(scopes, " "), Given("scope", one.URL.Query()["scope"]))
 }
 
 func hasScopes(v *Visit, scopes ...string) bool {
@@ -593,36 +555,34 @@ func beyond(list string, scopes ...string) []string {
 }
 
 func usingTokens() {
-	It("sends its access token in the Authorization header", Verifies("authorization.token.header"), In(protected),
-		func(t *T) {
-			client := play(t)
+	It("sends its access token in the Authorization header", Verifies("authorization.token.header"), In(protected), func(t *T) {
+		client := play(t)
 
-			for one := range ObserveEach(t, carrying(client)) {
-				if one.HTTP.Header.Get("Authorization") == "" && one.HTTP.Method != http.MethodPost {
-					continue // the checks of authorization.token.every-request judge that
-				}
-				if scripted.BearerToken(one.HTTP.Header) == "" {
-					client.BlameEvent(
-						one,
-						Mismatch{Wanted: "Authorization: Bearer and the access token", Found: authorizationOf(one)},
-					)
-				}
+		for one := range ObserveEach(t, carrying(client)) {
+			if one.HTTP.Header.Get("Authorization") == "" && one.HTTP.Method != http.MethodPost {
+				continue // the checks of authorization.token.every-request judge that
 			}
-		})
-
-	It("sends its access token in every HTTP request", Verifies("authorization.token.every-request"), In(protected),
-		func(t *T) {
-			client := play(t)
-
-			for one := range ObserveEach(t, carrying(client)) {
-				if one.HTTP.Header.Get("Authorization") == "" {
-					client.BlameEvent(
-						one,
-						Mismatch{Wanted: "the access token in " + one.HTTP.Method, Found: "no Authorization header"},
-					)
-				}
+			if scripted.BearerToken(one.HTTP.Header) == "" {
+				client.BlameEvent(
+					one,
+					Mismatch{Wanted: "Authorization: Bearer and the access token", Found: authorizationOf(one)},
+				)
 			}
-		})
+		}
+	})
+
+	It("sends its access token in every HTTP request", Verifies("authorization.token.every-request"), In(protected), func(t *T) {
+		client := play(t)
+
+		for one := range ObserveEach(t, carrying(client)) {
+			if one.HTTP.Header.Get("Authorization") == "" {
+				client.BlameEvent(
+					one,
+					Mismatch{Wanted: "the access token in " + one.HTTP.Method, Found: "no Authorization header"},
+				)
+			}
+		}
+	})
 
 	It("sends no access token to another host when its server redirects",
 		Verifies("authorization.token.redirected"), In(redirected), func(t *T) {
@@ -637,39 +597,34 @@ func usingTokens() {
 			client.NeverVisited(leaked, "no request to another host with the access token")
 		})
 
-	It("sends its access token when it resumes a stream", Verifies("authorization.token.every-request"), In(resumed),
-		func(t *T) {
-			client := play(t)
-			resuming := slices.DeleteFunc(carrying(client), func(event transcript.Event) bool {
-				return event.HTTP.Header.Get(scripted.LastEventID) == ""
-			})
-			if len(resuming) == 0 {
-				t.Inconclusive("the client never resumed a stream",
-					"let the client resume a stream that ends before the response, by GET with Last-Event-ID")
-			}
-
-			for one := range ObserveEach(t, resuming) {
-				if one.HTTP.Header.Get("Authorization") == "" {
-					client.BlameEvent(one, Mismatch{
-						Wanted: "the access token in GET with Last-Event-ID", Found: "no Authorization header",
-					})
-				}
-			}
+	It("sends its access token when it resumes a stream", Verifies("authorization.token.every-request"), In(resumed), func(t *T) {
+		client := play(t)
+		resuming := slices.DeleteFunc(carrying(client), func(event transcript.Event) bool {
+			return event.HTTP.Header.Get(scripted.LastEventID) == ""
 		})
+		if len(resuming) == 0 {
+			t.Inconclusive("the client never resumed a stream",
+				"let the client resume a stream that ends before the response, by GET with Last-Event-ID")
+		}
 
-	It("sends no access token in a URL", Verifies("authorization.token.not-in-query"), In(protected),
-		func(t *T) {
-			client := play(t)
-
-			for one := range ObserveEach(t, carrying(client)) {
-				if found := oauth.SecretsIn(one.HTTP.URL); len(found) > 0 {
-					client.BlameEvent(
-						one,
-						Mismatch{Wanted: "no token in the URL", Found: oauth.NameSecrets(one.HTTP.URL)},
-					)
-				}
+		for one := range ObserveEach(t, resuming) {
+			if one.HTTP.Header.Get("Authorization") == "" {
+				client.BlameEvent(one, Mismatch{
+					Wanted: "the access token in GET with Last-Event-ID", Found: "no Authorization header",
+				})
 			}
-		})
+		}
+	})
+
+	It("sends no access token in a URL", Verifies("authorization.token.not-in-query"), In(protected), func(t *T) {
+		client := play(t)
+
+		for one := range ObserveEach(t, carrying(client)) {
+			if found := oauth.SecretsIn(one.HTTP.URL); len(found) > 0 {
+				client.BlameEvent(one, Mismatch{Wanted: "no token in the URL", Found: oauth.NameSecrets(one.HTTP.URL)})
+			}
+		}
+	})
 
 	It("sends the server only access tokens that its authorization server issued",
 		Verifies("authorization.token.foreign"), In(protected), func(t *T) {
@@ -719,26 +674,19 @@ func usingTokens() {
 			}
 		})
 
-	It("works without a refresh token", Verifies("authorization.refresh.optional"), In(noRefreshToken),
-		func(t *T) {
-			client := play(t)
-			issued := client.Need(issuedBy(client, 1), "got a token")
+	It("works without a refresh token", Verifies("authorization.refresh.optional"), In(noRefreshToken), func(t *T) {
+		client := play(t)
+		issued := client.Need(issuedBy(client, 1), "got a token")
 
-			if !t.Observed(len(client.Entered()) > 0) {
-				client.MissingAfter(
-					first(issued).Event,
-					Mismatch{Wanted: "a request with the access token", Found: "none"},
-				)
-			}
-		})
+		if !t.Observed(len(client.Entered()) > 0) {
+			client.MissingAfter(first(issued).Event, Mismatch{Wanted: "a request with the access token", Found: "none"})
+		}
+	})
 }
 
 // issuedBy are the token requests that brought a token of an authorization server.
 func issuedBy(client *Client, issuer int) []*Visit {
-	return slices.DeleteFunc(
-		client.AtIssuer(issuer, scripted.AtToken),
-		func(v *Visit) bool { return v.Status != http.StatusOK },
-	)
+	return slices.DeleteFunc(client.AtIssuer(issuer, scripted.AtToken), func(v *Visit) bool { return v.Status != http.StatusOK })
 }
 
 // carrying are the requests to the server after the client was given its first token: those

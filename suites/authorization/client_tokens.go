@@ -35,8 +35,8 @@ func authenticating() {
 		})
 	}
 
-	It("sends its client secret if token_endpoint_auth_method is not given", Verifies("authorization.registration.authentication"),
-		In(anySecret), func(t *T) {
+	It("sends its client secret if token_endpoint_auth_method is not given",
+		Verifies("authorization.registration.authentication"), In(anySecret), func(t *T) {
 			client := play(t)
 			client.NeedAt(scripted.AtRegister)
 
@@ -84,8 +84,8 @@ func methodOf(v *Visit) string {
 }
 
 func takingTokens() {
-	It("does not use an access token with an unknown token_type", Verifies("authorization.token.type"), In(unknownType),
-		func(t *T) {
+	It("does not use an access token with an unknown token_type",
+		Verifies("authorization.token.type"), In(unknownType), func(t *T) {
 			client := refusing(t)
 			client.Need(issuedBy(client, 1), "got a token")
 
@@ -97,46 +97,41 @@ func takingTokens() {
 			}
 		})
 
-	It("accepts a token response with only access_token and the token_type bearer", Verifies("authorization.token.response"),
-		In(tersely), func(t *T) {
+	It("accepts a token response with only access_token and the token_type bearer",
+		Verifies("authorization.token.response"), In(tersely), func(t *T) {
 			client := refusing(t)
 			issued := client.Need(issuedBy(client, 1), "got a token")
 
 			if !t.Observed(len(client.EnteredWith(1, 0)) > 0) {
-				client.MissingAfter(
-					first(issued).Event,
-					Mismatch{Wanted: "a request with the access token", Found: "none"},
-				)
+				client.MissingAfter(first(issued).Event, Mismatch{Wanted: "a request with the access token", Found: "none"})
 			}
 		})
 
 	It("does not use a refresh token again that was refused with invalid_grant",
-		Verifies("authorization.refresh.refused"), In(refusedRefresh),
-		func(t *T) { reusesRefused(t) })
+		Verifies("authorization.refresh.refused"), In(refusedRefresh), func(t *T) { reusesRefused(t) })
 
-	It("replaces its refresh token when it gets a new one", Verifies("authorization.refresh.replaced"), In(expiring),
-		func(t *T) {
-			client := play(t)
-			requests := client.Need(client.Tokens(grantRefresh), "used a refresh token")
+	It("replaces its refresh token when it gets a new one", Verifies("authorization.refresh.replaced"), In(expiring), func(t *T) {
+		client := play(t)
+		requests := client.Need(client.Tokens(grantRefresh), "used a refresh token")
 
-			judged := false
-			for i, one := range requests {
-				given := one.Form.Get("refresh_token")
-				for _, earlier := range requests[:i] {
-					next, _ := earlier.Reply["refresh_token"].(string)
-					was := earlier.Form.Get("refresh_token")
-					if next == "" || next == was || !refusedTokenOf(client, earlier, one) {
-						continue
-					}
-					judged = true
-					client.Says(one, given != was, "the latest refresh token", "one that was replaced")
+		judged := false
+		for i, one := range requests {
+			given := one.Form.Get("refresh_token")
+			for _, earlier := range requests[:i] {
+				next, _ := earlier.Reply["refresh_token"].(string)
+				was := earlier.Form.Get("refresh_token")
+				if next == "" || next == was || !refusedTokenOf(client, earlier, one) {
+					continue
 				}
+				judged = true
+				client.Says(one, given != was, "the latest refresh token", "one that was replaced")
 			}
-			if !judged {
-				t.Inconclusive("the client refreshed its token once",
-					"let the client refresh its token each time that the server rejects it as expired")
-			}
-		})
+		}
+		if !judged {
+			t.Inconclusive("the client refreshed its token once",
+				"let the client refresh its token each time that the server rejects it as expired")
+		}
+	})
 }
 
 // reusesRefused wants a client whose refresh token was refused in one step not to use it again

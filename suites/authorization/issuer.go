@@ -29,58 +29,51 @@ func IssuerChecks() {
 }
 
 func issuerMetadata() {
-	It("serves its metadata as JSON at a well-known URI",
-		Verifies("authorization.server.metadata"),
-		func(t *T) {
-			issuer := ConnectIssuer(t)
+	It("serves its metadata as JSON at a well-known URI", Verifies("authorization.server.metadata"), func(t *T) {
+		issuer := ConnectIssuer(t)
 
-			found := metadataPlaces(t, issuer.Documents(t))
-			var answers []string
-			for _, document := range found {
-				if document.Members != nil {
-					t.Expect(document.Response).To(HaveContentType("application/json"))
-					return
-				}
-				answers = append(answers, document.Place+": "+document.Response.Describe())
+		found := metadataPlaces(t, issuer.Documents(t))
+		var answers []string
+		for _, document := range found {
+			if document.Members != nil {
+				t.Expect(document.Response).To(HaveContentType("application/json"))
+				return
 			}
-			t.Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
-		})
+			answers = append(answers, document.Place+": "+document.Response.Describe())
+		}
+		t.Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
+	})
 
-	It("names the issuer of its well-known URI in its metadata",
-		Verifies("authorization.server.issuer"),
-		func(t *T) {
-			issuer := ConnectIssuer(t)
+	It("names the issuer of its well-known URI in its metadata", Verifies("authorization.server.issuer"), func(t *T) {
+		issuer := ConnectIssuer(t)
 
-			for _, document := range needIssuerDocuments(t, issuer.Documents(t)) {
-				named, _ := document.Members["issuer"].(string)
-				if named != URL(t) &&
-					(strings.TrimSuffix(named, "/") == strings.TrimSuffix(URL(t), "/") || isAlias(t, named)) {
-					t.Inconclusive("the authorization server names itself "+named, "give exactly that URL")
-				}
-				t.Demand(named == URL(t), "the issuer "+URL(t), Show(document.Members["issuer"]))
+		for _, document := range needIssuerDocuments(t, issuer.Documents(t)) {
+			named, _ := document.Members["issuer"].(string)
+			if named != URL(t) &&
+				(strings.TrimSuffix(named, "/") == strings.TrimSuffix(URL(t), "/") || isAlias(t, named)) {
+				t.Inconclusive("the authorization server names itself "+named, "give exactly that URL")
 			}
-		})
+			t.Demand(named == URL(t), "the issuer "+URL(t), Show(document.Members["issuer"]))
+		}
+	})
 
-	It("names its endpoints and response types in its metadata",
-		Verifies("authorization.server.members"),
-		func(t *T) {
-			issuer := ConnectIssuer(t)
+	It("names its endpoints and response types in its metadata", Verifies("authorization.server.members"), func(t *T) {
+		issuer := ConnectIssuer(t)
 
-			for _, document := range needIssuerDocuments(t, issuer.Documents(t)) {
-				for _, name := range []string{"authorization_endpoint", "token_endpoint"} {
-					address, _ := document.Members[name].(string)
-					t.Demand(isAbsolute(address), "an absolute URL as "+name, Show(document.Members[name]))
-					t.Demand(!strings.Contains(address, "#"), "no fragment in "+name, address)
-				}
-				types, isList := document.Members["response_types_supported"].([]any)
-				t.Demand(isList && len(types) > 0, "a list as response_types_supported",
-					Show(document.Members["response_types_supported"]))
+		for _, document := range needIssuerDocuments(t, issuer.Documents(t)) {
+			for _, name := range []string{"authorization_endpoint", "token_endpoint"} {
+				address, _ := document.Members[name].(string)
+				t.Demand(isAbsolute(address), "an absolute URL as "+name, Show(document.Members[name]))
+				t.Demand(!strings.Contains(address, "#"), "no fragment in "+name, address)
 			}
-		})
+			types, isList := document.Members["response_types_supported"].([]any)
+			t.Demand(isList && len(types) > 0, "a list as response_types_supported",
+				Show(document.Members["response_types_supported"]))
+		}
+	})
 
 	It("lists code_challenge_methods_supported in its OpenID configuration",
-		Verifies("authorization.pkce.advertised"),
-		func(t *T) {
+		Verifies("authorization.pkce.advertised"), func(t *T) {
 			issuer := ConnectIssuer(t)
 
 			documents := slices.DeleteFunc(issuer.Documents(t), func(document IssuerDocument) bool {
@@ -96,28 +89,26 @@ func issuerMetadata() {
 			}
 		})
 
-	It("uses https for all its endpoints", Verifies("authorization.server.https"),
-		func(t *T) {
-			issuer := ConnectIssuer(t)
+	It("uses https for all its endpoints", Verifies("authorization.server.https"), func(t *T) {
+		issuer := ConnectIssuer(t)
 
-			remote := remoteEndpoints(needIssuerDocuments(t, issuer.Documents(t)))
-			if len(remote) == 0 {
-				t.NotApplicable("all endpoints are on this machine, where OAuth 2.1, section 1.5 asks for no TLS")
-			}
-			for _, name := range slices.Sorted(maps.Keys(remote)) {
-				t.Demand(!oauth.Insecure(remote[name]), "https in "+name+", which is not on this machine", remote[name])
-			}
-		})
+		remote := remoteEndpoints(needIssuerDocuments(t, issuer.Documents(t)))
+		if len(remote) == 0 {
+			t.NotApplicable("all endpoints are on this machine, where OAuth 2.1, section 1.5 asks for no TLS")
+		}
+		for _, name := range slices.Sorted(maps.Keys(remote)) {
+			t.Demand(!oauth.Insecure(remote[name]), "https in "+name+", which is not on this machine", remote[name])
+		}
+	})
 
-	It("supports client id metadata documents", Verifies("authorization.registration.documents-supported"),
-		func(t *T) {
-			issuer := ConnectIssuer(t)
+	It("supports client id metadata documents", Verifies("authorization.registration.documents-supported"), func(t *T) {
+		issuer := ConnectIssuer(t)
 
-			const name = "client_id_metadata_document_supported"
-			for _, document := range needIssuerDocuments(t, issuer.Documents(t)) {
-				t.Demand(document.Members[name] == true, name+": true in its metadata", Show(document.Members[name]))
-			}
-		})
+		const name = "client_id_metadata_document_supported"
+		for _, document := range needIssuerDocuments(t, issuer.Documents(t)) {
+			t.Demand(document.Members[name] == true, name+": true in its metadata", Show(document.Members[name]))
+		}
+	})
 }
 
 // remoteEndpoints are the endpoints in metadata that are not on this machine, by name.
@@ -154,24 +145,22 @@ func needIssuerDocuments(t *T, all []IssuerDocument) []IssuerDocument {
 }
 
 func issuerRegistration() {
-	It("registers clients dynamically", Verifies("authorization.registration.dynamic-offered"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			_, offered := issuer.Metadata["registration_endpoint"]
-			t.Demand(offered, "a registration_endpoint in its metadata", "none")
+	It("registers clients dynamically", Verifies("authorization.registration.dynamic-offered"), func(t *T) {
+		issuer := NeedIssuer(t)
+		_, offered := issuer.Metadata["registration_endpoint"]
+		t.Demand(offered, "a registration_endpoint in its metadata", "none")
 
-			_, answer := issuer.Register(t, PublicClient, nil, "")
+		_, answer := issuer.Register(t, PublicClient, nil, "")
 
-			if answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden {
-				return // it registers those that it knows (RFC 7591, section 3)
-			}
-			t.Expect(answer).To(HaveStatus(http.StatusCreated))
-			t.Expect(answer.Object()).To(HaveMember("client_id", BeText()))
-		})
+		if answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden {
+			return // it registers those that it knows (RFC 7591, section 3)
+		}
+		t.Expect(answer).To(HaveStatus(http.StatusCreated))
+		t.Expect(answer.Object()).To(HaveMember("client_id", BeText()))
+	})
 
 	It("registers no redirect URI that is neither on this machine nor uses https",
-		Verifies("authorization.redirect.secure-registered"),
-		func(t *T) {
+		Verifies("authorization.redirect.secure-registered"), func(t *T) {
 			issuer := NeedIssuer(t)
 			if _, offered := issuer.Metadata["registration_endpoint"]; !offered {
 				t.NotApplicable("the authorization server registers no clients dynamically")

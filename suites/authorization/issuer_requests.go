@@ -51,113 +51,100 @@ func sameBeginning(address *url.URL, uri string) bool {
 const hintPage = "check whether the page shows an error"
 
 func issuerRequests() {
-	It("redirects only to the registered redirect URI",
-		Verifies("authorization.redirect.exact"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, AnyClient)
-			request := goodRequest(t, issuer, client)
+	It("redirects only to the registered redirect URI", Verifies("authorization.redirect.exact"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, AnyClient)
+		request := goodRequest(t, issuer, client)
 
-			shown := false
-			for _, miss := range nearMisses(t, client.RedirectURI) {
-				landing := issuer.Visit(
-					t,
-					request().With("redirect_uri", miss.uri).Deliberately("has a redirect URI with "+miss.says),
-				)
-				shown = demandNoRedirect(t, landing, miss.uri, "a redirect URI with "+miss.says) || shown
-			}
-			if !shown {
-				t.Inconclusive("each wrong redirect URI is answered with a page that is not clearly an error", hintPage)
-			}
-		})
-
-	It("does not redirect for an unknown client_id",
-		Verifies("authorization.redirect.untrusted"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, AnyClient)
-			request := goodRequest(t, issuer, client)
-
+		shown := false
+		for _, miss := range nearMisses(t, client.RedirectURI) {
 			landing := issuer.Visit(
 				t,
-				request().With("client_id", "mcpconform-unknown-client").Deliberately("has an unknown client_id"),
+				request().With("redirect_uri", miss.uri).Deliberately("has a redirect URI with "+miss.says),
 			)
-			if !demandNoRedirect(t, landing, client.RedirectURI, "an unknown client_id") {
-				t.Inconclusive("an unknown client_id is answered with a page that is not clearly an error", hintPage)
-			}
-		})
+			shown = demandNoRedirect(t, landing, miss.uri, "a redirect URI with "+miss.says) || shown
+		}
+		if !shown {
+			t.Inconclusive("each wrong redirect URI is answered with a page that is not clearly an error", hintPage)
+		}
+	})
 
-	It("does not redirect to a URI of another site", Verifies("authorization.redirect.untrusted"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, AnyClient)
-			request := goodRequest(t, issuer, client)
+	It("does not redirect for an unknown client_id", Verifies("authorization.redirect.untrusted"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, AnyClient)
+		request := goodRequest(t, issuer, client)
 
-			const uri = "https://attacker.example/callback"
-			landing := issuer.Visit(
-				t,
-				request().With("redirect_uri", uri).Deliberately("has a redirect URI of another site"),
-			)
-			if !demandNoRedirect(t, landing, uri, "a redirect URI of another site") {
-				t.Inconclusive("a redirect URI of another site is answered with a page that is not clearly an error", hintPage)
-			}
-		})
+		landing := issuer.Visit(
+			t,
+			request().With("client_id", "mcpconform-unknown-client").Deliberately("has an unknown client_id"),
+		)
+		if !demandNoRedirect(t, landing, client.RedirectURI, "an unknown client_id") {
+			t.Inconclusive("an unknown client_id is answered with a page that is not clearly an error", hintPage)
+		}
+	})
 
-	It("returns the state of the request unchanged", Verifies("authorization.oauth.state"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, AnyClient)
+	It("does not redirect to a URI of another site", Verifies("authorization.redirect.untrusted"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, AnyClient)
+		request := goodRequest(t, issuer, client)
 
-			state := "&=%+ ü/?#" + strings.Repeat("s", 200)
-			landing := issuer.Login(t, issuer.Request(client).With("state", state))
-			if landing.Code() == "" {
-				t.Inconclusive("no authorization code is issued: "+landing.Describe(), hintLogin)
-			}
-			t.Demand(landing.Parameter("state") == state, "the state "+Show(state), Show(landing.Parameter("state")))
-		})
+		const uri = "https://attacker.example/callback"
+		landing := issuer.Visit(t, request().With("redirect_uri", uri).Deliberately("has a redirect URI of another site"))
+		if !demandNoRedirect(t, landing, uri, "a redirect URI of another site") {
+			t.Inconclusive("a redirect URI of another site is answered with a page that is not clearly an error", hintPage)
+		}
+	})
 
-	It("ignores unknown request parameters", Verifies("authorization.oauth.unknown-parameters"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, AnyClient)
-			request := goodRequest(t, issuer, client)
+	It("returns the state of the request unchanged", Verifies("authorization.oauth.state"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, AnyClient)
 
-			landing := issuer.Visit(t, request().With("mcpconform_unknown", "1"))
-			t.DemandOf(
-				landing,
-				!showsError(landing) &&
-					(landing.Parameter("error") == "" || landing.Parameter("error") == "login_required"),
-				"the answer to the same request without the parameter mcpconform_unknown",
-			)
-		})
+		state := "&=%+ ü/?#" + strings.Repeat("s", 200)
+		landing := issuer.Login(t, issuer.Request(client).With("state", state))
+		if landing.Code() == "" {
+			t.Inconclusive("no authorization code is issued: "+landing.Describe(), hintLogin)
+		}
+		t.Demand(landing.Parameter("state") == state, "the state "+Show(state), Show(landing.Parameter("state")))
+	})
 
-	It("sends iss in authorization responses", Verifies("authorization.issuer.sent"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, AnyClient)
+	It("ignores unknown request parameters", Verifies("authorization.oauth.unknown-parameters"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, AnyClient)
+		request := goodRequest(t, issuer, client)
 
-			for _, landing := range responses(t, issuer, client) {
-				named, _ := issuer.Metadata["issuer"].(string)
-				t.Demand(landing.Parameter("iss") == named, "iss="+named+" in "+landing.Describe(),
-					Show(landing.Parameter("iss")))
-			}
-		})
+		landing := issuer.Visit(t, request().With("mcpconform_unknown", "1"))
+		t.DemandOf(
+			landing,
+			!showsError(landing) &&
+				(landing.Parameter("error") == "" || landing.Parameter("error") == "login_required"),
+			"the answer to the same request without the parameter mcpconform_unknown",
+		)
+	})
 
-	It("advertises in its metadata that it sends iss", Verifies("authorization.issuer.advertised"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, AnyClient)
+	It("sends iss in authorization responses", Verifies("authorization.issuer.sent"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, AnyClient)
 
-			sends := false
-			for _, landing := range responses(t, issuer, client) {
-				sends = sends || landing.Parameter("iss") != ""
-			}
-			if !sends {
-				t.NotApplicable("the authorization server sends no iss")
-			}
-			const name = "authorization_response_iss_parameter_supported"
-			t.Demand(issuer.Metadata[name] == true, name+": true in its metadata", Show(issuer.Metadata[name]))
-		})
+		for _, landing := range responses(t, issuer, client) {
+			named, _ := issuer.Metadata["issuer"].(string)
+			t.Demand(landing.Parameter("iss") == named, "iss="+named+" in "+landing.Describe(), Show(landing.Parameter("iss")))
+		}
+	})
+
+	It("advertises in its metadata that it sends iss", Verifies("authorization.issuer.advertised"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, AnyClient)
+
+		sends := false
+		for _, landing := range responses(t, issuer, client) {
+			sends = sends || landing.Parameter("iss") != ""
+		}
+		if !sends {
+			t.NotApplicable("the authorization server sends no iss")
+		}
+		const name = "authorization_response_iss_parameter_supported"
+		t.Demand(issuer.Metadata[name] == true, name+": true in its metadata", Show(issuer.Metadata[name]))
+	})
 }
 
 // responses are authorization responses: one with a code, and one with an error, as far as

@@ -17,8 +17,7 @@ import (
 
 func issuerCodes() {
 	It("issues tokens for an authorization code as JSON that is not cached",
-		Verifies("authorization.oauth.token-response"),
-		func(t *T) {
+		Verifies("authorization.oauth.token-response"), func(t *T) {
 			issuer := NeedIssuer(t)
 			grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(t, AnyClient)))
 
@@ -34,19 +33,18 @@ func issuerCodes() {
 				"Cache-Control: no-store", Show(http.Header(answer.Header).Get("Cache-Control")))
 		})
 
-	It("issues no code without a code_challenge to a public client", Verifies("authorization.oauth.pkce-demanded"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, PublicClient)
-			issuer.NeedGrant(t, issuer.Request(client))
+	It("issues no code without a code_challenge to a public client", Verifies("authorization.oauth.pkce-demanded"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, PublicClient)
+		issuer.NeedGrant(t, issuer.Request(client))
 
-			landing := issuer.Login(t, issuer.Request(client).Without("code_challenge", "code_challenge_method").
-				Deliberately("has no code_challenge"))
-			t.DemandOf(landing, landing.Code() == "", "an error for a request without code_challenge")
-		})
+		landing := issuer.Login(t, issuer.Request(client).Without("code_challenge", "code_challenge_method").
+			Deliberately("has no code_challenge"))
+		t.DemandOf(landing, landing.Code() == "", "an error for a request without code_challenge")
+	})
 
-	It("redeems a code only with the code_verifier of its code_challenge", Verifies("authorization.oauth.pkce-verified"),
-		func(t *T) {
+	It("redeems a code only with the code_verifier of its code_challenge",
+		Verifies("authorization.oauth.pkce-verified"), func(t *T) {
 			issuer := NeedIssuer(t)
 			client := issuer.NeedClient(t, AnyClient)
 			needRedeemable(t, issuer, client)
@@ -65,72 +63,65 @@ func issuerCodes() {
 			}
 		})
 
-	It("redeems a code only once", Verifies("authorization.oauth.code-once"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(t, AnyClient)))
-			if first := issuer.Redeem(t, grant); !first.Issued() {
-				t.Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
-			}
+	It("redeems a code only once", Verifies("authorization.oauth.code-once"), func(t *T) {
+		issuer := NeedIssuer(t)
+		grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(t, AnyClient)))
+		if first := issuer.Redeem(t, grant); !first.Issued() {
+			t.Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
+		}
 
-			again := issuer.Token(t, grant.Request.Client, grant.Form(), "redeems the code again")
-			again.DemandRefused(t, "a code that was redeemed before")
-		})
+		again := issuer.Token(t, grant.Request.Client, grant.Form(), "redeems the code again")
+		again.DemandRefused(t, "a code that was redeemed before")
+	})
 
-	It("rejects a redeemed code with invalid_grant",
-		Verifies("authorization.oauth.token-error"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(t, AnyClient)))
-			if first := issuer.Redeem(t, grant); !first.Issued() {
-				t.Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
-			}
+	It("rejects a redeemed code with invalid_grant", Verifies("authorization.oauth.token-error"), func(t *T) {
+		issuer := NeedIssuer(t)
+		grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(t, AnyClient)))
+		if first := issuer.Redeem(t, grant); !first.Issued() {
+			t.Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
+		}
 
-			again := issuer.Token(t, grant.Request.Client, grant.Form(), "redeems the code again")
-			demandInvalidGrant(t, again, "a code that was redeemed before")
-		})
+		again := issuer.Token(t, grant.Request.Client, grant.Form(), "redeems the code again")
+		demandInvalidGrant(t, again, "a code that was redeemed before")
+	})
 
-	It("redeems no code for another client", Verifies("authorization.oauth.code-bound"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, PublicClient)
-			other := issuer.NeedClient(t, OtherClient)
-			needRedeemable(t, issuer, client)
-			grant := issuer.NeedGrant(t, issuer.Request(client))
+	It("redeems no code for another client", Verifies("authorization.oauth.code-bound"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, PublicClient)
+		other := issuer.NeedClient(t, OtherClient)
+		needRedeemable(t, issuer, client)
+		grant := issuer.NeedGrant(t, issuer.Request(client))
 
-			answer := issuer.Token(t, other, grant.Form(), "redeems the code of another client")
-			answer.DemandRefused(t, "the code of another client")
-		})
+		answer := issuer.Token(t, other, grant.Form(), "redeems the code of another client")
+		answer.DemandRefused(t, "the code of another client")
+	})
 
-	It("rejects a token request with 400 or 401 and an error as JSON",
-		Verifies("authorization.oauth.token-error"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, AnyClient)
+	It("rejects a token request with 400 or 401 and an error as JSON", Verifies("authorization.oauth.token-error"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, AnyClient)
 
-			for _, wrong := range []struct {
-				says string
-				form url.Values
-			}{
-				{"an unknown code", url.Values{
-					"grant_type": {"authorization_code"}, "code": {"mcpconform-unknown-code"},
-					"redirect_uri": {client.RedirectURI}, "code_verifier": {oauth2.GenerateVerifier()},
-				}},
-				{"an unknown grant_type", url.Values{"grant_type": {"urn:mcpconform:unknown"}}},
-			} {
-				answer := issuer.Token(t, client, wrong.form, "has "+wrong.says)
-				t.DemandOf(
-					answer,
-					slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized}, answer.Status),
-					"HTTP 400 or 401 for "+wrong.says,
-				)
-				t.DemandOf(answer, answer.Text("error") != "", "a JSON object with error for "+wrong.says)
-			}
-		})
+		for _, wrong := range []struct {
+			says string
+			form url.Values
+		}{
+			{"an unknown code", url.Values{
+				"grant_type": {"authorization_code"}, "code": {"mcpconform-unknown-code"},
+				"redirect_uri": {client.RedirectURI}, "code_verifier": {oauth2.GenerateVerifier()},
+			}},
+			{"an unknown grant_type", url.Values{"grant_type": {"urn:mcpconform:unknown"}}},
+		} {
+			answer := issuer.Token(t, client, wrong.form, "has "+wrong.says)
+			t.DemandOf(
+				answer,
+				slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized}, answer.Status),
+				"HTTP 400 or 401 for "+wrong.says,
+			)
+			t.DemandOf(answer, answer.Text("error") != "", "a JSON object with error for "+wrong.says)
+		}
+	})
 
 	It("redeems a code for a client that authenticates as registered",
-		Verifies("authorization.oauth.client-authenticated"),
-		func(t *T) {
+		Verifies("authorization.oauth.client-authenticated"), func(t *T) {
 			issuer := NeedIssuer(t)
 			needRedeemable(t, issuer, issuer.NeedClient(t, PublicClient))
 			client := issuer.NeedClient(t, ConfidentialClient)
@@ -141,8 +132,8 @@ func issuerCodes() {
 			t.DemandOf(answer, answer.Issued(), "an access_token for a client that uses "+client.Method)
 		})
 
-	It("rejects a client that authenticates with a wrong secret", Verifies("authorization.oauth.client-authentication"),
-		func(t *T) {
+	It("rejects a client that authenticates with a wrong secret",
+		Verifies("authorization.oauth.client-authentication"), func(t *T) {
 			issuer := NeedIssuer(t)
 			client := issuer.NeedClient(t, ConfidentialClient)
 			needRedeemable(t, issuer, client)
@@ -154,17 +145,16 @@ func issuerCodes() {
 			answer.DemandRefused(t, "a wrong client secret")
 		})
 
-	It("issues access tokens that expire within a day", Verifies("authorization.token.short-lived"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			answer := issuer.NeedTokens(t, issuer.NeedClient(t, AnyClient))
+	It("issues access tokens that expire within a day", Verifies("authorization.token.short-lived"), func(t *T) {
+		issuer := NeedIssuer(t)
+		answer := issuer.NeedTokens(t, issuer.NeedClient(t, AnyClient))
 
-			life, known := lifeOf(answer)
-			if !known {
-				t.Inconclusive("the token response has no expires_in", "return expires_in with the access token")
-			}
-			t.Demand(life <= longestLife, "at most "+longestLife.String(), life.String())
-		})
+		life, known := lifeOf(answer)
+		if !known {
+			t.Inconclusive("the token response has no expires_in", "return expires_in with the access token")
+		}
+		t.Demand(life <= longestLife, "at most "+longestLife.String(), life.String())
+	})
 }
 
 const (
@@ -203,83 +193,69 @@ func lifeOf(answer *TokenAnswer) (life time.Duration, known bool) {
 }
 
 func issuerRefresh() {
-	It("issues a new refresh token with each refresh to a public client",
-		Verifies("authorization.refresh.rotated"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, PublicClient)
-			token, _ := issuer.NeedRefreshToken(t, client)
+	It("issues a new refresh token with each refresh to a public client", Verifies("authorization.refresh.rotated"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, PublicClient)
+		token, _ := issuer.NeedRefreshToken(t, client)
 
-			answer := issuer.Refresh(t, client, token, nil, "")
-			if !answer.Issued() {
-				t.Inconclusive("the refresh token is refused: "+answer.Describe(), hintToken)
-			}
-			next := answer.Text("refresh_token")
-			t.Demand(next != "" && next != token, "another refresh token than the one before",
-				map[bool]string{true: "no refresh token", false: "the same refresh token"}[next == ""])
-		})
+		answer := issuer.Refresh(t, client, token, nil, "")
+		if !answer.Issued() {
+			t.Inconclusive("the refresh token is refused: "+answer.Describe(), hintToken)
+		}
+		next := answer.Text("refresh_token")
+		t.Demand(next != "" && next != token, "another refresh token than the one before",
+			map[bool]string{true: "no refresh token", false: "the same refresh token"}[next == ""])
+	})
 
-	It("rejects a rotated refresh token of a public client",
-		Verifies("authorization.refresh.replayed"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, PublicClient)
-			token, _ := issuer.NeedRefreshToken(t, client)
-			first := issuer.Refresh(t, client, token, nil, "")
-			if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
-				t.Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
-			}
+	It("rejects a rotated refresh token of a public client", Verifies("authorization.refresh.replayed"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, PublicClient)
+		token, _ := issuer.NeedRefreshToken(t, client)
+		first := issuer.Refresh(t, client, token, nil, "")
+		if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
+			t.Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
+		}
 
-			again := issuer.Refresh(t, client, token, nil, "uses the refresh token again")
-			again.DemandRefused(t, "a refresh token that was rotated")
-		})
+		again := issuer.Refresh(t, client, token, nil, "uses the refresh token again")
+		again.DemandRefused(t, "a refresh token that was rotated")
+	})
 
-	It("rejects a rotated refresh token with invalid_grant",
-		Verifies("authorization.oauth.token-error"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, PublicClient)
-			token, _ := issuer.NeedRefreshToken(t, client)
-			first := issuer.Refresh(t, client, token, nil, "")
-			if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
-				t.Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
-			}
+	It("rejects a rotated refresh token with invalid_grant", Verifies("authorization.oauth.token-error"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, PublicClient)
+		token, _ := issuer.NeedRefreshToken(t, client)
+		first := issuer.Refresh(t, client, token, nil, "")
+		if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
+			t.Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
+		}
 
-			again := issuer.Refresh(t, client, token, nil, "uses the refresh token again")
-			demandInvalidGrant(t, again, "a refresh token that was rotated")
-		})
+		again := issuer.Refresh(t, client, token, nil, "uses the refresh token again")
+		demandInvalidGrant(t, again, "a refresh token that was rotated")
+	})
 
-	It("refreshes no token for another client", Verifies("authorization.oauth.refresh-bound"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, PublicClient)
-			other := issuer.NeedClient(t, OtherClient)
-			token, _ := issuer.NeedRefreshToken(t, client)
+	It("refreshes no token for another client", Verifies("authorization.oauth.refresh-bound"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, PublicClient)
+		other := issuer.NeedClient(t, OtherClient)
+		token, _ := issuer.NeedRefreshToken(t, client)
 
-			answer := issuer.Refresh(t, other, token, nil, "uses the refresh token of another client")
-			answer.DemandRefused(t, "the refresh token of another client")
-		})
+		answer := issuer.Refresh(t, other, token, nil, "uses the refresh token of another client")
+		answer.DemandRefused(t, "the refresh token of another client")
+	})
 
-	It("grants no new scope for a refresh token", Verifies("authorization.oauth.refresh-scope"),
-		func(t *T) {
-			issuer := NeedIssuer(t)
-			client := issuer.NeedClient(t, AnyClient)
-			token, first := issuer.NeedRefreshToken(t, client)
+	It("grants no new scope for a refresh token", Verifies("authorization.oauth.refresh-scope"), func(t *T) {
+		issuer := NeedIssuer(t)
+		client := issuer.NeedClient(t, AnyClient)
+		token, first := issuer.NeedRefreshToken(t, client)
 
-			const more = "mcpconform:unknown"
-			granted := oauth.Scopes(first.Text("scope"))
-			wanted := strings.Join(append(slices.Clone(granted), more), " ")
-			answer := issuer.Refresh(
-				t,
-				client,
-				token,
-				url.Values{"scope": {wanted}},
-				"requests a scope that was not granted",
-			)
-			has := oauth.Scopes(answer.Text("scope"))
-			if answer.Issued() && len(has) == 0 {
-				has = oauth.Scopes(wanted) // what is not said is as it was asked for
-			}
-			t.DemandOf(answer, !answer.Issued() || !slices.Contains(has, more), "invalid_scope, or no scope "+more)
-		})
+		const more = "mcpconform:unknown"
+		granted := oauth.Scopes(first.Text("scope"))
+		wanted := strings.Join(append(slices.Clone(granted), more), " ")
+		answer := issuer.Refresh(t, client, token, url.Values{"scope": {wanted}}, "requests a scope that was not granted")
+		has := oauth.Scopes(answer.Text("scope"))
+		if answer.Issued() && len(has) == 0 {
+			has = oauth.Scopes(wanted) // what is not said is as it was asked for
+		}
+		t.DemandOf(answer, !answer.Issued() || !slices.Contains(has, more), "invalid_scope, or no scope "+more)
+	})
 }

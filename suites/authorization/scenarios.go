@@ -375,8 +375,7 @@ func itself(issuer string) string { return issuer }
 func foreign(string) string       { return "https://attacker.example" }
 
 var (
-	issNamed = answering("iss-advertised", officialIss,
-		"The authorization server advertises iss, and sends it.", true, itself)
+	issNamed   = answering("iss-advertised", officialIss, "The authorization server advertises iss, and sends it.", true, itself)
 	issUnnamed = answering("iss-not-advertised", officialIss,
 		"The authorization server sends iss, and does not advertise it.", false, itself)
 	issMissing = answering("iss-missing", officialIssMissing,
@@ -520,9 +519,7 @@ func expiresTwice(a *scripted.Admission) {
 
 // redirects are the methods whose requests the server redirects, with the status: to both of
 // them clients send the same request again.
-var redirects = map[string]int{
-	"tools/list": http.StatusPermanentRedirect, "tools/call": http.StatusTemporaryRedirect,
-}
+var redirects = map[string]int{"tools/list": http.StatusPermanentRedirect, "tools/call": http.StatusTemporaryRedirect}
 
 var redirected = func() *Scenario {
 	s := guarded("redirected-to-another-host", sinceResourceMetadata, officialDefault,

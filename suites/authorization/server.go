@@ -58,26 +58,19 @@ func challenged(t *T) (*Response, oauth.Challenge) {
 }
 
 func challenges() {
-	It("answers a request without an access token with 401", Verifies("authorization.unauthorized.status"), Guarded(),
-		func(t *T) {
+	It("answers a request without an access token with 401",
+		Verifies("authorization.unauthorized.status"), Guarded(), func(t *T) {
 			_, response := Knock(t, Attempt{})
 			t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
 
 			for _, header := range []string{"Basic dXNlcjpwYXNz", `Digest username="a"`} {
-				_, response := Knock(
-					t,
-					Attempt{Authorization: []string{header}, Deliberate: "has a scheme other than Bearer"},
-				)
+				_, response := Knock(t, Attempt{Authorization: []string{header}, Deliberate: "has a scheme other than Bearer"})
 				t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
 			}
 		})
 
-	It(
-		"answers a request of each method without an access token with 401, unless it needs none",
-		Verifies("authorization.unauthorized.status"),
-		Guarded(),
-		AtRevisionsWith(protocol.PerRequestMeta),
-		func(t *T) {
+	It("answers a request of each method without an access token with 401, unless it needs none",
+		Verifies("authorization.unauthorized.status"), Guarded(), AtRevisionsWith(protocol.PerRequestMeta), func(t *T) {
 			server := Connect(t)
 			refused := false
 			for _, request := range HarmlessRequests(t) {
@@ -91,29 +84,19 @@ func challenges() {
 			if !refused {
 				t.NotApplicable("the server answers each of these methods without an access token")
 			}
-		},
-	)
+		})
 
-	It(
-		"sends a Bearer challenge in WWW-Authenticate with a 401",
-		Verifies("authorization.challenge.present"),
-		Guarded(),
-		func(t *T) {
+	It("sends a Bearer challenge in WWW-Authenticate with a 401",
+		Verifies("authorization.challenge.present"), Guarded(), func(t *T) {
 			response := unauthorized(t)
 
 			_, found, flaws := response.Challenge()
 			t.Demand(found, "a WWW-Authenticate header with a Bearer challenge", response.DescribeChallenge())
-			t.Demand(
-				len(flaws) == 0,
-				"a WWW-Authenticate header by RFC 9110, section 11.6.1",
-				strings.Join(flaws, "; "),
-			)
-		},
-	)
+			t.Demand(len(flaws) == 0, "a WWW-Authenticate header by RFC 9110, section 11.6.1", strings.Join(flaws, "; "))
+		})
 
 	It("names the protected resource metadata in the WWW-Authenticate header of a 401",
-		Verifies("authorization.challenge.metadata"), Guarded(),
-		func(t *T) {
+		Verifies("authorization.challenge.metadata"), Guarded(), func(t *T) {
 			response, challenge := challenged(t)
 
 			address, named := challenge.Get("resource_metadata")
@@ -123,8 +106,7 @@ func challenges() {
 		})
 
 	It("names the protected resource metadata by an absolute URL if the challenge names it",
-		Verifies("authorization.challenge.metadata-url"), Guarded(),
-		func(t *T) {
+		Verifies("authorization.challenge.metadata-url"), Guarded(), func(t *T) {
 			response, challenge := challenged(t)
 
 			if _, _, flaws := response.Challenge(); len(flaws) > 0 {
@@ -138,46 +120,31 @@ func challenges() {
 			demandMetadataAt(t, response, address)
 		})
 
-	It(
-		"names the required scopes in the challenge of a 401",
-		Verifies("authorization.challenge.scope"),
-		Guarded(),
-		func(t *T) {
-			response, challenge := challenged(t)
+	It("names the required scopes in the challenge of a 401", Verifies("authorization.challenge.scope"), Guarded(), func(t *T) {
+		response, challenge := challenged(t)
 
-			scope, named := challenge.Get("scope")
-			t.Demand(named, "a scope parameter", response.DescribeChallenge())
-			t.Demand(
-				oauth.ScopeFlaw(scope) == "",
-				"scopes by OAuth 2.1, section 1.4.1",
-				fmt.Sprintf("%q: %s", scope, oauth.ScopeFlaw(scope)),
-			)
-		},
-	)
+		scope, named := challenge.Get("scope")
+		t.Demand(named, "a scope parameter", response.DescribeChallenge())
+		t.Demand(
+			oauth.ScopeFlaw(scope) == "",
+			"scopes by OAuth 2.1, section 1.4.1",
+			fmt.Sprintf("%q: %s", scope, oauth.ScopeFlaw(scope)),
+		)
+	})
 
-	It("does not ask for the scope offline_access", Verifies("authorization.challenge.offline-access"), Guarded(),
-		func(t *T) {
-			response := unauthorized(t)
+	It("does not ask for the scope offline_access", Verifies("authorization.challenge.offline-access"), Guarded(), func(t *T) {
+		response := unauthorized(t)
 
-			scope := oauth.Scopes(response.Parameter("scope"))
-			t.Demand(
-				!slices.Contains(scope, offlineAccess),
-				"no offline_access in the challenge",
-				response.DescribeChallenge(),
-			)
-			for _, found := range documents(t, response) {
-				listed, _ := found.members["scopes_supported"].([]any)
-				t.Demand(
-					!slices.Contains(listed, any(offlineAccess)),
-					"no offline_access in scopes_supported",
-					Show(listed),
-				)
-			}
-		})
+		scope := oauth.Scopes(response.Parameter("scope"))
+		t.Demand(!slices.Contains(scope, offlineAccess), "no offline_access in the challenge", response.DescribeChallenge())
+		for _, found := range documents(t, response) {
+			listed, _ := found.members["scopes_supported"].([]any)
+			t.Demand(!slices.Contains(listed, any(offlineAccess)), "no offline_access in scopes_supported", Show(listed))
+		}
+	})
 
 	It("sends no error in the challenge if the request had no access token",
-		Verifies("authorization.challenge.error-without-token"), Guarded(),
-		func(t *T) {
+		Verifies("authorization.challenge.error-without-token"), Guarded(), func(t *T) {
 			response, challenge := challenged(t)
 
 			_, told := challenge.Get("error")
@@ -204,11 +171,8 @@ func isAbsolute(address string) bool {
 }
 
 func metadata() {
-	It(
-		"serves protected resource metadata as JSON without an access token",
-		Verifies("authorization.metadata.served"),
-		Guarded(),
-		func(t *T) {
+	It("serves protected resource metadata as JSON without an access token",
+		Verifies("authorization.metadata.served"), Guarded(), func(t *T) {
 			response := unauthorized(t)
 			places := places(t, response)
 
@@ -224,14 +188,10 @@ func metadata() {
 				answers = append(answers, place+": "+answer.Describe())
 			}
 			t.Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
-		},
-	)
+		})
 
-	It(
-		"locates its protected resource metadata by a header or a well-known URI",
-		Verifies("authorization.metadata.located"),
-		Guarded(),
-		func(t *T) {
+	It("locates its protected resource metadata by a header or a well-known URI",
+		Verifies("authorization.metadata.located"), Guarded(), func(t *T) {
 			response := unauthorized(t)
 
 			found := documents(t, response)
@@ -239,11 +199,10 @@ func metadata() {
 			t.Demand(len(found) > 0,
 				"metadata at resource_metadata of the challenge, or at "+strings.Join(wellKnown(t), " or "),
 				"none at "+strings.Join(places(t, response), ", "))
-		},
-	)
+		})
 
-	It("names at least one authorization server in its metadata", Verifies("authorization.metadata.servers"), Guarded(),
-		func(t *T) {
+	It("names at least one authorization server in its metadata",
+		Verifies("authorization.metadata.servers"), Guarded(), func(t *T) {
 			for found := range ObserveEach(t, needDocuments(t)) {
 				servers, isList := found.members["authorization_servers"].([]any)
 				t.Demand(
@@ -258,11 +217,8 @@ func metadata() {
 			}
 		})
 
-	It(
-		"names the URL that its metadata belongs to as resource",
-		Verifies("authorization.metadata.resource"),
-		Guarded(),
-		func(t *T) {
+	It("names the URL that its metadata belongs to as resource",
+		Verifies("authorization.metadata.resource"), Guarded(), func(t *T) {
 			for found := range ObserveEach(t, needDocuments(t)) {
 				resource, _ := found.members["resource"].(string)
 				t.Demand(
@@ -270,48 +226,31 @@ func metadata() {
 					"an absolute URI without a fragment as resource",
 					Show(found.members["resource"]),
 				)
-				fits := slices.ContainsFunc(
-					found.resources,
-					func(one string) bool { return isOf(resource, one) },
-				)
+				fits := slices.ContainsFunc(found.resources, func(one string) bool { return isOf(resource, one) })
 				if alias := !fits && isAlias(t, resource); alias {
-					t.Inconclusive(
-						"the metadata names the resource "+resource+", another name of this machine",
-						"give that URL",
-					)
+					t.Inconclusive("the metadata names the resource "+resource+", another name of this machine", "give that URL")
 				}
 				t.Demand(fits, "the resource "+strings.Join(found.resources, " or "), resource)
 			}
-		},
-	)
-
-	It("names its resource without a slash at the end", Verifies("authorization.resource.slash-named"), Guarded(),
-		func(t *T) {
-			for found := range ObserveEach(t, needDocuments(t)) {
-				resource, _ := found.members["resource"].(string)
-				significant := strings.HasSuffix(strings.SplitN(URL(t), "?", 2)[0], "/") && pathOf(URL(t)) != "/"
-				t.Demand(
-					significant || !strings.HasSuffix(resource, "/"),
-					"a resource without a slash at the end",
-					resource,
-				)
-			}
 		})
 
-	It(
-		"names only authorization servers and key sets with TLS",
-		Verifies("authorization.security.https"),
-		Guarded(),
-		func(t *T) {
-			for found := range ObserveEach(t, needDocuments(t)) {
-				servers, _ := found.members["authorization_servers"].([]any)
-				for _, one := range append(servers, found.members["jwks_uri"]) {
-					address, _ := one.(string)
-					t.Demand(!oauth.Insecure(address), "https, since it is not on this machine", address)
-				}
+	It("names its resource without a slash at the end", Verifies("authorization.resource.slash-named"), Guarded(), func(t *T) {
+		for found := range ObserveEach(t, needDocuments(t)) {
+			resource, _ := found.members["resource"].(string)
+			significant := strings.HasSuffix(strings.SplitN(URL(t), "?", 2)[0], "/") && pathOf(URL(t)) != "/"
+			t.Demand(significant || !strings.HasSuffix(resource, "/"), "a resource without a slash at the end", resource)
+		}
+	})
+
+	It("names only authorization servers and key sets with TLS", Verifies("authorization.security.https"), Guarded(), func(t *T) {
+		for found := range ObserveEach(t, needDocuments(t)) {
+			servers, _ := found.members["authorization_servers"].([]any)
+			for _, one := range append(servers, found.members["jwks_uri"]) {
+				address, _ := one.(string)
+				t.Demand(!oauth.Insecure(address), "https, since it is not on this machine", address)
 			}
-		},
-	)
+		}
+	})
 }
 
 // document is protected resource metadata.

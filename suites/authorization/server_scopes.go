@@ -12,42 +12,27 @@ import (
 )
 
 func scopes() {
-	It(
-		"answers a request whose access token lacks a scope with 403",
-		Verifies("authorization.scope.forbidden"),
-		NeedsToken(oauth.Limited),
-		func(t *T) {
+	It("answers a request whose access token lacks a scope with 403",
+		Verifies("authorization.scope.forbidden"), NeedsToken(oauth.Limited), func(t *T) {
 			_, response := withoutScope(t)
 
 			t.Expect(response).To(HaveStatus(http.StatusForbidden))
-		},
-	)
+		})
 
-	It(
-		"sends error=\"insufficient_scope\" in the challenge of the 403",
-		Verifies("authorization.scope.error"),
-		NeedsToken(oauth.Limited),
-		func(t *T) {
+	It("sends error=\"insufficient_scope\" in the challenge of the 403",
+		Verifies("authorization.scope.error"), NeedsToken(oauth.Limited), func(t *T) {
 			_, response := forbidden(t)
 
 			t.Demand(response.Parameter("error") == "insufficient_scope",
 				`a Bearer challenge with error="insufficient_scope"`, response.DescribeChallenge())
-		},
-	)
+		})
 
-	It(
-		"names the required scopes in the challenge of the 403",
-		Verifies("authorization.scope.named"),
-		NeedsToken(oauth.Limited),
-		func(t *T) {
+	It("names the required scopes in the challenge of the 403",
+		Verifies("authorization.scope.named"), NeedsToken(oauth.Limited), func(t *T) {
 			tool, response := forbidden(t)
 
 			scope := response.Parameter("scope")
-			t.Demand(
-				scope != "" && oauth.ScopeFlaw(scope) == "",
-				"a Bearer challenge with scope",
-				response.DescribeChallenge(),
-			)
+			t.Demand(scope != "" && oauth.ScopeFlaw(scope) == "", "a Bearer challenge with scope", response.DescribeChallenge())
 			named := oauth.Scopes(scope)
 			t.Demand(
 				len(tool.Needs) == 0 ||
@@ -55,14 +40,10 @@ func scopes() {
 				"a scope that "+tool.Tool+" takes: "+strings.Join(tool.Needs, " "),
 				response.DescribeChallenge(),
 			)
-		},
-	)
+		})
 
-	It(
-		"names the protected resource metadata in the challenge of the 403",
-		Verifies("authorization.scope.metadata"),
-		NeedsToken(oauth.Limited),
-		func(t *T) {
+	It("names the protected resource metadata in the challenge of the 403",
+		Verifies("authorization.scope.metadata"), NeedsToken(oauth.Limited), func(t *T) {
 			_, response := forbidden(t)
 
 			t.Demand(
@@ -70,27 +51,19 @@ func scopes() {
 				"a Bearer challenge with resource_metadata",
 				response.DescribeChallenge(),
 			)
-		},
-	)
+		})
 
-	It(
-		"names the same scopes each time that it rejects the same operation",
-		Verifies("authorization.scope.consistent"),
-		NeedsToken(oauth.Limited),
-		func(t *T) {
+	It("names the same scopes each time that it rejects the same operation",
+		Verifies("authorization.scope.consistent"), NeedsToken(oauth.Limited), func(t *T) {
 			_, first := forbidden(t)
 			_, second := forbidden(t)
 
 			t.Demand(slices.Equal(oauth.Scopes(first.Parameter("scope")), oauth.Scopes(second.Parameter("scope"))),
 				"the scopes of the challenge before: "+first.Parameter("scope"), second.DescribeChallenge())
-		},
-	)
+		})
 
-	It(
-		"names all required scopes in one challenge",
-		Verifies("authorization.scope.complete"),
-		NeedsToken(oauth.Limited),
-		func(t *T) {
+	It("names all required scopes in one challenge",
+		Verifies("authorization.scope.complete"), NeedsToken(oauth.Limited), func(t *T) {
 			tool, response := forbidden(t)
 			if len(tool.Needs) == 0 {
 				t.Inconclusive(
@@ -100,30 +73,18 @@ func scopes() {
 			}
 
 			named := oauth.Scopes(response.Parameter("scope"))
-			missing := slices.DeleteFunc(
-				slices.Clone(tool.Needs),
-				func(one string) bool { return slices.Contains(named, one) },
-			)
-			t.Demand(
-				len(missing) == 0,
-				"a challenge that names "+strings.Join(tool.Needs, " "),
-				response.DescribeChallenge(),
-			)
-		},
-	)
+			missing := slices.DeleteFunc(slices.Clone(tool.Needs), func(one string) bool { return slices.Contains(named, one) })
+			t.Demand(len(missing) == 0, "a challenge that names "+strings.Join(tool.Needs, " "), response.DescribeChallenge())
+		})
 
-	It(
-		"accepts a broader scope where a narrower one is needed",
-		Verifies("authorization.scope.hierarchy"),
-		NeedsToken(oauth.Limited, oauth.Broader),
-		func(t *T) {
+	It("accepts a broader scope where a narrower one is needed",
+		Verifies("authorization.scope.hierarchy"), NeedsToken(oauth.Limited, oauth.Broader), func(t *T) {
 			tool, _ := forbidden(t) // so that the scope matters
 
 			response := call(t, tool, oauth.Broader)
 
 			t.DemandOf(response, accepted(response), "a response to tools/call with a token that has a broader scope")
-		},
-	)
+		})
 }
 
 // withoutScope calls a tool with a token that lacks what it takes.

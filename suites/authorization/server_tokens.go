@@ -18,57 +18,51 @@ import (
 )
 
 func tokens() {
-	It("answers an invalid access token with 401", Verifies("authorization.token.invalid"), Guarded(),
-		func(t *T) {
-			for _, token := range []string{"garbage", "aaaa.bbbb.cccc", "mcpconform-" + strings.Repeat("x", longToken)} {
-				demandUnauthorized(t, token, "has a token that no authorization server issued")
-			}
-		})
+	It("answers an invalid access token with 401", Verifies("authorization.token.invalid"), Guarded(), func(t *T) {
+		for _, token := range []string{"garbage", "aaaa.bbbb.cccc", "mcpconform-" + strings.Repeat("x", longToken)} {
+			demandUnauthorized(t, token, "has a token that no authorization server issued")
+		}
+	})
 
 	It("sends error=\"invalid_token\" in the challenge for an unknown access token",
-		Verifies("authorization.challenge.error-for-token"), Guarded(),
-		func(t *T) {
+		Verifies("authorization.challenge.error-for-token"), Guarded(), func(t *T) {
 			demandReason(t, "mcpconform-nobody-issued-this", "has a token that no authorization server issued")
 		})
 
 	It("sends error=\"invalid_token\" in the challenge for an expired access token, and for one with another audience",
-		Verifies("authorization.challenge.error-for-token"), NeedsToken(oauth.Expired, oauth.OtherAudience),
-		func(t *T) {
+		Verifies("authorization.challenge.error-for-token"), NeedsToken(oauth.Expired, oauth.OtherAudience), func(t *T) {
 			needAccepted(t)
 			for _, kind := range []oauth.Kind{oauth.Expired, oauth.OtherAudience} {
 				demandReason(t, Token(t, kind), "has "+kind.Says())
 			}
 		})
 
-	It("answers an expired access token with 401", Verifies("authorization.token.invalid"), NeedsToken(oauth.Expired),
-		func(t *T) {
+	It("answers an expired access token with 401",
+		Verifies("authorization.token.invalid"), NeedsToken(oauth.Expired), func(t *T) {
 			needAccepted(t)
 			demandUnauthorized(t, Token(t, oauth.Expired), "has "+oauth.Expired.Says())
 		})
 
-	It("answers an expired access token without scopes with 401", Verifies("authorization.token.invalid"),
-		NeedsToken(oauth.ExpiredNoScope),
-		func(t *T) {
+	It("answers an expired access token without scopes with 401",
+		Verifies("authorization.token.invalid"), NeedsToken(oauth.ExpiredNoScope), func(t *T) {
 			needAccepted(t)
 			demandUnauthorized(t, Token(t, oauth.ExpiredNoScope), "has "+oauth.ExpiredNoScope.Says())
 		})
 
-	It("answers a revoked access token with 401", Verifies("authorization.token.invalid"), NeedsToken(oauth.Revoked),
-		func(t *T) {
-			needAccepted(t)
-			demandUnauthorized(t, Token(t, oauth.Revoked), "has "+oauth.Revoked.Says())
-		})
+	It("answers a revoked access token with 401", Verifies("authorization.token.invalid"), NeedsToken(oauth.Revoked), func(t *T) {
+		needAccepted(t)
+		demandUnauthorized(t, Token(t, oauth.Revoked), "has "+oauth.Revoked.Says())
+	})
 
-	It("rejects forged access tokens", Verifies("authorization.token.validated"), Guarded(),
-		func(t *T) {
-			forged, err := oauth.Forge(guessed(t), "", nil)
-			if err != nil {
-				t.Inconclusive("a forged token could not be made: "+err.Error(), "run again")
-			}
-			for _, kind := range slices.Sorted(maps.Keys(forged)) {
-				demandRefused(t, forged[kind], "has "+kind.Says())
-			}
-		})
+	It("rejects forged access tokens", Verifies("authorization.token.validated"), Guarded(), func(t *T) {
+		forged, err := oauth.Forge(guessed(t), "", nil)
+		if err != nil {
+			t.Inconclusive("a forged token could not be made: "+err.Error(), "run again")
+		}
+		for _, kind := range slices.Sorted(maps.Keys(forged)) {
+			demandRefused(t, forged[kind], "has "+kind.Says())
+		}
+	})
 
 	It("rejects forged access tokens that name its authorization server", Verifies("authorization.token.validated"),
 		NeedsToken(oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey),
@@ -76,31 +70,21 @@ func tokens() {
 			refuses(t, oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey)
 		})
 
-	It(
-		"rejects access tokens of another issuer",
-		Verifies("authorization.token.validated"),
-		NeedsToken(oauth.OtherIssuer),
-		func(t *T) { refuses(t, oauth.OtherIssuer) },
-	)
+	It("rejects access tokens of another issuer",
+		Verifies("authorization.token.validated"), NeedsToken(oauth.OtherIssuer), func(t *T) { refuses(t, oauth.OtherIssuer) })
 
-	It(
-		"rejects access tokens that are not valid yet",
-		Verifies("authorization.token.validated"),
-		NeedsToken(oauth.NotYet),
-		func(t *T) { refuses(t, oauth.NotYet) },
-	)
+	It("rejects access tokens that are not valid yet",
+		Verifies("authorization.token.validated"), NeedsToken(oauth.NotYet), func(t *T) { refuses(t, oauth.NotYet) })
 
-	It("rejects modified access tokens", Verifies("authorization.token.validated"), NeedsToken(oauth.Good),
-		func(t *T) {
-			needAccepted(t)
-			for _, token := range changed(Token(t, oauth.Good)) {
-				demandRefused(t, token, "has a token that was changed")
-			}
-		})
+	It("rejects modified access tokens", Verifies("authorization.token.validated"), NeedsToken(oauth.Good), func(t *T) {
+		needAccepted(t)
+		for _, token := range changed(Token(t, oauth.Good)) {
+			demandRefused(t, token, "has a token that was changed")
+		}
+	})
 
 	It("rejects access tokens that were issued for another server",
-		Verifies("authorization.token.audience"), NeedsToken(oauth.OtherAudience),
-		func(t *T) { refuses(t, oauth.OtherAudience) })
+		Verifies("authorization.token.audience"), NeedsToken(oauth.OtherAudience), func(t *T) { refuses(t, oauth.OtherAudience) })
 
 	It("accepts no access token that was not issued for it",
 		Verifies("security-best-practices.tokens.foreign"), NeedsToken(oauth.OtherAudience),
@@ -120,36 +104,30 @@ func tokens() {
 	)
 
 	It("accepts an access token whose audience has scheme and host in upper case",
-		Verifies("authorization.resource.capitals-accepted"), NeedsToken(oauth.CapitalAudience),
-		func(t *T) {
+		Verifies("authorization.resource.capitals-accepted"), NeedsToken(oauth.CapitalAudience), func(t *T) {
 			needAccepted(t)
 			_, response := Knock(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.CapitalAudience))}})
 
 			t.DemandOf(response, accepted(response), "the same response as with the resource in lower case")
 		})
 
-	It("accepts the scheme Bearer in any case", Verifies("authorization.token.scheme"), NeedsToken(oauth.Good),
-		func(t *T) {
-			needAccepted(t)
-			for _, scheme := range []string{"bearer", "BEARER"} {
-				_, response := Knock(t, Attempt{Authorization: []string{scheme + " " + Token(t, oauth.Good)}})
-				t.Demand(accepted(response), "the same response as with the scheme Bearer", scheme+": "+response.Describe())
-			}
-		})
+	It("accepts the scheme Bearer in any case", Verifies("authorization.token.scheme"), NeedsToken(oauth.Good), func(t *T) {
+		needAccepted(t)
+		for _, scheme := range []string{"bearer", "BEARER"} {
+			_, response := Knock(t, Attempt{Authorization: []string{scheme + " " + Token(t, oauth.Good)}})
+			t.Demand(accepted(response), "the same response as with the scheme Bearer", scheme+": "+response.Describe())
+		}
+	})
 
-	It(
-		"rejects an access token in the query of the URL",
-		Verifies("authorization.token.query-refused"),
-		NeedsToken(oauth.Good),
-		func(t *T) {
+	It("rejects an access token in the query of the URL",
+		Verifies("authorization.token.query-refused"), NeedsToken(oauth.Good), func(t *T) {
 			needAccepted(t)
 			_, response := Knock(t, Attempt{
 				Query: "access_token=" + url.QueryEscape(Token(t, oauth.Good)), Deliberate: "has its token in the URL",
 			})
 
 			t.DemandOf(response, !accepted(response), "a refusal, such as HTTP 401")
-		},
-	)
+		})
 }
 
 // longToken is as long as tokens with many claims, and shorter than what proxies take for
@@ -164,13 +142,7 @@ func demandUnauthorized(t *T, token, deliberate string) {
 	_, response := Knock(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
 	t.Observe()
 	if response.Status != http.StatusUnauthorized {
-		t.Judge(
-			Mismatch{
-				Wanted: "HTTP 401 to a request that " + deliberate,
-				Found:  response.Describe(),
-				Where:  "HTTP status",
-			},
-		)
+		t.Judge(Mismatch{Wanted: "HTTP 401 to a request that " + deliberate, Found: response.Describe(), Where: "HTTP status"})
 	}
 }
 
@@ -192,13 +164,7 @@ func demandRefused(t *T, token, deliberate string) {
 	_, response := Knock(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
 	t.Observe()
 	if accepted(response) {
-		t.Judge(
-			Mismatch{
-				Wanted: "a rejection of a request that " + deliberate,
-				Found:  response.Describe(),
-				Where:  "HTTP status",
-			},
-		)
+		t.Judge(Mismatch{Wanted: "a rejection of a request that " + deliberate, Found: response.Describe(), Where: "HTTP status"})
 	}
 }
 
@@ -284,8 +250,7 @@ func withOtherCharacter(text string) string {
 
 func sessions() {
 	It("processes no request without an access token, even in a session",
-		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good),
-		func(t *T) {
+		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good), func(t *T) {
 			server, method := within(t)
 
 			response := server.Anonymous(t, http.MethodPost, server.Body(method, nil), "has no access token")
@@ -294,8 +259,7 @@ func sessions() {
 		})
 
 	It("accepts no notification without an access token, even in a session",
-		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good),
-		func(t *T) {
+		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good), func(t *T) {
 			server, _ := within(t)
 			notification := jsonrpc.NewNotification("notifications/mcpconform/unknown", nil)
 			if !accepted(server.Post(t, notification, "")) {
@@ -308,8 +272,7 @@ func sessions() {
 		})
 
 	It("sends a Bearer challenge in WWW-Authenticate with a 401 to a GET or DELETE",
-		Verifies("authorization.challenge.present"), NeedsToken(oauth.Good), AtRevisionsWith(protocol.Sessions),
-		func(t *T) {
+		Verifies("authorization.challenge.present"), NeedsToken(oauth.Good), AtRevisionsWith(protocol.Sessions), func(t *T) {
 			server, _ := within(t)
 
 			judged := false
@@ -320,43 +283,27 @@ func sessions() {
 				}
 				judged = true
 				_, found, _ := response.Challenge()
-				t.Demand(
-					found,
-					"a WWW-Authenticate header with a Bearer challenge, as to a POST",
-					response.DescribeChallenge(),
-				)
+				t.Demand(found, "a WWW-Authenticate header with a Bearer challenge, as to a POST", response.DescribeChallenge())
 			}
 			if !judged {
 				t.NotApplicable("the server answers neither GET nor DELETE with HTTP 401")
 			}
 		})
 
-	It(
-		"does not accept a session id in place of an access token",
-		Verifies("security-best-practices.sessions.authentication"),
-		NeedsToken(oauth.Good),
-		func(t *T) {
+	It("does not accept a session id in place of an access token",
+		Verifies("security-best-practices.sessions.authentication"), NeedsToken(oauth.Good), func(t *T) {
 			server, method := within(t)
 			if server.HTTP.Session() == "" {
 				t.NotApplicable("the server assigns no session ids")
 			}
 
-			response := server.Anonymous(
-				t,
-				http.MethodPost,
-				server.Body(method, nil),
-				"has a session id and no access token",
-			)
+			response := server.Anonymous(t, http.MethodPost, server.Body(method, nil), "has a session id and no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
-		},
-	)
+		})
 
-	It(
-		"verifies the access token for each HTTP method",
-		Verifies("security-best-practices.requests.verified"),
-		NeedsToken(oauth.Good),
-		func(t *T) {
+	It("verifies the access token for each HTTP method",
+		Verifies("security-best-practices.requests.verified"), NeedsToken(oauth.Good), func(t *T) {
 			server, method := within(t)
 
 			response := server.Anonymous(t, http.MethodPost, server.Body(method, nil), "has no access token")
@@ -374,12 +321,10 @@ func sessions() {
 			t.DemandOf(response, !accepted(response), "HTTP 401 to a GET that resumes, without a token")
 			response = server.Anonymous(t, http.MethodDelete, nil, "has no access token")
 			t.DemandOf(response, !accepted(response), "HTTP 401 to a DELETE without a token")
-		},
-	)
+		})
 
-	It("rejects the session id of another user", Verifies("security-best-practices.sessions.bound"),
-		NeedsToken(oauth.Good, oauth.OtherUser),
-		func(t *T) {
+	It("rejects the session id of another user",
+		Verifies("security-best-practices.sessions.bound"), NeedsToken(oauth.Good, oauth.OtherUser), func(t *T) {
 			server, method := within(t)
 			if server.HTTP.Session() == "" {
 				t.NotApplicable("the server assigns no session ids")

@@ -12,10 +12,8 @@ import (
 // clientCapabilities checks what becomes of requests that need a capability which
 // their client does not declare.
 func clientCapabilities() {
-	It(
-		"rejects a call that needs an undeclared capability with -32021, naming the capability",
-		Verifies("base.capabilities.required"),
-		func(t *T) {
+	It("rejects a call that needs an undeclared capability with -32021, naming the capability",
+		Verifies("base.capabilities.required"), func(t *T) {
 			asking, capability := askingTool(t, Session(t))
 			server := Connect(t) // where no earlier request can stand in
 
@@ -26,13 +24,10 @@ func clientCapabilities() {
 			refusal, _ := reply.Error()
 			data, _ := refusal.Data.(map[string]any)
 			t.Expect(data["requiredCapabilities"]).To(HaveMember(capability))
-		},
-	)
+		})
 
-	It(
-		"rejects a request that needs an undeclared capability with HTTP 400",
-		Verifies("base.capabilities.required-status"),
-		func(t *T) {
+	It("rejects a request that needs an undeclared capability with HTTP 400",
+		Verifies("base.capabilities.required-status"), func(t *T) {
 			asking, _ := askingTool(t, Session(t))
 			server := Connect(t) // where no earlier request can stand in
 
@@ -42,8 +37,7 @@ func clientCapabilities() {
 				t.NotApplicable("the request is not refused with -32021: reported by another check")
 			}
 			t.Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
-		},
-	)
+		})
 }
 
 // askingTool finds a tool that asks this client for input, and the capability that
@@ -65,10 +59,7 @@ func askingTool(t *T, server *Server) (asking Provocation, capability string) {
 	if found == "" {
 		Unprovoked(t, capabilities...)
 	}
-	t.Inconclusive(
-		found,
-		"name one that does in mcpconform.yaml: provocations: {elicitation: {tool: NAME, arguments: {…}}}",
-	)
+	t.Inconclusive(found, "name one that does in mcpconform.yaml: provocations: {elicitation: {tool: NAME, arguments: {…}}}")
 	return asking, ""
 }
 

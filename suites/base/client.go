@@ -34,11 +34,8 @@ func ClientChecks() {
 var numbers = Object{"a": 5, "b": 3}
 
 func opening() {
-	It(
-		"continues with requests or notifications/initialized once its first request is answered",
-		Verifies("base.components.required"),
-		In(Meeting),
-		func(t *T) {
+	It("continues with requests or notifications/initialized once its first request is answered",
+		Verifies("base.components.required"), In(Meeting), func(t *T) {
 			client := RunScenario(t)
 
 			requests := client.Requests()
@@ -49,9 +46,7 @@ func opening() {
 			goesOn := func(request *Message) bool { // perhaps on another connection, after a look
 				return AnswerTo(request) != nil && len(client.AskedAfter(AnswerTo(request))) > 0
 			}
-			if t.Observed(
-				slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0,
-			) {
+			if t.Observed(slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0) {
 				return
 			}
 			broken := client.Unconnected()
@@ -60,13 +55,9 @@ func opening() {
 			}
 			client.Missing(
 				opened,
-				Mismatch{
-					Wanted: "that the client continues after its " + requests[0].Method + " is answered",
-					Found:  broken,
-				},
+				Mismatch{Wanted: "that the client continues after its " + requests[0].Method + " is answered", Found: broken},
 			)
-		},
-	)
+		})
 }
 
 // Ids of what the server asks amid a call.
@@ -150,41 +141,35 @@ func gaveUp(client *Client, request *Message) bool {
 }
 
 func asked() {
-	It("answers each of several concurrent ping requests", Verifies("base.requests.answered"), In(inquisitive),
-		func(t *T) {
-			client := RunScenario(t)
+	It("answers each of several concurrent ping requests", Verifies("base.requests.answered"), In(inquisitive), func(t *T) {
+		client := RunScenario(t)
 
-			for _, id := range pingIDs {
-				request, answer := theAsked(client, id)
-				if !t.Observed(answer != nil) {
-					client.Missing(
-						request,
-						Mismatch{
-							Wanted: "an answer to each of ten pings",
-							Found:  "no answer to the ping with the id " + id.String(),
-						},
-					)
-				}
-			}
-		})
-
-	It("answers a ping that has the id of a request of its own", Verifies("base.requests.answered"), In(inquisitive),
-		func(t *T) {
-			client := RunScenario(t)
-
-			own := client.NeedCalls(scripted.AddNumbers)[0].ID
-			request, answer := theAsked(client, own)
+		for _, id := range pingIDs {
+			request, answer := theAsked(client, id)
 			if !t.Observed(answer != nil) {
 				client.Missing(request, Mismatch{
-					Wanted: "an answer to the ping with the id " + own.String() + ", the id of an open call of the client",
-					Found:  "none",
+					Wanted: "an answer to each of ten pings",
+					Found:  "no answer to the ping with the id " + id.String(),
 				})
 			}
-		})
+		}
+	})
 
-	It("continues after notifications/tools/list_changed during a call", Verifies("base.notifications.accepted"),
-		In(inquisitive),
-		func(t *T) {
+	It("answers a ping that has the id of a request of its own", Verifies("base.requests.answered"), In(inquisitive), func(t *T) {
+		client := RunScenario(t)
+
+		own := client.NeedCalls(scripted.AddNumbers)[0].ID
+		request, answer := theAsked(client, own)
+		if !t.Observed(answer != nil) {
+			client.Missing(request, Mismatch{
+				Wanted: "an answer to the ping with the id " + own.String() + ", the id of an open call of the client",
+				Found:  "none",
+			})
+		}
+	})
+
+	It("continues after notifications/tools/list_changed during a call",
+		Verifies("base.notifications.accepted"), In(inquisitive), func(t *T) {
 			client := RunScenario(t)
 
 			const despite = "notifications/tools/list_changed during a call"
@@ -197,35 +182,30 @@ func asked() {
 			client.StaysUsable(announced[0], despite)
 		})
 
-	It("accepts params with unknown members", Verifies("base.requests.extra-members"), In(inquisitive),
-		func(t *T) {
-			client := RunScenario(t)
+	It("accepts params with unknown members", Verifies("base.requests.extra-members"), In(inquisitive), func(t *T) {
+		client := RunScenario(t)
 
-			request, answer := theAsked(client, extraID)
-			needPinging(client)
-			if answer == nil {
-				client.Missing(request, Mismatch{Wanted: "a result", Found: "no answer"})
-			}
-			t.Expect(client.Judging(answer)).To(BeResult())
-		})
+		request, answer := theAsked(client, extraID)
+		needPinging(client)
+		if answer == nil {
+			client.Missing(request, Mismatch{Wanted: "a result", Found: "no answer"})
+		}
+		t.Expect(client.Judging(answer)).To(BeResult())
+	})
 
-	It("rejects a server request with an unknown method", Verifies("base.errors.unknown-method"), In(inquisitive),
-		func(t *T) {
-			client := RunScenario(t)
+	It("rejects a server request with an unknown method", Verifies("base.errors.unknown-method"), In(inquisitive), func(t *T) {
+		client := RunScenario(t)
 
-			request, answer := theAsked(client, unknownID)
-			needPinging(client)
-			if answer == nil {
-				client.Missing(request, Mismatch{Wanted: "an error", Found: "no answer"})
-			}
-			t.Expect(client.Judging(answer)).To(BeJSONRPCError())
-		})
+		request, answer := theAsked(client, unknownID)
+		needPinging(client)
+		if answer == nil {
+			client.Missing(request, Mismatch{Wanted: "an error", Found: "no answer"})
+		}
+		t.Expect(client.Judging(answer)).To(BeJSONRPCError())
+	})
 
-	It(
-		"rejects a server request with an unknown method with -32601",
-		Verifies("base.errors.method-not-found"),
-		In(inquisitive),
-		func(t *T) {
+	It("rejects a server request with an unknown method with -32601",
+		Verifies("base.errors.method-not-found"), In(inquisitive), func(t *T) {
 			client := RunScenario(t)
 
 			_, answer := theAsked(client, unknownID)
@@ -236,8 +216,7 @@ func asked() {
 				client.NeverBut("the client does not reject requests with an unknown method", "tools/call")
 			}
 			t.Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		},
-	)
+		})
 }
 
 // needPinging makes the check inconclusive unless the client answers ordinary pings by
@@ -323,45 +302,35 @@ func answered(client *Client, method string, nth int) *Message {
 }
 
 func garbled() {
-	It("continues after text from the server that is not JSON", Verifies("base.errors.survived"), In(garbling),
-		func(t *T) {
-			client := RunScenario(t)
+	It("continues after text from the server that is not JSON", Verifies("base.errors.survived"), In(garbling), func(t *T) {
+		client := RunScenario(t)
 
-			client.GoesOn(answered(client, "tools/list", 1), "text that is not JSON")
-		})
+		client.GoesOn(answered(client, "tools/list", 1), "text that is not JSON")
+	})
 
-	It("continues after text from the server that is not UTF-8", Verifies("base.errors.survived"), In(garbling),
-		func(t *T) {
-			client := RunScenario(t)
+	It("continues after text from the server that is not UTF-8", Verifies("base.errors.survived"), In(garbling), func(t *T) {
+		client := RunScenario(t)
 
-			client.GoesOn(answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
-		})
+		client.GoesOn(answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
+	})
 
-	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), In(garbling),
-		func(t *T) {
-			client := RunScenario(t)
+	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), In(garbling), func(t *T) {
+		client := RunScenario(t)
 
-			client.GoesOn(answered(client, "tools/call", 1), "JSON that is not a message")
-		})
+		client.GoesOn(answered(client, "tools/call", 1), "JSON that is not a message")
+	})
 
-	It(
-		"continues after a notification with malformed params and a response with an unknown id",
-		Verifies("base.errors.survived"),
-		In(garbling),
-		func(t *T) {
+	It("continues after a notification with malformed params and a response with an unknown id",
+		Verifies("base.errors.survived"), In(garbling), func(t *T) {
 			client := RunScenario(t)
 
 			client.GoesOn(answered(client, "tools/list", 2),
 				"a notification with a string as params and a response to no request",
 			)
-		},
-	)
+		})
 
-	It(
-		"answers text from the server that is not JSON with -32700, if at all",
-		Verifies("base.errors.parse-error"),
-		In(garbling),
-		func(t *T) {
+	It("answers text from the server that is not JSON with -32700, if at all",
+		Verifies("base.errors.parse-error"), In(garbling), func(t *T) {
 			client := RunScenario(t)
 
 			answered(client, "tools/list", 1)
@@ -375,14 +344,10 @@ func garbled() {
 				}
 			}
 			t.NotApplicable("the client does not answer text that is not JSON")
-		},
-	)
+		})
 
-	It(
-		"answers JSON from the server that is not a JSON-RPC message with -32600, if at all",
-		Verifies("base.errors.invalid-request"),
-		In(garbling),
-		func(t *T) {
+	It("answers JSON from the server that is not a JSON-RPC message with -32600, if at all",
+		Verifies("base.errors.invalid-request"), In(garbling), func(t *T) {
 			client := RunScenario(t)
 
 			answered(client, "tools/call", 1)
@@ -393,8 +358,7 @@ func garbled() {
 				}
 			}
 			t.NotApplicable("the client does not answer JSON that is not a message")
-		},
-	)
+		})
 }
 
 func fromClient(said *Message) bool { return said.Event.From == protocol.Client }
@@ -436,27 +400,19 @@ var traced = &Scenario{
 }
 
 func strangeMetadata() {
-	It(
-		"accepts results with unknown values at reserved _meta keys",
-		Verifies("base.meta.reserved-values"),
-		In(reserved),
-		func(t *T) {
+	It("accepts results with unknown values at reserved _meta keys",
+		Verifies("base.meta.reserved-values"), In(reserved), func(t *T) {
 			client := RunScenario(t)
 
 			client.GoesOn(answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
-		},
-	)
+		})
 
-	It(
-		"accepts results with traceparent, tracestate and baggage in _meta",
-		Verifies("base.meta.trace-context-taken"),
-		In(traced),
-		func(t *T) {
+	It("accepts results with traceparent, tracestate and baggage in _meta",
+		Verifies("base.meta.trace-context-taken"), In(traced), func(t *T) {
 			client := RunScenario(t)
 
 			client.GoesOn(answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
-		},
-	)
+		})
 }
 
 // unknownType is a type of results that no extension of the client defines.
@@ -504,30 +460,28 @@ var untyped = &Scenario{
 }
 
 func resultTypes() {
-	It("rejects a result with an unknown resultType", Verifies("base.result-type.unrecognized"), In(strange),
-		func(t *T) {
-			client := RunScenario(t)
+	It("rejects a result with an unknown resultType", Verifies("base.result-type.unrecognized"), In(strange), func(t *T) {
+		client := RunScenario(t)
 
-			calls := client.NeedCalls(scripted.AddNumbers)
-			if client.OutcomeOf(usualCall).Failed() || len(calls) < 2 {
-				client.NeverBut("the client did not call the tool a second time", "tools/call")
-			}
-			if outcome := client.OutcomeOf(strangeCall); !t.Observed(outcome.Failed()) {
-				client.NeedGiven(strangeCall)
-				client.Blame(AnswerTo(calls[1]), Mismatch{
-					Wanted: "that the call fails, since the resultType is unknown",
-					Found:  ShowOutcome(outcome),
-					Where:  "/result/resultType",
-				})
-			}
-		})
+		calls := client.NeedCalls(scripted.AddNumbers)
+		if client.OutcomeOf(usualCall).Failed() || len(calls) < 2 {
+			client.NeverBut("the client did not call the tool a second time", "tools/call")
+		}
+		if outcome := client.OutcomeOf(strangeCall); !t.Observed(outcome.Failed()) {
+			client.NeedGiven(strangeCall)
+			client.Blame(AnswerTo(calls[1]), Mismatch{
+				Wanted: "that the call fails, since the resultType is unknown",
+				Found:  ShowOutcome(outcome),
+				Where:  "/result/resultType",
+			})
+		}
+	})
 
-	It("treats a result without resultType as complete", Verifies("base.result-type.absent"), In(untyped),
-		func(t *T) {
-			client := RunScenario(t)
+	It("treats a result without resultType as complete", Verifies("base.result-type.absent"), In(untyped), func(t *T) {
+		client := RunScenario(t)
 
-			client.GoesOn(answered(client, "tools/list", 1), "a result without a resultType")
-		})
+		client.GoesOn(answered(client, "tools/list", 1), "a result without a resultType")
+	})
 }
 
 // famous is a server that says it is one that many know.
@@ -551,35 +505,31 @@ var famous = &Scenario{
 }
 
 func famousServer() {
-	It("sends the same requests regardless of serverInfo", Verifies("base.fields.info-unused"), In(famous),
-		func(t *T) {
-			client := RunScenario(t)
+	It("sends the same requests regardless of serverInfo", Verifies("base.fields.info-unused"), In(famous), func(t *T) {
+		client := RunScenario(t)
 
-			client.NeedRequests("server/discover") // which tells what the server is
-			client.NeedRequests("tools/list")      // what it asks then
-			ordinary := Beside(t, Meeting)
-			if ordinary == nil || !sameEnd(ordinary, client) {
-				client.NeverBut("the client did not end in the same way with both servers", "tools/list")
+		client.NeedRequests("server/discover") // which tells what the server is
+		client.NeedRequests("tools/list")      // what it asks then
+		ordinary := Beside(t, Meeting)
+		if ordinary == nil || !sameEnd(ordinary, client) {
+			client.NeverBut("the client did not end in the same way with both servers", "tools/list")
+		}
+		for request := range ObserveEach(t, client.Requests()) {
+			if len(ordinary.Requests(request.Method)) == 0 {
+				client.Blame(request, Mismatch{
+					Wanted: "the requests that it sends to a server of another name",
+					Found:  request.Method + ", which it does not send there",
+				})
 			}
-			for request := range ObserveEach(t, client.Requests()) {
-				if len(ordinary.Requests(request.Method)) == 0 {
-					client.Blame(
-						request,
-						Mismatch{
-							Wanted: "the requests that it sends to a server of another name",
-							Found:  request.Method + ", which it does not send there",
-						},
-					)
-				}
+		}
+		for _, request := range ordinary.Requests() {
+			if len(client.Requests(request.Method)) == 0 {
+				client.Missing(AnswerTo(client.Requests("server/discover")[0]), Mismatch{
+					Wanted: request.Method + ", as it sends to a server of another name", Found: "no such request",
+				})
 			}
-			for _, request := range ordinary.Requests() {
-				if len(client.Requests(request.Method)) == 0 {
-					client.Missing(AnswerTo(client.Requests("server/discover")[0]), Mismatch{
-						Wanted: request.Method + ", as it sends to a server of another name", Found: "no such request",
-					})
-				}
-			}
-		})
+		}
+	})
 }
 
 // sameEnd tells whether a client ended by itself in two scenarios of the same steps, and

@@ -85,10 +85,7 @@ var (
 	brokenPromise = &forms.Form{
 		Despite: "isError without the structuredContent that the outputSchema wants",
 		Step:    ToCall(promisingFailure, nil),
-		Answer: forms.Result(Object{
-			"content": []any{Object{"type": "text", "text": forms.Told}},
-			"isError": true,
-		}),
+		Answer:  forms.Result(Object{"content": []any{Object{"type": "text", "text": forms.Told}}, "isError": true}),
 		Reports: true,
 	}
 	notBroken = &forms.Form{
@@ -146,13 +143,9 @@ func content(despite string, blocks ...any) *forms.Form {
 var (
 	errorWithText   = failing("an error whose data is a string", jsonrpc.InternalError, "no reason")
 	errorWithList   = failing("an error whose data is an array", jsonrpc.InvalidParams, []any{1, nil, Object{}})
-	errorWithObject = failing(
-		"an error whose data is an object",
-		jsonrpc.InternalError,
-		Object{"why": Object{"deep": true}},
-	)
-	errorOfItsOwn = failing("an error with a positive code", 42, nil)
-	errorNearby   = failing("an error with the code -32000", -32000, nil)
+	errorWithObject = failing("an error whose data is an object", jsonrpc.InternalError, Object{"why": Object{"deep": true}})
+	errorOfItsOwn   = failing("an error with a positive code", 42, nil)
+	errorNearby     = failing("an error with the code -32000", -32000, nil)
 )
 
 func failing(despite string, code int64, data any) *forms.Form {
@@ -165,29 +158,13 @@ var (
 	someContent = read("several contents of resources/read", "test://directory",
 		Object{"uri": "test://directory/a", "mimeType": "text/plain", "text": "a"},
 		Object{"uri": "test://directory/b", "blob": "AAEC/w=="})
-	typeless = read(
-		"a text without mimeType in resources/read",
-		"test://untyped",
-		Object{"uri": "test://untyped", "text": "a"},
-	)
-	blobUntyped = read(
-		"a blob without mimeType in resources/read",
-		"test://blob",
-		Object{"uri": "test://blob", "blob": "/w=="},
-	)
-	noContent = read("no contents of resources/read", "test://empty")
+	typeless    = read("a text without mimeType in resources/read", "test://untyped", Object{"uri": "test://untyped", "text": "a"})
+	blobUntyped = read("a blob without mimeType in resources/read", "test://blob", Object{"uri": "test://blob", "blob": "/w=="})
+	noContent   = read("no contents of resources/read", "test://empty")
 
 	onePrompt  = &forms.Form{Despite: "one message", Step: ToGet(scripted.PromptName, Object{"name": "Ada"})}
-	allPrompts = prompt(
-		"messages with content of each type in prompts/get",
-		"everything",
-		words,
-		image,
-		audio,
-		embedded,
-		binary,
-	)
-	noPrompt = prompt("no messages in prompts/get", "nothing")
+	allPrompts = prompt("messages with content of each type in prompts/get", "everything", words, image, audio, embedded, binary)
+	noPrompt   = prompt("no messages in prompts/get", "nothing")
 )
 
 func read(despite, uri string, contents ...any) *forms.Form {
@@ -202,11 +179,7 @@ func prompt(despite, name string, contents ...any) *forms.Form {
 	for i, one := range contents {
 		messages = append(messages, Object{"role": []any{"user", "assistant"}[i%2], "content": one})
 	}
-	return &forms.Form{
-		Despite: despite,
-		Step:    ToGet(name, Object{}),
-		Answer:  forms.Result(Object{"messages": messages}),
-	}
+	return &forms.Form{Despite: despite, Step: ToGet(name, Object{}), Answer: forms.Result(Object{"messages": messages})}
 }
 
 // written is an answer of which the server writes all bytes at once, as it does over stdio
@@ -233,20 +206,12 @@ var (
 			call.Result(scripted.Text("together")),
 		}
 	})
-	unknownNotification = notified(
-		"a notification of an unknown method",
-		"notifications/mcpconform/unknown",
-		Object{"x": 1},
-	)
+	unknownNotification = notified("a notification of an unknown method", "notifications/mcpconform/unknown", Object{"x": 1})
 	// On Windows many a server ends its lines so.
 	inWindowsLine = written("a CR before the newline behind the answer", func(call *scripted.Call) [][]byte {
 		return [][]byte{append(call.Result(scripted.Text("on Windows")), '\r')}
 	})
-	bareNotification = notified(
-		"a notification of an unknown method without params",
-		"notifications/mcpconform/bare",
-		nil,
-	)
+	bareNotification = notified("a notification of an unknown method without params", "notifications/mcpconform/bare", nil)
 	metaNotification = notified(
 		"a notification with _meta alone", "notifications/mcpconform/meta", Object{"_meta": Object{"example.com/n": 1}},
 	)
@@ -254,21 +219,19 @@ var (
 		Despite:  "progress in fractions, without a total, and with a message",
 		Progress: true,
 		Before:   "notifications/progress",
-		Answer: forms.After(
-			func(call *scripted.Call) {
-				token, asked := call.Meta()["progressToken"]
-				if !asked {
-					return
-				}
-				for _, more := range []Object{
-					{"progress": 0}, {"progress": 0.25, "total": 1.5}, {"progress": 1, "message": "on the way"},
-					{"progress": 1.5, "total": 1.5, "message": "", "_meta": Object{}},
-				} {
-					more["progressToken"] = token
-					call.Notify("notifications/progress", more)
-				}
-			},
-		),
+		Answer: forms.After(func(call *scripted.Call) {
+			token, asked := call.Meta()["progressToken"]
+			if !asked {
+				return
+			}
+			for _, more := range []Object{
+				{"progress": 0}, {"progress": 0.25, "total": 1.5}, {"progress": 1, "message": "on the way"},
+				{"progress": 1.5, "total": 1.5, "message": "", "_meta": Object{}},
+			} {
+				more["progressToken"] = token
+				call.Notify("notifications/progress", more)
+			}
+		}),
 	}
 	manyNotifications = &forms.Form{
 		Despite: "100 notifications before the answer",
@@ -315,10 +278,7 @@ func logged(despite string, all ...Object) *forms.Form {
 }
 
 func notified(despite, method string, params Object) *forms.Form {
-	return &forms.Form{
-		Despite: despite,
-		Answer:  forms.After(func(call *scripted.Call) { call.Notify(method, params) }),
-	}
+	return &forms.Form{Despite: despite, Answer: forms.After(func(call *scripted.Call) { call.Notify(method, params) })}
 }
 
 // answers are all of them.
@@ -427,8 +387,7 @@ var manyForms = &Scenario{
 		}
 		inTurn("tools/list", list("tools", legalTools(server.Has(protocol.Icons))))
 		inTurn("resources/list", list("resources", legalResources()), forms.Error(jsonrpc.InternalError, nil))
-		inTurn("resources/templates/list",
-			list("resourceTemplates", []any{}), list("resourceTemplates", legalTemplates()))
+		inTurn("resources/templates/list", list("resourceTemplates", []any{}), list("resourceTemplates", legalTemplates()))
 		inTurn("prompts/list", list("prompts", legalPrompts()), func(call *scripted.Call) { call.Good() })
 	},
 }
@@ -459,18 +418,14 @@ func legalTools(icons bool) []any {
 			"type": "object", "properties": Object{"value": Object{"type": []any{"null", "string"}}},
 		}},
 		Object{"name": "either", "inputSchema": Object{"type": "object", "properties": Object{
-			"value": Object{
-				"anyOf": []any{word, Object{"type": "integer"}},
-			},
-			"kind": Object{"enum": []any{"a", 1, nil}},
-			"one":  Object{"const": "x"},
+			"value": Object{"anyOf": []any{word, Object{"type": "integer"}}},
+			"kind":  Object{"enum": []any{"a", 1, nil}},
+			"one":   Object{"const": "x"},
 		}}},
 		Object{"name": "refers", "inputSchema": Object{
 			"type":       "object",
 			"properties": Object{"value": Object{"$ref": "#/$defs/node"}},
-			"$defs": Object{
-				"node": Object{"type": "object", "properties": Object{"next": Object{"$ref": "#/$defs/node"}}},
-			},
+			"$defs":      Object{"node": Object{"type": "object", "properties": Object{"next": Object{"$ref": "#/$defs/node"}}}},
 		}},
 		Object{
 			"name":        "any_items",
@@ -595,9 +550,7 @@ var richOpening = &Scenario{
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
-			info := Object{
-				"name": "größer", "version": "0", "title": "", "x-unknown": 1,
-			}
+			info := Object{"name": "größer", "version": "0", "title": "", "x-unknown": 1}
 			if server.Has(protocol.Icons) {
 				info["websiteUrl"] = "https://example.com/"
 				info["icons"] = []any{Object{"src": "data:image/png;base64,aQ==", "sizes": []any{"any"}}}
@@ -644,14 +597,12 @@ var earlyPing = jsonrpc.StringID("early")
 
 func takingOpenings() {
 	It("continues after a first response with unknown capabilities and all optional members",
-		Verifies("base.results.accepted"), In(richOpening),
-		func(t *T) {
+		Verifies("base.results.accepted"), In(richOpening), func(t *T) {
 			forms.Opens(t, "unknown capabilities and optional members in the result")
 		})
 
 	It("continues after a ping and a log message before the answer to initialize",
-		Verifies("base.notifications.accepted"), In(earlyWords),
-		func(t *T) {
+		Verifies("base.notifications.accepted"), In(earlyWords), func(t *T) {
 			forms.Opens(t, "a ping and a log message before the answer to initialize")
 		})
 }
@@ -740,18 +691,17 @@ func takingAnswers() {
 	lists("accepts resource templates with as little or as much as the schema allows", "resources/templates/list",
 		"resource templates with as little, and as much, as the schema allows", oddTemplates, plainTemplates, 2)
 
-	It("continues after an error for resources/list", Verifies(errors), In(manyForms),
-		func(t *T) {
-			client := RunScenario(t)
+	It("continues after an error for resources/list", Verifies(errors), In(manyForms), func(t *T) {
+		client := RunScenario(t)
 
-			requests := answers.Afterwards(client, "resources/list")
-			if len(requests) < 2 {
-				client.NeverBut("the client did not request the resources a third time", "resources/list")
-			}
-			needOwnOutcome(client, "prompts/list", listedPrompts)
-			client.Does(listedPrompts, plainPrompts, "an error for resources/list")
-			client.GoesOn(AnswerTo(requests[1]), "an error for resources/list")
-		})
+		requests := answers.Afterwards(client, "resources/list")
+		if len(requests) < 2 {
+			client.NeverBut("the client did not request the resources a third time", "resources/list")
+		}
+		needOwnOutcome(client, "prompts/list", listedPrompts)
+		client.Does(listedPrompts, plainPrompts, "an error for resources/list")
+		client.GoesOn(AnswerTo(requests[1]), "an error for resources/list")
+	})
 }
 
 // needOwnOutcome makes the check inconclusive when a list fails by the error that answers

@@ -27,11 +27,8 @@ func validRequests() {
 	It("sends prompts/get with a non-empty string as name", Verifies("base.schema.requests"), In(features.All),
 		func(t *T) { features.DemandText(t, RunScenario(t), "prompts/get", "name") })
 
-	It(
-		"sends completion/complete with a ref of type ref/prompt or ref/resource",
-		Verifies("base.schema.requests"),
-		In(features.All),
-		func(t *T) {
+	It("sends completion/complete with a ref of type ref/prompt or ref/resource",
+		Verifies("base.schema.requests"), In(features.All), func(t *T) {
 			client := RunScenario(t)
 
 			for request := range ObserveEach(t, client.NeedRequests("completion/complete")) {
@@ -39,31 +36,22 @@ func validRequests() {
 				if kind := ref["type"]; kind != "ref/prompt" && kind != "ref/resource" {
 					client.Blame(
 						request,
-						Mismatch{
-							Wanted: `"ref/prompt" or "ref/resource"`,
-							Found:  Show(kind),
-							Where:  "/params/ref/type",
-						},
+						Mismatch{Wanted: `"ref/prompt" or "ref/resource"`, Found: Show(kind), Where: "/params/ref/type"},
 					)
 				}
 			}
-		},
-	)
-
-	It("sends logging/setLevel with one of the eight log levels", Verifies("base.schema.requests"), In(features.All),
-		func(t *T) {
-			client := RunScenario(t)
-
-			for request := range ObserveEach(t, client.NeedRequests("logging/setLevel")) {
-				demandLevel(client, request, request.ParamsObject()["level"], "/params/level")
-			}
 		})
 
-	It(
-		"sends one of the eight log levels as logLevel in _meta",
-		Verifies("base.schema.requests"),
-		In(features.AllStateless),
-		func(t *T) {
+	It("sends logging/setLevel with one of the eight log levels", Verifies("base.schema.requests"), In(features.All), func(t *T) {
+		client := RunScenario(t)
+
+		for request := range ObserveEach(t, client.NeedRequests("logging/setLevel")) {
+			demandLevel(client, request, request.ParamsObject()["level"], "/params/level")
+		}
+	})
+
+	It("sends one of the eight log levels as logLevel in _meta",
+		Verifies("base.schema.requests"), In(features.AllStateless), func(t *T) {
 			client := RunScenario(t)
 
 			asking := slices.DeleteFunc(
@@ -74,15 +62,9 @@ func validRequests() {
 				client.NeverBut("the client requested no log messages", "logging/setLevel")
 			}
 			for request := range ObserveEach(t, asking) {
-				demandLevel(
-					client,
-					request,
-					request.Meta()[mcp.MetaLogLevel],
-					"/params/_meta/io.modelcontextprotocol~1logLevel",
-				)
+				demandLevel(client, request, request.Meta()[mcp.MetaLogLevel], "/params/_meta/io.modelcontextprotocol~1logLevel")
 			}
-		},
-	)
+		})
 }
 
 func demandLevel(client *Client, request *Message, level any, where string) {

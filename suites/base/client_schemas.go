@@ -113,12 +113,7 @@ var networkReferences = &Scenario{
 	Server: func(server *scripted.Server) {
 		results.Add(server)
 		lure := server.Lure()
-		results.AddTool(
-			server,
-			referring,
-			Object{"type": "object", "$ref": lure + "/output.json"},
-			Object{"name": "Ada"},
-		)
+		results.AddTool(server, referring, Object{"type": "object", "$ref": lure + "/output.json"}, Object{"name": "Ada"})
 		server.Tools[len(server.Tools)-1].Definition["inputSchema"] = Object{
 			"type": "object", "properties": Object{"name": Object{"$ref": lure + "/input.json"}},
 		}
@@ -127,45 +122,30 @@ var networkReferences = &Scenario{
 
 // readingSchemas registers the checks of what a target client makes of schemas.
 func readingSchemas() {
-	It(
-		"treats a schema without $schema as JSON Schema 2020-12",
-		Verifies("base.dialects.default-by-clients"),
-		In(schemaDialects),
-		func(t *T) {
+	It("treats a schema without $schema as JSON Schema 2020-12",
+		Verifies("base.dialects.default-by-clients"), In(schemaDialects), func(t *T) {
 			client := RunScenario(t)
 
 			judgePair(t, client, undated, 4)
-		},
-	)
+		})
 
-	It(
-		"validates by keywords of JSON Schema 2020-12 where a schema has no $schema",
-		Verifies("base.dialects.default-by-clients"),
-		In(schemaDialects),
-		func(t *T) {
+	It("validates by keywords of JSON Schema 2020-12 where a schema has no $schema",
+		Verifies("base.dialects.default-by-clients"), In(schemaDialects), func(t *T) {
 			client := RunScenario(t)
 
 			judgeBroken(t, client, besideRef, 6, "dependentRequired beside $ref")
 			judgeBroken(t, client, tooFew, 7, "minContains")
-		},
-	)
+		})
 
-	It(
-		"validates by the JSON Schema dialect that $schema names",
-		Verifies("base.dialects.validated-by-clients"),
-		In(schemaDialects),
-		func(t *T) {
+	It("validates by the JSON Schema dialect that $schema names",
+		Verifies("base.dialects.validated-by-clients"), In(schemaDialects), func(t *T) {
 			client := RunScenario(t)
 
 			judgePair(t, client, dated, 5)
-		},
-	)
+		})
 
-	It(
-		"rejects a schema whose $schema is a dialect that it does not support",
-		Verifies("base.dialects.refused-by-clients"),
-		In(unknownDialect),
-		func(t *T) {
+	It("rejects a schema whose $schema is a dialect that it does not support",
+		Verifies("base.dialects.refused-by-clients"), In(unknownDialect), func(t *T) {
 			client := RunScenario(t)
 
 			client.NeedRequests("tools/list")
@@ -181,32 +161,21 @@ func readingSchemas() {
 					Found:  "the client reports the call as done: " + ShowOutcome(told),
 				})
 			}
-		},
-	)
+		})
 
-	It(
-		"fetches no $ref of a schema over the network",
-		Verifies("base.references.not-fetched-by-clients"),
-		In(networkReferences),
-		func(t *T) {
+	It("fetches no $ref of a schema over the network",
+		Verifies("base.references.not-fetched-by-clients"), In(networkReferences), func(t *T) {
 			client := RunScenario(t)
 
 			listed := AnswerTo(client.NeedRequests("tools/list")[0])
 			for _, fetched := range client.Fetched() {
-				client.BlameEvent(
-					fetched,
-					Mismatch{Wanted: "no request for the URL of a $ref", Found: fetched.Note},
-				)
+				client.BlameEvent(fetched, Mismatch{Wanted: "no request for the URL of a $ref", Found: fetched.Note})
 			}
 			client.Refrained(listed, listStep)
-		},
-	)
+		})
 
-	It(
-		"rejects a tool, or its results, whose schema has a $ref that it cannot resolve",
-		Verifies("base.references.unresolved-by-clients", "tools.schemas.references"),
-		In(networkReferences),
-		func(t *T) {
+	It("rejects a tool, or its results, whose schema has a $ref that it cannot resolve",
+		Verifies("base.references.unresolved-by-clients", "tools.schemas.references"), In(networkReferences), func(t *T) {
 			client := RunScenario(t)
 
 			calls := client.Calls(referring)
@@ -222,8 +191,7 @@ func readingSchemas() {
 					Found:  "the client reports the call as done: " + ShowOutcome(told),
 				})
 			}
-		},
-	)
+		})
 }
 
 // judgePair wants that the client took a pair, told of in a step, if it validates.

@@ -16,71 +16,60 @@ import (
 
 // fields checks what requests of the stateless era carry in _meta.
 func fields() {
-	It("rejects a request without clientCapabilities in _meta with -32602", Verifies("base.fields.missing"),
-		func(t *T) {
-			needMethod(t)
-			server := Connect(t) // where no earlier request can stand in
+	It("rejects a request without clientCapabilities in _meta with -32602", Verifies("base.fields.missing"), func(t *T) {
+		needMethod(t)
+		server := Connect(t) // where no earlier request can stand in
 
-			InEachMethod(t, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
-				return server.AttemptWith(
-					t,
-					request,
-					Object{mcp.MetaCapabilities: scripted.Omitted},
-					"no clientCapabilities",
-				)
-			})
+		InEachMethod(t, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
+			return server.AttemptWith(t, request, Object{mcp.MetaCapabilities: scripted.Omitted}, "no clientCapabilities")
 		})
+	})
 
-	It("rejects a request without protocolVersion in _meta", Verifies("base.fields.missing"),
-		func(t *T) {
-			needMethod(t)
-			exceptBesideHandshake(t)
-			server := Connect(t)
+	It("rejects a request without protocolVersion in _meta", Verifies("base.fields.missing"), func(t *T) {
+		needMethod(t)
+		exceptBesideHandshake(t)
+		server := Connect(t)
 
-			InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
-				return server.AttemptWith(t, request, Object{mcp.MetaVersion: scripted.Omitted}, "no protocolVersion")
-			})
+		InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
+			return server.AttemptWith(t, request, Object{mcp.MetaVersion: scripted.Omitted}, "no protocolVersion")
 		})
+	})
 
-	It("rejects a request without _meta", Verifies("base.fields.missing"),
-		func(t *T) {
-			needMethod(t)
-			exceptBesideHandshake(t)
-			server := Connect(t)
+	It("rejects a request without _meta", Verifies("base.fields.missing"), func(t *T) {
+		needMethod(t)
+		exceptBesideHandshake(t)
+		server := Connect(t)
 
-			InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
-				return server.AttemptWith(t, request, scripted.Omitted, "no _meta")
-			})
+		InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
+			return server.AttemptWith(t, request, scripted.Omitted, "no _meta")
 		})
+	})
 
-	It("rejects a request without clientCapabilities in _meta with HTTP 400", Verifies("base.fields.missing-status"),
-		func(t *T) {
-			needMethod(t)
-			server := Connect(t)
+	It("rejects a request without clientCapabilities in _meta with HTTP 400", Verifies("base.fields.missing-status"), func(t *T) {
+		needMethod(t)
+		server := Connect(t)
 
-			judged := 0
-			InEachMethod(t, beBadRequest(), func(request Harmless) any {
-				reply, status, err := server.Attempt(
-					t,
-					request.Method,
-					request.With(Object{mcp.MetaCapabilities: scripted.Omitted}),
-					"no clientCapabilities",
-				)
-				if _, refused := reply.Error(); err == nil && !refused {
-					return http.StatusBadRequest // nothing is wrong with how it refuses
-				}
-				judged++
-				return status
-			})
-			if judged == 0 {
-				t.NotApplicable("the request is not refused: reported by another check")
+		judged := 0
+		InEachMethod(t, beBadRequest(), func(request Harmless) any {
+			reply, status, err := server.Attempt(
+				t,
+				request.Method,
+				request.With(Object{mcp.MetaCapabilities: scripted.Omitted}),
+				"no clientCapabilities",
+			)
+			if _, refused := reply.Error(); err == nil && !refused {
+				return http.StatusBadRequest // nothing is wrong with how it refuses
 			}
+			judged++
+			return status
 		})
+		if judged == 0 {
+			t.NotApplicable("the request is not refused: reported by another check")
+		}
+	})
 
-	It(
-		"rejects a request whose clientCapabilities in _meta is not an object with -32602",
-		Verifies("base.fields.malformed"),
-		func(t *T) {
+	It("rejects a request whose clientCapabilities in _meta is not an object with -32602",
+		Verifies("base.fields.malformed"), func(t *T) {
 			needMethod(t)
 			server := Session(t)
 
@@ -88,33 +77,30 @@ func fields() {
 				wrong := Object{mcp.MetaCapabilities: "sampling"}
 				return server.AttemptWith(t, request, wrong, "clientCapabilities are a string")
 			})
-		},
-	)
-
-	It("rejects a request whose protocolVersion in _meta is not a string", Verifies("base.fields.malformed"),
-		func(t *T) {
-			needMethod(t)
-			exceptBesideHandshake(t)
-			server := Connect(t)
-
-			InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
-				wrong := Object{mcp.MetaVersion: 20260728}
-				return server.AttemptWith(t, request, wrong, "protocolVersion is a number")
-			})
 		})
 
-	It("accepts a request without clientInfo in _meta", Verifies("base.fields.optional"),
-		func(t *T) {
-			needMethod(t)
-			server := Session(t)
+	It("rejects a request whose protocolVersion in _meta is not a string", Verifies("base.fields.malformed"), func(t *T) {
+		needMethod(t)
+		exceptBesideHandshake(t)
+		server := Connect(t)
 
-			AcceptInEachMethod(t, func(request Harmless) any {
-				return server.AttemptWith(t, request, Object{mcp.MetaClientInfo: scripted.Omitted}, "")
-			})
+		InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
+			wrong := Object{mcp.MetaVersion: 20260728}
+			return server.AttemptWith(t, request, wrong, "protocolVersion is a number")
 		})
+	})
 
-	It("accepts requests with traceparent, tracestate and baggage in _meta", Verifies("base.meta.trace-context-taken"),
-		func(t *T) {
+	It("accepts a request without clientInfo in _meta", Verifies("base.fields.optional"), func(t *T) {
+		needMethod(t)
+		server := Session(t)
+
+		AcceptInEachMethod(t, func(request Harmless) any {
+			return server.AttemptWith(t, request, Object{mcp.MetaClientInfo: scripted.Omitted}, "")
+		})
+	})
+
+	It("accepts requests with traceparent, tracestate and baggage in _meta",
+		Verifies("base.meta.trace-context-taken"), func(t *T) {
 			server := Session(t)
 
 			AcceptInEachMethod(t, func(request Harmless) any {
@@ -126,36 +112,35 @@ func fields() {
 			})
 		})
 
-	It("returns the same lists regardless of clientInfo", Verifies("base.fields.info-unused"),
-		func(t *T) {
-			server := Session(t)
+	It("returns the same lists regardless of clientInfo", Verifies("base.fields.info-unused"), func(t *T) {
+		server := Session(t)
 
-			listed := false
-			for _, method := range lists(t) {
-				usual, unserved := namesFor(t, server, method, usualClient)
-				if unserved {
-					continue // that it is answered, another check judges
-				}
-				for _, client := range otherClients {
-					names, refused := namesFor(t, server, method, client)
-					listed = listed || len(usual)+len(names) > 0
-					if slices.Equal(usual, names) || refused && client == scripted.Omitted {
-						continue // another check judges whether it is needed
-					}
-					if again, _ := namesFor(t, server, method, usualClient); !slices.Equal(usual, again) {
-						break // the list changes from one time to the next, whoever asks
-					}
-					t.Judge(Mismatch{
-						Wanted: "from " + method + " the same list for every client, " + Show(usual),
-						Found:  Show(names) + ", for a client with " + described(client),
-					})
-				}
+		listed := false
+		for _, method := range lists(t) {
+			usual, unserved := namesFor(t, server, method, usualClient)
+			if unserved {
+				continue // that it is answered, another check judges
 			}
-			if !listed {
-				t.Inconclusive("the lists of the server are empty", "check a server that lists something")
+			for _, client := range otherClients {
+				names, refused := namesFor(t, server, method, client)
+				listed = listed || len(usual)+len(names) > 0
+				if slices.Equal(usual, names) || refused && client == scripted.Omitted {
+					continue // another check judges whether it is needed
+				}
+				if again, _ := namesFor(t, server, method, usualClient); !slices.Equal(usual, again) {
+					break // the list changes from one time to the next, whoever asks
+				}
+				t.Judge(Mismatch{
+					Wanted: "from " + method + " the same list for every client, " + Show(usual),
+					Found:  Show(names) + ", for a client with " + described(client),
+				})
 			}
-			t.Observe()
-		})
+		}
+		if !listed {
+			t.Inconclusive("the lists of the server are empty", "check a server that lists something")
+		}
+		t.Observe()
+	})
 }
 
 // usualClient and the others are what a client may say of itself.

@@ -13,19 +13,12 @@ import (
 // inForms are checks of requests that look otherwise than in all other checks, and say
 // the same.
 func inForms() {
-	It(
-		"returns the id of a request unchanged, any string or integer",
-		Verifies("base.responses.id", "base.requests.answered"),
-		ByBarrier(),
-		func(t *T) {
-			ids := slices.DeleteFunc(
-				FormsOf(t, forms.ID),
-				func(form forms.Form) bool { return form.Name == usedElsewhere },
-			)
+	It("returns the id of a request unchanged, any string or integer",
+		Verifies("base.responses.id", "base.requests.answered"), ByBarrier(), func(t *T) {
+			ids := slices.DeleteFunc(FormsOf(t, forms.ID), func(form forms.Form) bool { return form.Name == usedElsewhere })
 
 			InEachForm(t, Harmless{Method: BarrierMethod(t)}, ids)
-		},
-	)
+		})
 }
 
 // usedElsewhere is the form with an id that another check uses on the same session, where
@@ -46,12 +39,8 @@ func over(transport string, one *Scenario) *Scenario {
 // ofServer are checks of answers that look otherwise than in all other scenarios, and say
 // the same.
 func ofServer() {
-	It(
-		"continues with a server that writes messages in other legal forms",
-		Verifies("base.results.accepted"),
-		In(writesOtherwise),
-		func(t *T) { RunScenario(t).GoesOnInEachForm(forms.Usual(false)) },
-	)
+	It("continues with a server that writes messages in other legal forms",
+		Verifies("base.results.accepted"), In(writesOtherwise), func(t *T) { RunScenario(t).GoesOnInEachForm(forms.Usual(false)) })
 
 	It("continues with a server that writes event streams in other legal forms",
 		Verifies("transports.http.request.both-answers"),

@@ -206,11 +206,9 @@ func misusedCodes(conversation *rules.Conversation, reporter *rules.Reporter) {
 func judgeUnsupported(reporter *rules.Reporter, said *rules.Message, asked string, data rules.Object) {
 	if requested, isText := data["requested"].(string); isText && requested != asked {
 		reporter.Violation(said, rules.Mismatch{
-			Wanted: "the revision of the request, " + rules.Show(
-				asked,
-			),
-			Found: rules.Show(requested),
-			Where: "/error/data/requested",
+			Wanted: "the revision of the request, " + rules.Show(asked),
+			Found:  rules.Show(requested),
+			Where:  "/error/data/requested",
 		})
 	}
 	// A revision of the handshake era may be supported, and not in a request like this.

@@ -64,6 +64,4 @@ func ofFields(violation schema.Violation) bool {
 	return fieldPlaces.MatchString(claims.MemberPlace("", violation))
 }
 
-var fieldPlaces = lazy.MustCompile(
-	`^/params(?:/_meta(?:/io\.modelcontextprotocol~1(?:protocolVersion|clientCapabilities))?)?$`,
-)
+var fieldPlaces = lazy.MustCompile(`^/params(?:/_meta(?:/io\.modelcontextprotocol~1(?:protocolVersion|clientCapabilities))?)?$`)

@@ -38,13 +38,10 @@ func icons(conversation *rules.Conversation) []places.Found {
 		for _, icons := range slices.Concat(places.Named(said, "icons"), introducing(said)) {
 			list, _ := icons.Value.([]any)
 			for index, icon := range list {
-				all = append(
-					all,
-					places.Found{
-						Place: places.Place{Pointer: fmt.Sprintf("%s/%d", icons.Pointer, index), Value: icon},
-						Said:  said,
-					},
-				)
+				all = append(all, places.Found{
+					Place: places.Place{Pointer: fmt.Sprintf("%s/%d", icons.Pointer, index), Value: icon},
+					Said:  said,
+				})
 			}
 		}
 	}

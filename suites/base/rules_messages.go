@@ -167,10 +167,7 @@ func notOfAKind(said *rules.Message) rules.Mismatch {
 	case isCall && !isText:
 		return rules.Mismatch{Wanted: "a method that is a string", Found: rules.Show(method), Where: "/method"}
 	case isCall && hasOutcome(said):
-		return rules.Mismatch{
-			Wanted: wanted,
-			Found:  "a message with both a method and an outcome: " + excerpt.Short(said.Raw),
-		}
+		return rules.Mismatch{Wanted: wanted, Found: "a message with both a method and an outcome: " + excerpt.Short(said.Raw)}
 	case said.Kind == jsonrpc.Invalid && said.ID == jsonrpc.NoID:
 		return rules.Mismatch{Wanted: wanted, Found: excerpt.Short(said.Raw)}
 	}
@@ -207,24 +204,17 @@ func unidentifiedRequests(conversation *rules.Conversation, reporter *rules.Repo
 			if !isID(said.ID) && said.ID != jsonrpc.NullID {
 				reporter.Violation(
 					said,
-					rules.Mismatch{
-						Wanted: "a string or an integer",
-						Found:  rules.ShowMember(said.Object, "id"),
-						Where:  "/id",
-					},
+					rules.Mismatch{Wanted: "a string or an integer", Found: rules.ShowMember(said.Object, "id"), Where: "/id"},
 				)
 			}
 		case said.Kind == jsonrpc.Notification && conversation.Schema != nil:
 			if method, known := conversation.Schema.Method(said.Method); known && method.Kind == schema.Request {
 				reporter.Observe()
-				reporter.Violation(
-					said,
-					rules.Mismatch{
-						Wanted: "an id in a request of " + said.Method,
-						Found:  rules.ShowMember(said.Object, "id"),
-						Where:  "/id",
-					},
-				)
+				reporter.Violation(said, rules.Mismatch{
+					Wanted: "an id in a request of " + said.Method,
+					Found:  rules.ShowMember(said.Object, "id"),
+					Where:  "/id",
+				})
 			}
 		}
 	}

@@ -16,11 +16,7 @@ func metaRules() []rules.Rule {
 		{
 			Text:     "separates the labels of a _meta prefix with dots and ends the prefix with a slash",
 			Verifies: rules.Verifies("base.meta.prefix"),
-			Judge: metaKeys(
-				formats.HasPrefix,
-				"labels separated by dots before the slash",
-				formats.PrefixIsSeries,
-			),
+			Judge:    metaKeys(formats.HasPrefix, "labels separated by dots before the slash", formats.PrefixIsSeries),
 		},
 		{
 			Text:     "starts each label of a _meta key with a letter and ends it with a letter or digit",
@@ -43,11 +39,7 @@ func metaRules() []rules.Rule {
 		{
 			Text:     "uses only letters, digits, hyphens, underscores and dots in the names of _meta keys",
 			Verifies: rules.Verifies("base.meta.characters"),
-			Judge: metaKeys(
-				formats.AnyKey,
-				"a name of letters, digits, hyphens, underscores and dots",
-				formats.NameIsPlain,
-			),
+			Judge:    metaKeys(formats.AnyKey, "a name of letters, digits, hyphens, underscores and dots", formats.NameIsPlain),
 		},
 	}
 }

@@ -56,10 +56,7 @@ func strangeResults(conversation *rules.Conversation, reporter *rules.Reporter) 
 		}
 		reporter.Observe()
 		if !facts.IsCoreType(kind) &&
-			!slices.ContainsFunc(
-				declared,
-				func(name string) bool { return slices.Contains(facts.ResultTypes[name], kind) },
-			) {
+			!slices.ContainsFunc(declared, func(name string) bool { return slices.Contains(facts.ResultTypes[name], kind) }) {
 			reporter.Violation(said, rules.Mismatch{
 				Wanted: fmt.Sprintf(
 					"%q, %q, or a type of an extension that the server declares",

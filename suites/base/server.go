@@ -41,12 +41,8 @@ const openAtOnce = 20
 const firstOfMany = 7001
 
 func requests() {
-	It(
-		"answers requests of a client that opens the connection as the revision specifies",
-		Opens(),
-		Verifies("base.components.required"),
-		ByBarrier(),
-		func(t *T) {
+	It("answers requests of a client that opens the connection as the revision specifies",
+		Opens(), Verifies("base.components.required"), ByBarrier(), func(t *T) {
 			server := Connect(t)
 
 			if t.Has(protocol.PerRequestMeta) {
@@ -57,93 +53,81 @@ func requests() {
 			}
 
 			t.Expect(server.Ask(t, BarrierMethod(t), nil)).To(BeResult())
-		},
-	)
-
-	It("answers each of many concurrent requests", Verifies("base.requests.answered"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
-
-			var open []*scripted.Pending
-			for position := range openAtOnce {
-				id := jsonrpc.IntID(firstOfMany + int64(position))
-				open = append(open, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))
-			}
-
-			for _, request := range open {
-				server.MustAwait(t, request)
-			}
 		})
 
-	It("returns an id that is a string unchanged", Verifies("base.responses.id"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
+	It("answers each of many concurrent requests", Verifies("base.requests.answered"), ByBarrier(), func(t *T) {
+		server := Session(t)
 
-			answered := answeredID(t, server, jsonrpc.StringID("mcpconform: a string, ünïcödé"))
+		var open []*scripted.Pending
+		for position := range openAtOnce {
+			id := jsonrpc.IntID(firstOfMany + int64(position))
+			open = append(open, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))
+		}
 
-			t.Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
+		for _, request := range open {
+			server.MustAwait(t, request)
+		}
+	})
+
+	It("returns an id that is a string unchanged", Verifies("base.responses.id"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		answered := answeredID(t, server, jsonrpc.StringID("mcpconform: a string, ünïcödé"))
+
+		t.Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
+	})
+
+	It("returns an id that is a string of digits as a string", Verifies("base.responses.id"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		answered := answeredID(t, server, jsonrpc.StringID("0042"))
+
+		t.Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
+	})
+
+	It("returns the id 0 unchanged", Verifies("base.responses.id"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		answered := answeredID(t, server, jsonrpc.IntID(0))
+
+		t.Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
+	})
+
+	It("returns an id of more than 32 bits unchanged", Verifies("base.responses.id"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		answered := answeredID(t, server, jsonrpc.IntID(largeID))
+
+		t.Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
+	})
+
+	It("answers requests of each method whose id is a string", Verifies("base.requests.answered"), func(t *T) {
+		server := Session(t)
+
+		AcceptInEachMethod(t, func(request Harmless) any {
+			id := jsonrpc.StringID("mcpconform: a string for " + request.Method)
+			asked := server.StartRaw(t, id, request.Method, scripted.Outgoing{}, request.With(nil))
+			return server.MustAwait(t, asked)
 		})
+	})
 
-	It("returns an id that is a string of digits as a string", Verifies("base.responses.id"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
+	It("answers requests with progress tokens of each kind", Verifies("base.requests.answered"), func(t *T) {
+		server := Session(t)
+		server.Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
 
-			answered := answeredID(t, server, jsonrpc.StringID("0042"))
+		for _, token := range []any{0, "", "mcpconform", lastExactInteger} {
+			reply := server.MustAsk(t, aMethod(t), Object{"_meta": Object{"progressToken": token}})
 
-			t.Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
+			t.Expect(reply).To(BeResult())
+		}
+		AcceptInEachMethod(t, func(request Harmless) any {
+			token := Object{"progressToken": "mcpconform-" + request.Method}
+			return server.MustAsk(t, request.Method, request.With(token))
 		})
+	})
 
-	It("returns the id 0 unchanged", Verifies("base.responses.id"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
-
-			answered := answeredID(t, server, jsonrpc.IntID(0))
-
-			t.Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
-		})
-
-	It("returns an id of more than 32 bits unchanged", Verifies("base.responses.id"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
-
-			answered := answeredID(t, server, jsonrpc.IntID(largeID))
-
-			t.Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
-		})
-
-	It("answers requests of each method whose id is a string", Verifies("base.requests.answered"),
-		func(t *T) {
-			server := Session(t)
-
-			AcceptInEachMethod(t, func(request Harmless) any {
-				id := jsonrpc.StringID("mcpconform: a string for " + request.Method)
-				asked := server.StartRaw(t, id, request.Method, scripted.Outgoing{}, request.With(nil))
-				return server.MustAwait(t, asked)
-			})
-		})
-
-	It("answers requests with progress tokens of each kind", Verifies("base.requests.answered"),
-		func(t *T) {
-			server := Session(t)
-			server.Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
-
-			for _, token := range []any{0, "", "mcpconform", lastExactInteger} {
-				reply := server.MustAsk(t, aMethod(t), Object{"_meta": Object{"progressToken": token}})
-
-				t.Expect(reply).To(BeResult())
-			}
-			AcceptInEachMethod(t, func(request Harmless) any {
-				token := Object{"progressToken": "mcpconform-" + request.Method}
-				return server.MustAsk(t, request.Method, request.With(token))
-			})
-		})
-
-	It(
-		"answers a request that comes before notifications/initialized, and continues",
-		Opens(),
-		Verifies("base.requests.answered"),
-		AtRevisionsWith(protocol.Handshake),
-		func(t *T) {
+	It("answers a request that comes before notifications/initialized, and continues",
+		Opens(), Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), func(t *T) {
 			server := Connect(t)
 			adopt(server, server.Need(t, "initialize", Hello(t, t.Revision())))
 
@@ -152,8 +136,7 @@ func requests() {
 			t.Observe() // with a result or an error, as it likes
 			server.Tell(t, "notifications/initialized", nil)
 			server.StaysUsable(t)
-		},
-	)
+		})
 
 	It(
 		"continues after a request that comes before initialize",
@@ -166,24 +149,14 @@ func requests() {
 			server := Connect(t)
 			id := jsonrpc.StringID("mcpconform-before-initialize")
 			early := jsonrpc.NewRequest(id, unknownMethod, nil)
-			server.StartRaw(
-				t,
-				id,
-				unknownMethod,
-				scripted.Outgoing{Raw: early, Deliberate: beforeInitialize},
-				nil,
-			)
+			server.StartRaw(t, id, unknownMethod, scripted.Outgoing{Raw: early, Deliberate: beforeInitialize}, nil)
 
 			t.Expect(server.MustAsk(t, "initialize", Hello(t, t.Revision()))).To(BeResult())
 		},
 	)
 
-	It(
-		"answers requests after notifications/initialized with _meta",
-		Opens(),
-		Verifies("base.requests.answered"),
-		AtRevisionsWith(protocol.Handshake),
-		func(t *T) {
+	It("answers requests after notifications/initialized with _meta",
+		Opens(), Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), func(t *T) {
 			Session(t).Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
 			server := Connect(t)
 			adopt(server, server.Need(t, "initialize", Hello(t, t.Revision())))
@@ -191,16 +164,10 @@ func requests() {
 			server.Tell(t, "notifications/initialized", Object{"_meta": Object{"com.example/trace": Object{"id": 7}}})
 
 			t.Expect(server.MustAsk(t, aMethod(t), nil)).To(BeResult())
-		},
-	)
+		})
 
-	It(
-		"answers requests, and those of other clients, after a client disconnects during a call",
-		Verifies("base.requests.answered"),
-		NeedsTransport(protocol.HTTP),
-		NeedsProvocation("slow"),
-		ByBarrier(),
-		func(t *T) {
+	It("answers requests, and those of other clients, after a client disconnects during a call",
+		Verifies("base.requests.answered"), NeedsTransport(protocol.HTTP), NeedsProvocation("slow"), ByBarrier(), func(t *T) {
 			server, other := FreshSession(t), UnusedSession(t)
 			slow := Provoking(t, "slow").Call()
 			call := server.Start(t, "tools/call", slow)
@@ -211,19 +178,12 @@ func requests() {
 			call.Delivery.Cut()
 
 			id := jsonrpc.StringID("mcpconform-after-disconnection")
-			t.Expect(
-				server.MustAwait(t, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)),
-			).To(BeResult())
+			t.Expect(server.MustAwait(t, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))).To(BeResult())
 			other.MustAwait(t, ofAnother)
-		},
-	)
+		})
 
-	It(
-		"answers or rejects initialize whose clientInfo has no version",
-		Verifies("base.errors.survived"),
-		AtRevisionsWith(protocol.Handshake),
-		NeedsTransport(protocol.HTTP),
-		func(t *T) {
+	It("answers or rejects initialize whose clientInfo has no version",
+		Verifies("base.errors.survived"), AtRevisionsWith(protocol.Handshake), NeedsTransport(protocol.HTTP), func(t *T) {
 			Session(t) // or else nothing shows what it stumbles over
 			hello := Hello(t, t.Revision())
 			hello["clientInfo"] = Object{"name": "mcpconform"}
@@ -235,35 +195,28 @@ func requests() {
 			}
 			refused := err == nil || status < http.StatusInternalServerError
 			t.Demand(refused, "a JSON-RPC response, or an HTTP client error", text(err))
-		},
-	)
-
-	It("accepts params with unknown members", Verifies("base.requests.extra-members"),
-		func(t *T) {
-			acceptsParams(t, "mcpconformUnknown", Object{"nested": true})
 		})
 
-	It(
-		"accepts requests with unknown members in clientCapabilities",
-		Verifies("base.requests.extra-members"),
-		AtRevisionsWith(protocol.PerRequestMeta),
-		func(t *T) {
+	It("accepts params with unknown members", Verifies("base.requests.extra-members"), func(t *T) {
+		acceptsParams(t, "mcpconformUnknown", Object{"nested": true})
+	})
+
+	It("accepts requests with unknown members in clientCapabilities",
+		Verifies("base.requests.extra-members"), AtRevisionsWith(protocol.PerRequestMeta), func(t *T) {
 			server := Session(t)
 
 			AcceptInEachMethod(t, func(request Harmless) any {
 				return server.AttemptWith(t, request, Object{mcp.MetaCapabilities: unheardOf(t)}, "")
 			})
-		},
-	)
-
-	It("accepts requests with unexpected values at reserved _meta keys", Verifies("base.meta.reserved-values"),
-		func(t *T) {
-			acceptsParams(t, "_meta", Object{ // the prefix is reserved by the words of both revisions
-				"dev.mcp.conformance/null":   nil,
-				"dev.mcp.conformance/list":   []any{1, "two", Object{}},
-				"dev.mcp.conformance/number": 0.5,
-			})
 		})
+
+	It("accepts requests with unexpected values at reserved _meta keys", Verifies("base.meta.reserved-values"), func(t *T) {
+		acceptsParams(t, "_meta", Object{ // the prefix is reserved by the words of both revisions
+			"dev.mcp.conformance/null":   nil,
+			"dev.mcp.conformance/list":   []any{1, "two", Object{}},
+			"dev.mcp.conformance/number": 0.5,
+		})
+	})
 }
 
 // unheardOf are capabilities with what no schema names: they are no closed set, and each
@@ -303,45 +256,36 @@ func adopt(server *Server, result Object) {
 const largeID = 1 << 40
 
 func malformed() {
-	It("rejects a request with an unknown method", Verifies("base.errors.unknown-method"), ByBarrier(),
-		func(t *T) {
+	It("rejects a request with an unknown method", Verifies("base.errors.unknown-method"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		reply := server.MustAsk(t, unknownMethod, nil)
+
+		t.Expect(reply).To(BeJSONRPCError())
+	})
+
+	It("rejects a request with an unknown method under an id that is a string",
+		Verifies("base.errors.unknown-method"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
-			reply := server.MustAsk(t, unknownMethod, nil)
-
-			t.Expect(reply).To(BeJSONRPCError())
-		})
-
-	It(
-		"rejects a request with an unknown method under an id that is a string",
-		Verifies("base.errors.unknown-method"),
-		ByBarrier(),
-		func(t *T) {
-			server := Session(t)
-
-			request := server.StartRaw(
-				t, jsonrpc.StringID("mcpconform-unknown"), unknownMethod, scripted.Outgoing{}, nil,
-			)
+			request := server.StartRaw(t, jsonrpc.StringID("mcpconform-unknown"), unknownMethod, scripted.Outgoing{}, nil)
 
 			t.Expect(server.MustAwait(t, request)).To(BeJSONRPCError())
-		},
-	)
-
-	It("rejects a request with an unknown method with -32601", Verifies("base.errors.method-not-found"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
-
-			reply, _ := server.Try(t, unknownMethod, nil)
-
-			if _, refused := reply.Error(); !refused {
-				t.NotApplicable("the server does not answer it with an error")
-			}
-			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 		})
 
+	It("rejects a request with an unknown method with -32601", Verifies("base.errors.method-not-found"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		reply, _ := server.Try(t, unknownMethod, nil)
+
+		if _, refused := reply.Error(); !refused {
+			t.NotApplicable("the server does not answer it with an error")
+		}
+		t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+	})
+
 	It("answers a request that has the method of a notification with an error or an object, if at all",
-		Verifies("base.schema.results"), AtRevisionsWith(protocol.Handshake),
-		func(t *T) {
+		Verifies("base.schema.results"), AtRevisionsWith(protocol.Handshake), func(t *T) {
 			server := FreshSession(t)
 
 			replies := refusalsOf(t, server, notifying, "has the method of a notification")
@@ -354,112 +298,96 @@ func malformed() {
 			}
 		})
 
-	It("answers text that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"),
-		func(t *T) {
+	It("answers text that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"), func(t *T) {
+		server := FreshSession(t)
+
+		refusals := refusalsOf(t, server, notJSON, "not JSON")
+
+		for _, refusal := range refusals {
+			t.Expect(refusal).To(BeJSONRPCError(jsonrpc.ParseError))
+		}
+	})
+
+	It("answers text that is not JSON without an invented id, if at all", Verifies("base.responses.id"), func(t *T) {
+		server := FreshSession(t)
+
+		refusals := refusalsOf(t, server, notJSON, "not JSON")
+
+		judgeKnownIDs(t, refusals, jsonrpc.StringID("mcpconform-cut"))
+	})
+
+	It("answers a JSON-RPC batch without requests under no id, if at all", Verifies("base.responses.id"), func(t *T) {
+		server := FreshSession(t)
+
+		refusals := refusalsOf(t, server, aBatch, "a batch")
+
+		judgeKnownIDs(t, refusals)
+	})
+
+	It("answers JSON that is not a JSON-RPC message with -32600, if at all", Verifies("base.errors.invalid-request"), func(t *T) {
+		server := FreshSession(t)
+
+		refusals := refusalsOf(t, server, noMessage, "a method that is not a string")
+
+		for _, refusal := range refusals {
+			t.Expect(refusal).To(BeJSONRPCError(jsonrpc.InvalidRequest))
+		}
+	})
+
+	It("continues after text that is not JSON", Verifies("base.errors.survived"), func(t *T) {
+		server := FreshSession(t)
+
+		say(t, server, notJSON, "not JSON")
+
+		server.StaysUsable(t)
+	})
+
+	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), func(t *T) {
+		server := FreshSession(t)
+
+		say(t, server, noMessage, "a method that is not a string")
+
+		server.StaysUsable(t)
+	})
+
+	It("continues after a message that is not a JSON object", Verifies("base.errors.survived"), func(t *T) {
+		server := FreshSession(t)
+
+		say(t, server, `"mcpconform"`, "a string where a message belongs")
+
+		server.StaysUsable(t)
+	})
+
+	It("continues after a JSON-RPC batch", Verifies("base.errors.survived"), func(t *T) {
+		server := FreshSession(t)
+
+		say(t, server, aBatch, "a batch")
+
+		server.StaysUsable(t)
+	})
+
+	It("continues after text that is not UTF-8", Verifies("base.errors.survived"), func(t *T) {
+		server := FreshSession(t)
+
+		say(t, server, brokenLetters, "bytes that are not UTF-8")
+
+		server.StaysUsable(t)
+	})
+
+	It("continues after tools/call with arguments that are a string",
+		Verifies("base.errors.survived"), NeedsCapability("tools"), func(t *T) {
 			server := FreshSession(t)
 
-			refusals := refusalsOf(t, server, notJSON, "not JSON")
-
-			for _, refusal := range refusals {
-				t.Expect(refusal).To(BeJSONRPCError(jsonrpc.ParseError))
-			}
+			server.Survives(t, "tools/call", Object{"name": aTool(t), "arguments": "mcpconform"}, "arguments that are a string")
 		})
 
-	It("answers text that is not JSON without an invented id, if at all", Verifies("base.responses.id"),
-		func(t *T) {
-			server := FreshSession(t)
+	It("continues after a response with an unknown id", Verifies("base.errors.survived"), func(t *T) {
+		server := FreshSession(t)
 
-			refusals := refusalsOf(t, server, notJSON, "not JSON")
+		say(t, server, `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to no request")
 
-			judgeKnownIDs(t, refusals, jsonrpc.StringID("mcpconform-cut"))
-		})
-
-	It("answers a JSON-RPC batch without requests under no id, if at all", Verifies("base.responses.id"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			refusals := refusalsOf(t, server, aBatch, "a batch")
-
-			judgeKnownIDs(t, refusals)
-		})
-
-	It("answers JSON that is not a JSON-RPC message with -32600, if at all", Verifies("base.errors.invalid-request"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			refusals := refusalsOf(t, server, noMessage, "a method that is not a string")
-
-			for _, refusal := range refusals {
-				t.Expect(refusal).To(BeJSONRPCError(jsonrpc.InvalidRequest))
-			}
-		})
-
-	It("continues after text that is not JSON", Verifies("base.errors.survived"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			say(t, server, notJSON, "not JSON")
-
-			server.StaysUsable(t)
-		})
-
-	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			say(t, server, noMessage, "a method that is not a string")
-
-			server.StaysUsable(t)
-		})
-
-	It("continues after a message that is not a JSON object", Verifies("base.errors.survived"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			say(t, server, `"mcpconform"`, "a string where a message belongs")
-
-			server.StaysUsable(t)
-		})
-
-	It("continues after a JSON-RPC batch", Verifies("base.errors.survived"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			say(t, server, aBatch, "a batch")
-
-			server.StaysUsable(t)
-		})
-
-	It("continues after text that is not UTF-8", Verifies("base.errors.survived"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			say(t, server, brokenLetters, "bytes that are not UTF-8")
-
-			server.StaysUsable(t)
-		})
-
-	It("continues after tools/call with arguments that are a string", Verifies("base.errors.survived"),
-		NeedsCapability("tools"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			server.Survives(
-				t,
-				"tools/call",
-				Object{"name": aTool(t), "arguments": "mcpconform"},
-				"arguments that are a string",
-			)
-		})
-
-	It("continues after a response with an unknown id", Verifies("base.errors.survived"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			say(t, server, `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to no request")
-
-			server.StaysUsable(t)
-		})
+		server.StaysUsable(t)
+	})
 }
 
 const (
@@ -472,22 +400,21 @@ const (
 )
 
 func notifications() {
-	It("sends no response to known or unknown notifications", Verifies("base.notifications.unanswered"),
-		func(t *T) {
-			server := Session(t)
-			mark := server.Mark()
+	It("sends no response to known or unknown notifications", Verifies("base.notifications.unanswered"), func(t *T) {
+		server := Session(t)
+		mark := server.Mark()
 
-			known := reasons(t, server, knownNotification(t), Object{"requestId": "mcpconform-never-asked"})
-			unknown := reasons(t, server, "notifications/mcpconform-unknown", nil)
-			if known != nil && unknown != nil {
-				t.NotApplicable("the transport rejects notifications")
-			}
+		known := reasons(t, server, knownNotification(t), Object{"requestId": "mcpconform-never-asked"})
+		unknown := reasons(t, server, "notifications/mcpconform-unknown", nil)
+		if known != nil && unknown != nil {
+			t.NotApplicable("the transport rejects notifications")
+		}
 
-			barrier := server.Ask(t, BarrierMethod(t), nil)
+		barrier := server.Ask(t, BarrierMethod(t), nil)
 
-			t.DemandNone("no response to a notification", slices.DeleteFunc(responsesBut(server, mark, barrier),
-				func(response scripted.Received) bool { return known[response.Index] || unknown[response.Index] }))
-		})
+		t.DemandNone("no response to a notification", slices.DeleteFunc(responsesBut(server, mark, barrier),
+			func(response scripted.Received) bool { return known[response.Index] || unknown[response.Index] }))
+	})
 }
 
 // reasons sends a notification and returns by which messages without an id the server says

@@ -40,8 +40,8 @@ const beforeInitialize = "no initialize before"
 
 // misread checks what a server makes of messages that it could take for others.
 func misread() {
-	It("sends no response to a message without an id, whatever its method", Verifies("base.notifications.unanswered"),
-		func(t *T) {
+	It("sends no response to a message without an id, whatever its method",
+		Verifies("base.notifications.unanswered"), func(t *T) {
 			server := FreshSession(t)
 
 			InEachMethod(t, beUnanswered(), func(request Harmless) any {
@@ -50,37 +50,35 @@ func misread() {
 			server.NeedUsable(t, surviving)
 		})
 
-	It("answers a JSON-RPC batch with single messages, if at all", Verifies("base.messages.single"), ByBarrier(),
-		func(t *T) {
-			server := FreshSession(t)
-			mark := server.Mark()
+	It("answers a JSON-RPC batch with single messages, if at all", Verifies("base.messages.single"), ByBarrier(), func(t *T) {
+		server := FreshSession(t)
+		mark := server.Mark()
 
-			first, second := barrierUnder(t, server, "mcpconform-first"), barrierUnder(t, server, "mcpconform-second")
-			say(t, server, "["+first+","+second+"]", "a batch of two requests")
-			say(t, server, "[]", "an empty batch")
+		first, second := barrierUnder(t, server, "mcpconform-first"), barrierUnder(t, server, "mcpconform-second")
+		say(t, server, "["+first+","+second+"]", "a batch of two requests")
+		say(t, server, "[]", "an empty batch")
 
-			server.NeedUsable(t, surviving)
-			t.DemandNone("single messages", server.Sent(mark, func(received scripted.Received) bool {
-				return received.Kind == jsonrpc.Batch
-			}))
-		})
+		server.NeedUsable(t, surviving)
+		t.DemandNone("single messages", server.Sent(mark, func(received scripted.Received) bool {
+			return received.Kind == jsonrpc.Batch
+		}))
+	})
 
-	It("serves no request that is not strictly valid JSON", Verifies("base.json.refused"), ByBarrier(),
-		func(t *T) {
-			server := FreshSession(t)
-			mark := server.Mark()
+	It("serves no request that is not strictly valid JSON", Verifies("base.json.refused"), ByBarrier(), func(t *T) {
+		server := FreshSession(t)
+		mark := server.Mark()
 
-			for _, almost := range almostJSON {
-				request := barrierUnder(t, server, ofAlmostJSON+almost.what)
-				say(t, server, strings.Replace(request, `"@"`, almost.value, 1), "has "+almost.what)
-			}
+		for _, almost := range almostJSON {
+			request := barrierUnder(t, server, ofAlmostJSON+almost.what)
+			say(t, server, strings.Replace(request, `"@"`, almost.value, 1), "has "+almost.what)
+		}
 
-			server.NeedUsable(t, surviving)
-			t.DemandNone("no result for text that is not JSON", server.Sent(mark, func(received scripted.Received) bool {
-				_, served := received.Result()
-				return served && strings.HasPrefix(received.ID.String(), `"`+ofAlmostJSON)
-			}))
-		})
+		server.NeedUsable(t, surviving)
+		t.DemandNone("no result for text that is not JSON", server.Sent(mark, func(received scripted.Received) bool {
+			_, served := received.Result()
+			return served && strings.HasPrefix(received.ID.String(), `"`+ofAlmostJSON)
+		}))
+	})
 }
 
 // surviving is where to look when a server is gone after what is malformed.
@@ -131,8 +129,7 @@ func beUnanswered() types.GomegaMatcher {
 // it are not answered.
 func crashing() {
 	It("answers requests that come together with malformed messages",
-		Verifies("base.requests.answered"), NeedsTransport(protocol.Stdio), ByBarrier(),
-		func(t *T) {
+		Verifies("base.requests.answered"), NeedsTransport(protocol.Stdio), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 
 			for _, malformed := range malformedForms {
@@ -167,8 +164,7 @@ func crashing() {
 // would be one JSON object or an event stream.
 func refusedByStatus() {
 	It("answers valid requests with JSON-RPC responses, not with an HTTP server error alone",
-		Verifies("base.requests.answered"), NeedsTransport(protocol.HTTP),
-		func(t *T) {
+		Verifies("base.requests.answered"), NeedsTransport(protocol.HTTP), func(t *T) {
 			server := Session(t)
 
 			requests := HarmlessRequests(t)

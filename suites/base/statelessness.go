@@ -17,8 +17,7 @@ import (
 // statelessness checks that each request stands for itself.
 func statelessness() {
 	It("accepts a first request other than server/discover, and lists the same in any order",
-		Verifies("base.stateless.context"),
-		func(t *T) {
+		Verifies("base.stateless.context"), func(t *T) {
 			methods := lists(t)
 			greeted := Connect(t)
 			greeted.Need(t, "server/discover", nil)
@@ -38,11 +37,8 @@ func statelessness() {
 			}
 		})
 
-	It(
-		"serves requests after a notification as before it",
-		Verifies("base.stateless.context"),
-		NeedsTransport(protocol.Stdio),
-		func(t *T) {
+	It("serves requests after a notification as before it",
+		Verifies("base.stateless.context"), NeedsTransport(protocol.Stdio), func(t *T) {
 			other := Connect(t)
 			other.Need(t, "server/discover", nil)
 			greeted := other.Need(t, aMethod(t), nil)
@@ -56,106 +52,86 @@ func statelessness() {
 			_, before := greeted["resultType"] // results of the handshake era have none
 			_, after := reply.Object()["resultType"]
 			t.Demand(after || !before, "a result with a resultType, as before the notification", "one without")
-		},
-	)
+		})
 
-	It(
-		"rejects a request without clientCapabilities even if an earlier request had them",
-		Verifies("base.stateless.context"),
-		func(t *T) {
+	It("rejects a request without clientCapabilities even if an earlier request had them",
+		Verifies("base.stateless.context"), func(t *T) {
 			server := FreshSession(t)
 
 			server.Need(t, aMethod(t), nil)
-			reply, _ := server.Provoke(
-				t,
-				aMethod(t),
-				meta(mcp.MetaCapabilities, scripted.Omitted),
-				"no clientCapabilities",
-			)
+			reply, _ := server.Provoke(t, aMethod(t), meta(mcp.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
 
 			t.Expect(reply).To(BeJSONRPCError())
-		},
-	)
+		})
 
-	It("ignores capabilities that only an earlier request declared", Verifies("base.stateless.context"),
-		func(t *T) {
-			asking, capability := askingTool(t, Session(t))
-			if alone := UnusedSession(
-				t,
-			).NeedOnce(t, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
-				t.NotApplicable("the server requests " + capability + " of every client, whatever it declares")
-			}
-			server := FreshSession(t)
-			if asked := server.NeedOnce(
-				t,
-				"tools/call",
-				asking.Call(),
-			); asked.Object()["resultType"] != inputRequired {
-				t.Inconclusive(
-					"the tool "+asking.Tool+" did not ask the client for input: "+asked.Describe(),
-					"name a tool that always requests input in mcpconform.yaml",
-				)
-			}
-
-			reply := server.Once(t, "tools/call", callBy(asking, Object{}))
-
-			t.DemandOf(
-				reply,
-				reply.Object()["resultType"] != inputRequired,
-				"no request for input from a client that does not declare "+capability+" in this request",
+	It("ignores capabilities that only an earlier request declared", Verifies("base.stateless.context"), func(t *T) {
+		asking, capability := askingTool(t, Session(t))
+		if alone := UnusedSession(
+			t,
+		).NeedOnce(t, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
+			t.NotApplicable("the server requests " + capability + " of every client, whatever it declares")
+		}
+		server := FreshSession(t)
+		if asked := server.NeedOnce(t, "tools/call", asking.Call()); asked.Object()["resultType"] != inputRequired {
+			t.Inconclusive(
+				"the tool "+asking.Tool+" did not ask the client for input: "+asked.Describe(),
+				"name a tool that always requests input in mcpconform.yaml",
 			)
-		})
+		}
 
-	It("accepts a declared capability that an earlier request did not declare", Verifies("base.stateless.context"),
-		func(t *T) {
-			asking, capability := askingTool(t, Session(t))
-			server := FreshSession(t)
+		reply := server.Once(t, "tools/call", callBy(asking, Object{}))
 
-			server.NeedOnce(t, "tools/call", callBy(asking, Object{}))
-			reply := server.Once(t, "tools/call", asking.Call())
+		t.DemandOf(
+			reply,
+			reply.Object()["resultType"] != inputRequired,
+			"no request for input from a client that does not declare "+capability+" in this request",
+		)
+	})
 
-			t.DemandOf(reply, !lacks(reply), "the capability "+capability+" to be accepted, as this request declares it")
-		})
+	It("accepts a declared capability that an earlier request did not declare", Verifies("base.stateless.context"), func(t *T) {
+		asking, capability := askingTool(t, Session(t))
+		server := FreshSession(t)
 
-	It("ignores the logLevel of an earlier request", Verifies("base.stateless.context"), NeedsProvocation("logging"),
-		func(t *T) {
-			server := FreshSession(t)
-			loud, quiet := Provoking(t, "logging").Call(), Provoking(t, "logging").Call()
-			loud["_meta"] = Object{mcp.MetaLogLevel: "debug"}
-			before := server.Mark()
-			server.Need(t, "tools/call", loud)
-			if len(server.Sent(before, Notification("notifications/message"))) == 0 {
-				t.NotApplicable("the server logs nothing for a request with the logLevel debug")
-			}
+		server.NeedOnce(t, "tools/call", callBy(asking, Object{}))
+		reply := server.Once(t, "tools/call", asking.Call())
 
-			mark := server.Mark()
-			server.Need(t, "tools/call", quiet)
-			server.BarrierOnAllStreams(t)
+		t.DemandOf(reply, !lacks(reply), "the capability "+capability+" to be accepted, as this request declares it")
+	})
 
-			logged := server.Sent(mark, Notification("notifications/message"))
-			t.DemandNone("no log messages for a request without logLevel", logged)
-		})
+	It("ignores the logLevel of an earlier request", Verifies("base.stateless.context"), NeedsProvocation("logging"), func(t *T) {
+		server := FreshSession(t)
+		loud, quiet := Provoking(t, "logging").Call(), Provoking(t, "logging").Call()
+		loud["_meta"] = Object{mcp.MetaLogLevel: "debug"}
+		before := server.Mark()
+		server.Need(t, "tools/call", loud)
+		if len(server.Sent(before, Notification("notifications/message"))) == 0 {
+			t.NotApplicable("the server logs nothing for a request with the logLevel debug")
+		}
 
-	It("answers interleaved requests of two clients on one connection", Verifies("base.stateless.interleaved"),
-		func(t *T) {
-			server := Session(t)
-			server.Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
+		mark := server.Mark()
+		server.Need(t, "tools/call", quiet)
+		server.BarrierOnAllStreams(t)
 
-			var open []*scripted.Pending
-			for turn := range openAtOnce {
-				open = append(open, server.Start(t, aMethod(t), clientOfTurn(turn)))
-			}
+		logged := server.Sent(mark, Notification("notifications/message"))
+		t.DemandNone("no log messages for a request without logLevel", logged)
+	})
 
-			for _, request := range open {
-				t.Expect(server.Await(t, request)).To(BeResult())
-			}
-		})
+	It("answers interleaved requests of two clients on one connection", Verifies("base.stateless.interleaved"), func(t *T) {
+		server := Session(t)
+		server.Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
 
-	It(
-		"answers requests of two clients with the same id each with its own result",
-		Verifies("base.stateless.interleaved"),
-		NeedsTransport(protocol.HTTP),
-		func(t *T) {
+		var open []*scripted.Pending
+		for turn := range openAtOnce {
+			open = append(open, server.Start(t, aMethod(t), clientOfTurn(turn)))
+		}
+
+		for _, request := range open {
+			t.Expect(server.Await(t, request)).To(BeResult())
+		}
+	})
+
+	It("answers requests of two clients with the same id each with its own result",
+		Verifies("base.stateless.interleaved"), NeedsTransport(protocol.HTTP), func(t *T) {
 			needMethod(t)
 			if aMethod(t) == "server/discover" {
 				t.NotApplicable("the server declares no list to compare with server/discover")
@@ -179,42 +155,31 @@ func statelessness() {
 
 			t.Expect(one.Await(t, first)).To(HaveMember(mcp.ListMember(aMethod(t))))
 			t.Expect(other.Await(t, second)).To(HaveMember("supportedVersions"))
-		},
-	)
-
-	It("answers a request that reuses the id of an answered request", Verifies("base.requests.id-again"),
-		func(t *T) {
-			server := Session(t)
-
-			for range 2 {
-				reply := server.Await(
-					t,
-					server.StartRaw(
-						t,
-						jsonrpc.StringID("mcpconform-again"),
-						BarrierMethod(t),
-						scripted.Outgoing{},
-						nil,
-					),
-				)
-				t.Expect(reply).To(BeResult())
-			}
 		})
 
-	It("accepts a nextCursor from another connection", Verifies("base.stateless.connection"),
-		func(t *T) {
-			method, cursor := furtherPage(t, Session(t))
-			other := Connect(t)
+	It("answers a request that reuses the id of an answered request", Verifies("base.requests.id-again"), func(t *T) {
+		server := Session(t)
 
-			reply := other.Ask(t, method, Object{"cursor": cursor})
-
+		for range 2 {
+			reply := server.Await(
+				t,
+				server.StartRaw(t, jsonrpc.StringID("mcpconform-again"), BarrierMethod(t), scripted.Outgoing{}, nil),
+			)
 			t.Expect(reply).To(BeResult())
-		})
+		}
+	})
 
-	It(
-		"accepts resources/read or prompts/get of a listed item on another connection",
-		Verifies("base.stateless.connection"),
-		func(t *T) {
+	It("accepts a nextCursor from another connection", Verifies("base.stateless.connection"), func(t *T) {
+		method, cursor := furtherPage(t, Session(t))
+		other := Connect(t)
+
+		reply := other.Ask(t, method, Object{"cursor": cursor})
+
+		t.Expect(reply).To(BeResult())
+	})
+
+	It("accepts resources/read or prompts/get of a listed item on another connection",
+		Verifies("base.stateless.connection"), func(t *T) {
 			method, params := somethingListed(t)
 			Session(t).Need(t, method, params)
 			other := Connect(t)
@@ -223,8 +188,7 @@ func statelessness() {
 			reply := other.Ask(t, method, params)
 
 			t.Expect(reply).To(BeResult())
-		},
-	)
+		})
 }
 
 // clientOfTurn makes every other request one of a second client, which offers

@@ -68,10 +68,7 @@ var outdated = &Scenario{
 	Says:  "The server answers initialize with an unknown revision.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
-		server.On(
-			"initialize",
-			func(call *scripted.Call) { call.Answer(server.Welcome(strangeRevision(call.Exchange != nil))) },
-		)
+		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(strangeRevision(call.Exchange != nil))) })
 	},
 }
 
@@ -98,51 +95,48 @@ func speaks(client *Client, revision any) bool {
 }
 
 func shaking() {
-	It("supports the protocolVersion that it requests", Verifies("lifecycle.version.supported"), In(granting),
-		func(t *T) {
-			client := RunScenario(t)
+	It("supports the protocolVersion that it requests", Verifies("lifecycle.version.supported"), In(granting), func(t *T) {
+		client := RunScenario(t)
 
-			asked, answer := hello(client)
-			granted, version := answer.ResultObject()["protocolVersion"], asked.ParamsObject()["protocolVersion"]
-			if granted != version {
-				t.NotApplicable("the client requests " + Show(version) + ", and is checked at that revision")
-			}
-			if t.Observed(wentOn(client, answer)) {
-				return
-			}
-			if broken := client.Unconnected(); broken != "" {
-				client.Missing(asked, Mismatch{
-					Wanted: "a revision that the client supports when the server agrees to it",
-					Found:  Show(version) + ", and then " + broken,
-					Where:  "/params/protocolVersion",
-				})
-			}
-			client.NeverBut("the client sent nothing more after the server agreed to its revision", "initialize")
-		})
+		asked, answer := hello(client)
+		granted, version := answer.ResultObject()["protocolVersion"], asked.ParamsObject()["protocolVersion"]
+		if granted != version {
+			t.NotApplicable("the client requests " + Show(version) + ", and is checked at that revision")
+		}
+		if t.Observed(wentOn(client, answer)) {
+			return
+		}
+		if broken := client.Unconnected(); broken != "" {
+			client.Missing(asked, Mismatch{
+				Wanted: "a revision that the client supports when the server agrees to it",
+				Found:  Show(version) + ", and then " + broken,
+				Where:  "/params/protocolVersion",
+			})
+		}
+		client.NeverBut("the client sent nothing more after the server agreed to its revision", "initialize")
+	})
 
-	It("requests the latest protocolVersion that it supports", Verifies("lifecycle.version.latest"), In(unnamed),
-		func(t *T) {
-			client := RunScenario(t)
+	It("requests the latest protocolVersion that it supports", Verifies("lifecycle.version.latest"), In(unnamed), func(t *T) {
+		client := RunScenario(t)
 
-			asked, answer := hello(client)
-			version, _ := asked.ParamsObject()["protocolVersion"].(string)
-			switch isOlder := version < t.Revision(); {
-			case !slices.Contains(protocol.Released(), version):
-				client.NeverBut("the client asks for "+Show(version)+", which is not a revision", "initialize")
-			case isOlder && !wentOn(client, answer):
-				client.NeverBut("the client disconnected when the server answered with a later revision", "initialize")
-			case isOlder:
-				client.Blame(asked, Mismatch{
-					Wanted: t.Revision() + ", with which the client continues when the server answers with it", Found: version,
-					Where: "/params/protocolVersion",
-				})
-			}
-			client.Judging(asked)
-		})
+		asked, answer := hello(client)
+		version, _ := asked.ParamsObject()["protocolVersion"].(string)
+		switch isOlder := version < t.Revision(); {
+		case !slices.Contains(protocol.Released(), version):
+			client.NeverBut("the client asks for "+Show(version)+", which is not a revision", "initialize")
+		case isOlder && !wentOn(client, answer):
+			client.NeverBut("the client disconnected when the server answered with a later revision", "initialize")
+		case isOlder:
+			client.Blame(asked, Mismatch{
+				Wanted: t.Revision() + ", with which the client continues when the server answers with it", Found: version,
+				Where: "/params/protocolVersion",
+			})
+		}
+		client.Judging(asked)
+	})
 
 	It("continues at another protocolVersion that the server answers with and it supports",
-		Verifies("lifecycle.version.accepted"), In(unnamed),
-		func(t *T) {
+		Verifies("lifecycle.version.accepted"), In(unnamed), func(t *T) {
 			client := RunScenario(t)
 
 			asked, answer := hello(client)
@@ -164,11 +158,8 @@ func shaking() {
 			})
 		})
 
-	It(
-		"disconnects from a server that answers with an unsupported protocolVersion",
-		Verifies("lifecycle.version.disconnected"),
-		In(outdated),
-		func(t *T) {
+	It("disconnects from a server that answers with an unsupported protocolVersion",
+		Verifies("lifecycle.version.disconnected"), In(outdated), func(t *T) {
 			client := RunScenario(t)
 
 			_, answer := hello(client)
@@ -190,20 +181,15 @@ func shaking() {
 			}
 			needTakingUp(t, client)
 			client.Judging(answer)
-		},
-	)
+		})
 
-	It(
-		"handles an initialize result with an unsupported protocolVersion",
-		Verifies("lifecycle.errors.version"),
-		In(outdated),
-		func(t *T) {
+	It("handles an initialize result with an unsupported protocolVersion",
+		Verifies("lifecycle.errors.version"), In(outdated), func(t *T) {
 			client := RunScenario(t)
 
 			_, answer := hello(client)
 			demandCoping(t, client, answer, "a server that supports none of its revisions")
-		},
-	)
+		})
 }
 
 // needTakingUp makes the check inconclusive unless the client takes up the session with a
@@ -251,10 +237,7 @@ var bare = &Scenario{
 	Server: func(server *scripted.Server) {
 		server.Capabilities = Object{"tools": Object{}}
 		for _, method := range []string{"prompts/list", "resources/list", "resources/templates/list", "logging/setLevel", "completion/complete"} {
-			server.On(
-				method,
-				func(call *scripted.Call) { call.Refuse(jsonrpc.MethodNotFound, "Method not found: "+method, nil) },
-			)
+			server.On(method, func(call *scripted.Call) { call.Refuse(jsonrpc.MethodNotFound, "Method not found: "+method, nil) })
 		}
 	},
 }
@@ -262,11 +245,8 @@ var bare = &Scenario{
 // undeclared registers the checks of what a client does with a server that does not
 // declare what it is told to use.
 func undeclared() {
-	It(
-		"sends resources/list, resources/templates/list, resources/read only if the server declares resources",
-		Verifies("lifecycle.capabilities.of-peer"),
-		In(features.ToolsAlone),
-		func(t *T) {
+	It("sends resources/list, resources/templates/list, resources/read only if the server declares resources",
+		Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone), func(t *T) {
 			features.DemandRestraint(t,
 				RunScenario(t),
 				Beside(t, features.All),
@@ -275,14 +255,10 @@ func undeclared() {
 				"resources/templates/list",
 				"resources/read",
 			)
-		},
-	)
+		})
 
-	It(
-		"sends resources/subscribe and resources/unsubscribe only if the server declares resources.subscribe",
-		Verifies("lifecycle.capabilities.of-peer"),
-		In(features.Unsubscribable),
-		func(t *T) {
+	It("sends resources/subscribe and resources/unsubscribe only if the server declares resources.subscribe",
+		Verifies("lifecycle.capabilities.of-peer"), In(features.Unsubscribable), func(t *T) {
 			features.DemandRestraint(t,
 				RunScenario(t),
 				Beside(t, features.All),
@@ -290,29 +266,15 @@ func undeclared() {
 				"resources/subscribe",
 				"resources/unsubscribe",
 			)
-		},
-	)
+		})
 
-	It(
-		"sends prompts/list and prompts/get only if the server declares prompts",
-		Verifies("lifecycle.capabilities.of-peer"),
-		In(features.ToolsAlone),
-		func(t *T) {
-			features.DemandRestraint(t,
-				RunScenario(t),
-				Beside(t, features.All),
-				"prompts",
-				"prompts/list",
-				"prompts/get",
-			)
-		},
-	)
+	It("sends prompts/list and prompts/get only if the server declares prompts",
+		Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone), func(t *T) {
+			features.DemandRestraint(t, RunScenario(t), Beside(t, features.All), "prompts", "prompts/list", "prompts/get")
+		})
 
-	It(
-		"sends tools/list and tools/call only if the server declares tools",
-		Verifies("lifecycle.capabilities.of-peer"),
-		In(features.PromptsAlone),
-		func(t *T) {
+	It("sends tools/list and tools/call only if the server declares tools",
+		Verifies("lifecycle.capabilities.of-peer"), In(features.PromptsAlone), func(t *T) {
 			client := RunScenario(t)
 
 			for _, request := range client.Requests("tools/list", "tools/call") {
@@ -323,36 +285,26 @@ func undeclared() {
 			}
 			client.NeedRequests("prompts/list")
 			t.Observe()
-		},
-	)
+		})
 
-	It(
-		"sends completion/complete only if the server declares completions",
-		Verifies("lifecycle.capabilities.of-peer"),
-		In(features.ToolsAlone),
-		func(t *T) {
+	It("sends completion/complete only if the server declares completions",
+		Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone), func(t *T) {
 			features.DemandRestraint(t, RunScenario(t), Beside(t, features.All), "completions", "completion/complete")
-		},
-	)
+		})
 
-	It(
-		"sends logging/setLevel only if the server declares logging",
-		Verifies("lifecycle.capabilities.of-peer"),
-		In(features.ToolsAlone),
-		func(t *T) {
+	It("sends logging/setLevel only if the server declares logging",
+		Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone), func(t *T) {
 			features.DemandRestraint(t, RunScenario(t), Beside(t, features.All), "logging", "logging/setLevel")
-		},
-	)
+		})
 }
 
 func missing() {
-	It("handles a server that declares only tools", Verifies("lifecycle.errors.capabilities"), In(bare),
-		func(t *T) {
-			client := RunScenario(t)
+	It("handles a server that declares only tools", Verifies("lifecycle.errors.capabilities"), In(bare), func(t *T) {
+		client := RunScenario(t)
 
-			_, answer := hello(client)
-			demandCoping(t, client, answer, "a server that declares only tools")
-		})
+		_, answer := hello(client)
+		demandCoping(t, client, answer, "a server that declares only tools")
+	})
 }
 
 // silent is a server that never answers a call.
@@ -391,37 +343,25 @@ func givenUp(t *T, client *Client) *Message {
 }
 
 func waiting() {
-	It(
-		"continues after a request that is not answered in time",
-		Verifies("lifecycle.errors.timeouts"),
-		In(silent),
-		WaitsLong(),
-		func(t *T) {
+	It("continues after a request that is not answered in time",
+		Verifies("lifecycle.errors.timeouts"), In(silent), WaitsLong(), func(t *T) {
 			client := RunScenario(t)
 
 			call := givenUp(t, client)
 			after, there := client.ToldOutcome(listAfter)
 			if before, told := client.ToldOutcome(listBefore); there && after.Failed() && told && !before.Failed() {
-				client.Blame(
-					call,
-					Mismatch{
-						Wanted: "that the client continues after this request timed out",
-						Found:  "its next request failed: " + after.Error,
-					},
-				)
+				client.Blame(call, Mismatch{
+					Wanted: "that the client continues after this request timed out",
+					Found:  "its next request failed: " + after.Error,
+				})
 			}
 			if !t.Observed(len(client.AskedAfter(call)) > 0) {
 				client.NeverBut("the client sent no further request after the timeout", "tools/list")
 			}
-		},
-	)
+		})
 
-	It(
-		"cancels a request that is not answered in time",
-		Verifies("lifecycle.timeouts.cancelled-by-clients"),
-		In(silent),
-		WaitsLong(),
-		func(t *T) {
+	It("cancels a request that is not answered in time",
+		Verifies("lifecycle.timeouts.cancelled-by-clients"), In(silent), WaitsLong(), func(t *T) {
 			client := RunScenario(t)
 
 			call := givenUp(t, client)
@@ -429,13 +369,9 @@ func waiting() {
 				return
 			}
 			client.NeedGoingOn(call)
-			client.Missing(
-				call,
-				Mismatch{
-					Wanted: "notifications/cancelled with the id " + call.ID.String() + " when it timed out",
-					Found:  "none",
-				},
-			)
-		},
-	)
+			client.Missing(call, Mismatch{
+				Wanted: "notifications/cancelled with the id " + call.ID.String() + " when it timed out",
+				Found:  "none",
+			})
+		})
 }

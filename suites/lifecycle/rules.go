@@ -126,10 +126,7 @@ func saidBeforeInitialize(conversation *rules.Conversation, reporter *rules.Repo
 		switch {
 		case begun && rules.IsRequest(said), said.Method == "ping", slices.Contains(early, said.Method):
 		case begun:
-			reporter.Violation(
-				said,
-				rules.Mismatch{Wanted: "only pings before initialize is answered", Found: said.Method},
-			)
+			reporter.Violation(said, rules.Mismatch{Wanted: "only pings before initialize is answered", Found: said.Method})
 		default:
 			reporter.Violation(said, rules.Mismatch{Wanted: "initialize before anything else", Found: said.Method})
 		}
@@ -171,13 +168,10 @@ func neverInitialized(conversation *rules.Conversation, reporter *rules.Reporter
 			said.Method != "initialize" &&
 			!facts.Probes(said) &&
 			conversation.Complete {
-			reporter.Violation(
-				said,
-				rules.Mismatch{
-					Wanted: "notifications/initialized after the answer to initialize",
-					Found:  said.Method + ", and never that",
-				},
-			)
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "notifications/initialized after the answer to initialize",
+				Found:  said.Method + ", and never that",
+			})
 			return
 		}
 	}

@@ -49,87 +49,75 @@ func otherHandshake(t *T) string {
 }
 
 func initialization() {
-	It("answers initialize with capabilities and serverInfo", Verifies("lifecycle.initialize.answered"),
-		func(t *T) {
-			server := Connect(t)
+	It("answers initialize with capabilities and serverInfo", Verifies("lifecycle.initialize.answered"), func(t *T) {
+		server := Connect(t)
 
-			result := server.Call(t, "initialize", Hello(t, t.Revision()))
+		result := server.Call(t, "initialize", Hello(t, t.Revision()))
 
-			t.Expect(result).To(HaveMember("capabilities", anObject))
-			t.Expect(result).To(HaveMember("serverInfo", anObject))
-			t.Expect(result["serverInfo"]).To(HaveMember("name", aString))
-			t.Expect(result["serverInfo"]).To(HaveMember("version", aString))
-		})
+		t.Expect(result).To(HaveMember("capabilities", anObject))
+		t.Expect(result).To(HaveMember("serverInfo", anObject))
+		t.Expect(result["serverInfo"]).To(HaveMember("name", aString))
+		t.Expect(result["serverInfo"]).To(HaveMember("version", aString))
+	})
 
-	It("answers initialize under an id that is a string", Verifies("lifecycle.initialize.answered"),
-		func(t *T) {
-			Session(t) // or else nothing shows what it stumbles over
-			server := Connect(t)
+	It("answers initialize under an id that is a string", Verifies("lifecycle.initialize.answered"), func(t *T) {
+		Session(t) // or else nothing shows what it stumbles over
+		server := Connect(t)
 
-			id := jsonrpc.StringID("mcpconform-initialize")
-			request := server.StartRaw(t, id, "initialize", scripted.Outgoing{}, Hello(t, t.Revision()))
+		id := jsonrpc.StringID("mcpconform-initialize")
+		request := server.StartRaw(t, id, "initialize", scripted.Outgoing{}, Hello(t, t.Revision()))
 
-			t.Expect(server.MustAwait(t, request)).To(BeResult())
-		})
+		t.Expect(server.MustAwait(t, request)).To(BeResult())
+	})
 
-	It(
-		"answers initialize with unknown capabilities",
-		Verifies("lifecycle.initialize.answered"),
-		func(t *T) {
-			Session(t) // or else nothing shows what it stumbles over
-			unknown := Object{"setting": []any{1, "two"}}
-			capabilities := scripted.Nothing().
-				With("roots", Object{"listChanged": true, "mcpconformUnknown": unknown}).
-				With("elicitation", Object{"form": Object{"mcpconformUnknown": true}, "mcpconformUnknown": Object{}}).
-				With("experimental", Object{"com.example/mcpconform": unknown}).
-				With("mcpconformUnknown", unknown)
+	It("answers initialize with unknown capabilities", Verifies("lifecycle.initialize.answered"), func(t *T) {
+		Session(t) // or else nothing shows what it stumbles over
+		unknown := Object{"setting": []any{1, "two"}}
+		capabilities := scripted.Nothing().
+			With("roots", Object{"listChanged": true, "mcpconformUnknown": unknown}).
+			With("elicitation", Object{"form": Object{"mcpconformUnknown": true}, "mcpconformUnknown": Object{}}).
+			With("experimental", Object{"com.example/mcpconform": unknown}).
+			With("mcpconformUnknown", unknown)
 
-			reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(t.Revision(), capabilities))
+		reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(t.Revision(), capabilities))
 
-			t.Expect(reply).To(BeResult())
-		},
-	)
+		t.Expect(reply).To(BeResult())
+	})
 
-	It(
-		"answers initialize with capabilities that are empty objects",
-		Verifies("lifecycle.initialize.answered"),
-		func(t *T) {
-			Session(t) // or else nothing shows what it stumbles over
-			capabilities := scripted.Nothing()
-			for _, name := range []string{"roots", "sampling", "elicitation", "experimental"} {
-				capabilities = capabilities.With(name, Object{})
+	It("answers initialize with capabilities that are empty objects", Verifies("lifecycle.initialize.answered"), func(t *T) {
+		Session(t) // or else nothing shows what it stumbles over
+		capabilities := scripted.Nothing()
+		for _, name := range []string{"roots", "sampling", "elicitation", "experimental"} {
+			capabilities = capabilities.With(name, Object{})
+		}
+
+		reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(t.Revision(), capabilities))
+
+		t.Expect(reply).To(BeResult())
+	})
+
+	It("answers initialize with all optional members of clientInfo", Verifies("lifecycle.initialize.answered"), func(t *T) {
+		Session(t) // or else nothing shows what it stumbles over
+		hello := Hello(t, t.Revision())
+		hello["_meta"] = Object{"com.example/trace": Object{"id": 7}}
+		info := Object{"name": "mcpconform", "title": "MCP conformance harness", "version": "1.0.0"}
+		if t.Has(protocol.Icons) {
+			info["description"] = "A client that tells all that there is to be told."
+			info["websiteUrl"] = "https://example.com"
+			info["icons"] = []any{
+				Object{"src": "https://example.com/icon.png"},
+				Object{"src": "https://example.com/icon.svg", "mimeType": "image/svg+xml", "sizes": []any{"any"}},
 			}
+		}
+		hello["clientInfo"] = info
 
-			reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(t.Revision(), capabilities))
+		reply := Connect(t).MustAsk(t, "initialize", hello)
 
-			t.Expect(reply).To(BeResult())
-		},
-	)
-
-	It("answers initialize with all optional members of clientInfo", Verifies("lifecycle.initialize.answered"),
-		func(t *T) {
-			Session(t) // or else nothing shows what it stumbles over
-			hello := Hello(t, t.Revision())
-			hello["_meta"] = Object{"com.example/trace": Object{"id": 7}}
-			info := Object{"name": "mcpconform", "title": "MCP conformance harness", "version": "1.0.0"}
-			if t.Has(protocol.Icons) {
-				info["description"] = "A client that tells all that there is to be told."
-				info["websiteUrl"] = "https://example.com"
-				info["icons"] = []any{
-					Object{"src": "https://example.com/icon.png"},
-					Object{"src": "https://example.com/icon.svg", "mimeType": "image/svg+xml", "sizes": []any{"any"}},
-				}
-			}
-			hello["clientInfo"] = info
-
-			reply := Connect(t).MustAsk(t, "initialize", hello)
-
-			t.Expect(reply).To(BeResult())
-		})
+		t.Expect(reply).To(BeResult())
+	})
 
 	It("answers initialize of another revision with all capabilities of that revision",
-		Verifies("lifecycle.initialize.answered"),
-		func(t *T) {
+		Verifies("lifecycle.initialize.answered"), func(t *T) {
 			Session(t) // or else nothing shows what it stumbles over
 			other := otherHandshake(t)
 
@@ -138,24 +126,18 @@ func initialization() {
 			t.Expect(reply).To(BeResult())
 		})
 
-	It(
-		"answers initialize with an MCP-Protocol-Version header",
-		Verifies("lifecycle.initialize.answered"),
-		NeedsTransport(protocol.HTTP),
-		func(t *T) {
+	It("answers initialize with an MCP-Protocol-Version header",
+		Verifies("lifecycle.initialize.answered"), NeedsTransport(protocol.HTTP), func(t *T) {
 			server := Connect(t)
 			server.HTTP.SetVersion(t.Revision()) // it is wanted of later requests, and forbidden in none
 
 			result := server.Call(t, "initialize", Hello(t, t.Revision()))
 
 			t.Expect(result).To(HaveMember("serverInfo", anObject))
-		},
-	)
+		})
 
-	It(
-		"sends no requests other than ping between initialize and notifications/initialized",
-		Verifies("lifecycle.requests.before-initialized"),
-		func(t *T) {
+	It("sends no requests other than ping between initialize and notifications/initialized",
+		Verifies("lifecycle.requests.before-initialized"), func(t *T) {
 			server := Connect(t)
 
 			result := server.Need(t, "initialize", Hello(t, t.Revision()))
@@ -165,26 +147,23 @@ func initialization() {
 			server.BarrierOnAllStreams(t)
 			early := server.Sent(server.Began(), isRequestButPing)
 			t.DemandNone("no request but pings before notifications/initialized", early)
-		},
-	)
+		})
 }
 
 // unknownRevision is one that nobody speaks.
 const unknownRevision = "1900-01-01"
 
 func versionNegotiation() {
-	It("answers with the requested protocolVersion if it supports it", Verifies("lifecycle.version.echoed"),
-		func(t *T) {
-			server := Connect(t)
+	It("answers with the requested protocolVersion if it supports it", Verifies("lifecycle.version.echoed"), func(t *T) {
+		server := Connect(t)
 
-			result := server.Need(t, "initialize", Hello(t, t.Revision()))
+		result := server.Need(t, "initialize", Hello(t, t.Revision()))
 
-			t.Expect(result).To(HaveMember("protocolVersion", t.Revision()))
-		})
+		t.Expect(result).To(HaveMember("protocolVersion", t.Revision()))
+	})
 
-	It("answers an unknown protocolVersion with one that it supports", Verifies("lifecycle.version.countered"),
-		Together("unknown version"),
-		func(t *T) {
+	It("answers an unknown protocolVersion with one that it supports",
+		Verifies("lifecycle.version.countered"), Together("unknown version"), func(t *T) {
 			unknown := []string{unknownRevision}
 			if t.Transport() == protocol.HTTP { // where another connection costs no process
 				unknown = append(unknown, "2999-12-31", "")
@@ -206,8 +185,7 @@ func versionNegotiation() {
 		})
 
 	It("answers a protocolVersion that has no initialize with one that has it",
-		Verifies("lifecycle.version.countered"),
-		func(t *T) {
+		Verifies("lifecycle.version.countered"), func(t *T) {
 			server := Connect(t)
 
 			reply := server.MustAsk(t, "initialize", Hello(t, protocol.Newest()))
@@ -224,11 +202,8 @@ func versionNegotiation() {
 			)
 		})
 
-	It(
-		"answers an unknown protocolVersion with the latest that it supports",
-		Verifies("lifecycle.version.countered-with-latest"),
-		Together("unknown version"),
-		func(t *T) {
+	It("answers an unknown protocolVersion with the latest that it supports",
+		Verifies("lifecycle.version.countered-with-latest"), Together("unknown version"), func(t *T) {
 			reply := Opened(t, (*Server).NeedReply, Hello(t, unknownRevision))
 			answered, _ := reply.Object()["protocolVersion"].(string)
 			if !slices.Contains(protocol.Released(), answered) {
@@ -246,43 +221,30 @@ func versionNegotiation() {
 					t.Demand(asked != later, "the latest revision that it supports, "+later, answered)
 				}
 			}
-		},
-	)
+		})
 }
 
 func capabilityNegotiation() {
-	It(
-		"implements tools/list if it declares tools",
-		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
-		NeedsCapability("tools"),
-		func(t *T) {
+	It("implements tools/list if it declares tools",
+		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("tools"), func(t *T) {
 			server := Session(t)
 
 			judgeKnown(t, server, Request{Method: "tools/list"})
-		},
-	)
+		})
 
-	It(
-		"implements prompts/list if it declares prompts",
-		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
-		NeedsCapability("prompts"),
-		func(t *T) {
+	It("implements prompts/list if it declares prompts",
+		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("prompts"), func(t *T) {
 			server := Session(t)
 
 			judgeKnown(t, server, Request{Method: "prompts/list"})
-		},
-	)
+		})
 
-	It(
-		"implements resources/list if it declares resources",
-		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
-		NeedsCapability("resources"),
-		func(t *T) {
+	It("implements resources/list if it declares resources",
+		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("resources"), func(t *T) {
 			server := Session(t)
 
 			judgeKnown(t, server, Request{Method: "resources/list"})
-		},
-	)
+		})
 
 	It(
 		"implements resources/templates/list if it declares resources",
@@ -296,60 +258,36 @@ func capabilityNegotiation() {
 		},
 	)
 
-	It(
-		"implements resources/subscribe if it declares resources.subscribe",
-		Verifies("lifecycle.capabilities.offered"),
-		NeedsCapability("resources.subscribe"),
-		func(t *T) {
+	It("implements resources/subscribe if it declares resources.subscribe",
+		Verifies("lifecycle.capabilities.offered"), NeedsCapability("resources.subscribe"), func(t *T) {
 			server := FreshSession(t)
 
-			judgeKnown(
-				t,
-				server,
-				Request{Method: "resources/subscribe", Params: Object{"uri": unknownURI}, Name: unknownURI},
-			)
-		},
-	)
+			judgeKnown(t, server, Request{Method: "resources/subscribe", Params: Object{"uri": unknownURI}, Name: unknownURI})
+		})
 
-	It(
-		"implements completion/complete if it declares completions",
-		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"),
-		NeedsCapability("completions"),
-		func(t *T) {
+	It("implements completion/complete if it declares completions",
+		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("completions"), func(t *T) {
 			server := Session(t)
 
 			judgeKnown(t, server, Request{Method: "completion/complete", Params: Object{
 				"ref":      Object{"type": "ref/prompt", "name": unknownPrompt},
 				"argument": Object{"name": "any", "value": ""},
 			}, Name: unknownPrompt})
-		},
-	)
+		})
 
-	It(
-		"implements logging/setLevel if it declares logging",
-		Verifies("lifecycle.capabilities.offered"),
-		NeedsCapability("logging"),
-		func(t *T) {
+	It("implements logging/setLevel if it declares logging",
+		Verifies("lifecycle.capabilities.offered"), NeedsCapability("logging"), func(t *T) {
 			server := FreshSession(t)
 
 			judgeKnown(t, server, Request{Method: "logging/setLevel", Params: Object{"level": "info"}})
-		},
-	)
+		})
 
-	It(
-		"implements tasks/get if it declares tasks",
-		Verifies("lifecycle.capabilities.offered"),
-		NeedsCapability("tasks"),
-		func(t *T) {
+	It("implements tasks/get if it declares tasks",
+		Verifies("lifecycle.capabilities.offered"), NeedsCapability("tasks"), func(t *T) {
 			server := Session(t)
 
-			judgeKnown(
-				t,
-				server,
-				Request{Method: "tasks/get", Params: Object{"taskId": unknownTask}, Name: unknownTask},
-			)
-		},
-	)
+			judgeKnown(t, server, Request{Method: "tasks/get", Params: Object{"taskId": unknownTask}, Name: unknownTask})
+		})
 }
 
 // What no server has.
@@ -384,9 +322,8 @@ func judgeKnown(t *T, server *Server, asked Request) {
 }
 
 func errorHandling() {
-	It("continues after an initialize with an unknown protocolVersion", Verifies("lifecycle.errors.version"),
-		Together("unknown version"),
-		func(t *T) {
+	It("continues after an initialize with an unknown protocolVersion",
+		Verifies("lifecycle.errors.version"), Together("unknown version"), func(t *T) {
 			server := Connect(t)
 
 			asked := server.Start(t, "initialize", Hello(t, unknownRevision))
@@ -400,9 +337,8 @@ func errorHandling() {
 			}
 		})
 
-	It("handles a client that declares no capabilities", Verifies("lifecycle.errors.capabilities"),
-		Together("declaring nothing"),
-		func(t *T) {
+	It("handles a client that declares no capabilities",
+		Verifies("lifecycle.errors.capabilities"), Together("declaring nothing"), func(t *T) {
 			server := Connect(t)
 
 			reply := server.MustAsk(t, "initialize", scripted.Hello(t.Revision(), scripted.Nothing()))
@@ -417,11 +353,8 @@ func errorHandling() {
 			server.StaysUsable(t)
 		})
 
-	It(
-		"continues while its sampling/createMessage request is not answered",
-		Verifies("lifecycle.errors.timeouts"),
-		NeedsProvocation("sampling"),
-		func(t *T) {
+	It("continues while its sampling/createMessage request is not answered",
+		Verifies("lifecycle.errors.timeouts"), NeedsProvocation("sampling"), func(t *T) {
 			server := FreshSession(t)
 			server.Answer("sampling/createMessage", scripted.Silence)
 
@@ -429,8 +362,7 @@ func errorHandling() {
 
 			server.StaysUsable(t)
 			question.GiveUp(t)
-		},
-	)
+		})
 }
 
 func isRequestButPing(received scripted.Received) bool {

@@ -15,11 +15,8 @@ func unannounced() {
 	for _, feature := range []string{"tools", "prompts", "resources"} {
 		announcement := "notifications/" + feature + "/list_changed"
 
-		It(
-			"sends notifications/"+feature+"/list_changed only if it declares "+feature+".listChanged",
-			Verifies("lifecycle.capabilities.own"),
-			Alone(),
-			func(t *T) {
+		It("sends notifications/"+feature+"/list_changed only if it declares "+feature+".listChanged",
+			Verifies("lifecycle.capabilities.own"), Alone(), func(t *T) {
 				trigger := unlessDeclared(t, feature+".listChanged", feature+"-changed")
 				server := FreshSession(t)
 				server.Hear(t)
@@ -39,15 +36,11 @@ func unannounced() {
 					"no "+announcement+" of a server that does not declare "+feature+".listChanged",
 					server.Sent(mark, Notification(announcement)),
 				)
-			},
-		)
+			})
 	}
 
-	It(
-		"sends notifications/resources/updated only if it declares resources.subscribe",
-		Verifies("lifecycle.capabilities.own"),
-		Alone(),
-		func(t *T) {
+	It("sends notifications/resources/updated only if it declares resources.subscribe",
+		Verifies("lifecycle.capabilities.own"), Alone(), func(t *T) {
 			trigger := unlessDeclared(t, "resources.subscribe", "resource-updated")
 			server := FreshSession(t)
 			server.Hear(t)
@@ -64,8 +57,7 @@ func unannounced() {
 			server.BarrierOnAllStreams(t)
 			t.DemandNone("no notifications/resources/updated of a server that does not declare resources.subscribe",
 				server.Sent(mark, Notification("notifications/resources/updated")))
-		},
-	)
+		})
 }
 
 // unlessDeclared returns the tool that makes a change happen. A server that declares to
@@ -87,10 +79,5 @@ func unlessDeclared(t *T, capability, kind string) Provocation {
 // subscribeAnyway subscribes to a resource although the server has declared nothing of
 // the kind; whether it accepts that is its own affair.
 func subscribeAnyway(ctx context.Context, server *Server, uri string) {
-	_, _, _ = server.Attempt(
-		ctx,
-		"resources/subscribe",
-		Object{"uri": uri},
-		"the server does not declare resources.subscribe",
-	)
+	_, _, _ = server.Attempt(ctx, "resources/subscribe", Object{"uri": uri}, "the server does not declare resources.subscribe")
 }

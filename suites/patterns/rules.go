@@ -21,13 +21,9 @@ func Rules() []rules.Rule {
 			Judge: requestsOfServer,
 		},
 		{
-			Text: "sends no JSON-RPC responses",
-			Verifies: rules.Verifies(
-				"patterns.responses.none",
-				"transports.stdio.no-responses",
-				"transports.http.post.body",
-			),
-			Judge: rules.OfClient(responsesOfClient),
+			Text:     "sends no JSON-RPC responses",
+			Verifies: rules.Verifies("patterns.responses.none", "transports.stdio.no-responses", "transports.http.post.body"),
+			Judge:    rules.OfClient(responsesOfClient),
 		},
 	}
 }

@@ -15,10 +15,7 @@ func cancelling() {
 
 		It(
 			"sends no response or progress for a cancelled tools/call, and continues",
-			Verifies(
-				"transports.stdio.cancel.silent",
-				"transports.http.cancel.silent",
-			),
+			Verifies("transports.stdio.cancel.silent", "transports.http.cancel.silent"),
 			NeedsProvocation("slow"),
 			ByBarrier(),
 			func(t *T) {

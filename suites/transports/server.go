@@ -23,8 +23,8 @@ const longText = 3000
 func ServerChecks() {
 	Describe("Every transport", func() {
 
-		It("accepts and returns multi-byte UTF-8 characters in a request id", Verifies("transports.utf8"), ByBarrier(),
-			func(t *T) {
+		It("accepts and returns multi-byte UTF-8 characters in a request id",
+			Verifies("transports.utf8"), ByBarrier(), func(t *T) {
 				server := Session(t)
 				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
 
@@ -39,19 +39,18 @@ func ServerChecks() {
 				t.Expect(reply).To(BeResult())
 			})
 
-		It("accepts long text of multi-byte UTF-8 characters", Verifies("transports.utf8"), ByBarrier(),
-			func(t *T) {
-				server := Session(t)
-				server.Need(t, BarrierMethod(t), nil)
+		It("accepts long text of multi-byte UTF-8 characters", Verifies("transports.utf8"), ByBarrier(), func(t *T) {
+			server := Session(t)
+			server.Need(t, BarrierMethod(t), nil)
 
-				// Whatever power of two is cut at, one of both has a character there.
-				for _, shift := range []string{"", ".."} {
-					text := shift + strings.Repeat("🙂", longText)
-					reply := server.MustAsk(t, BarrierMethod(t), Object{"_meta": Object{"com.example/text": text}})
+			// Whatever power of two is cut at, one of both has a character there.
+			for _, shift := range []string{"", ".."} {
+				text := shift + strings.Repeat("🙂", longText)
+				reply := server.MustAsk(t, BarrierMethod(t), Object{"_meta": Object{"com.example/text": text}})
 
-					t.Expect(reply).To(BeResult())
-				}
-			})
+				t.Expect(reply).To(BeResult())
+			}
+		})
 	})
 	cancelling()
 	stdio.ServerChecks()

@@ -233,11 +233,8 @@ func DemandFallback(t *T, client *Client, after *Message, otherwise Mismatch) {
 }
 
 func agreeing() {
-	It(
-		"reports an error if it supports no protocol version in data.supported of -32022",
-		Verifies("versioning.unsupported.retried"),
-		In(strangers),
-		func(t *T) {
+	It("reports an error if it supports no protocol version in data.supported of -32022",
+		Verifies("versioning.unsupported.retried"), In(strangers), func(t *T) {
 			client := RunScenario(t)
 
 			refusal := refused(client)
@@ -247,10 +244,8 @@ func agreeing() {
 				if version := request.Meta()[mcp.MetaVersion]; !told && version == protocol.First(protocol.Discovery) &&
 					request.Method != "server/discover" {
 					client.Blame(request, Mismatch{
-						Wanted: "nothing more at " + protocol.First(
-							protocol.Discovery,
-						) + ", which the server rejected",
-						Found: request.Method,
+						Wanted: "nothing more at " + protocol.First(protocol.Discovery) + ", which the server rejected",
+						Found:  request.Method,
 					})
 				}
 			}
@@ -262,14 +257,10 @@ func agreeing() {
 			}
 			client.NeedGiven(connectStep)
 			client.Blame(refusal, Mismatch{Wanted: "that the client reports an error", Found: "a connection, as it reports"})
-		},
-	)
+		})
 
-	It(
-		"falls back to an older protocol version in data.supported of -32022",
-		Verifies("versioning.unsupported.retried"),
-		In(older),
-		func(t *T) {
+	It("falls back to an older protocol version in data.supported of -32022",
+		Verifies("versioning.unsupported.retried"), In(older), func(t *T) {
 			client := RunScenario(t)
 
 			refusal := refused(client)
@@ -280,17 +271,14 @@ func agreeing() {
 					client.NeedGiven(connectStep)
 				}
 				client.Missing(refusal, Mismatch{
-					Wanted: "initialize, since the server supports " + protocol.Last(
-						protocol.Handshake,
-					) + " and the client, too",
-					Found: "no such request",
-					Where: "/error/data/supported",
+					Wanted: "initialize, since the server supports " + protocol.Last(protocol.Handshake) + " and the client, too",
+					Found:  "no such request",
+					Where:  "/error/data/supported",
 				})
 			default:
 				t.NotApplicable("the client speaks no revision with a handshake")
 			}
-		},
-	)
+		})
 }
 
 func probing() {
@@ -305,8 +293,7 @@ func probing() {
 	)
 
 	It("sends server/discover first if it supports initialize, too",
-		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(protocol.Stdio),
-		func(t *T) {
+		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(protocol.Stdio), func(t *T) {
 			client := RunScenario(t)
 
 			if !FallsBack(client) {
@@ -315,12 +302,8 @@ func probing() {
 			demandProbe(client)
 		})
 
-	It(
-		"falls back to initialize after any error code for server/discover",
-		Verifies("transports.stdio.probe.any-error"),
-		In(Balking),
-		NeedsTransport(protocol.Stdio),
-		func(t *T) {
+	It("falls back to initialize after any error code for server/discover",
+		Verifies("transports.stdio.probe.any-error"), In(Balking), NeedsTransport(protocol.Stdio), func(t *T) {
 			client := RunScenario(t)
 
 			refusal := refused(client)
@@ -330,11 +313,9 @@ func probing() {
 				t.NotApplicable("the client speaks no revision with a handshake")
 			case !t.Observed(FallsBack(client)):
 				client.Missing(refusal, Mismatch{
-					Wanted: "initialize, as after the code " + Show(
-						jsonrpc.MethodNotFound,
-					),
-					Found: "no such request",
-					Where: "/error/code",
+					Wanted: "initialize, as after the code " + Show(jsonrpc.MethodNotFound),
+					Found:  "no such request",
+					Where:  "/error/code",
 				})
 			case control != nil && !FallsBack(control):
 				client.Missing(refusal, Mismatch{
@@ -342,32 +323,29 @@ func probing() {
 					Found:  "fallback after this one, and not after " + Show(jsonrpc.MethodNotFound),
 				})
 			}
-		},
-	)
+		})
 
 	// fallsBack is a check of a refusal that is like another one, after which clients fall back.
 	fallsBack := func(after, requirement string, scenario *Scenario, like string) {
 		It("falls back to initialize after "+after, Verifies(requirement), In(scenario), func(t *T) {
 			client := RunScenario(t)
 
-			DemandFallback(t, client, Probe(client), Mismatch{
-				Wanted: "initialize, as after " + like, Found: "no such request",
-			})
+			DemandFallback(t, client, Probe(client), Mismatch{Wanted: "initialize, as after " + like, Found: "no such request"})
 		})
 	}
 	const inspected, noneOfOurs = "transports.http.older.inspected",
 		"an error with the id of the request: neither is of this revision"
 	for _, one := range refusals {
-		It("falls back to initialize after "+one.words, Verifies("transports.stdio.probe.any-error"), In(one.scenario),
-			NeedsTransport(protocol.Stdio), func(t *T) {
+		It("falls back to initialize after "+one.words,
+			Verifies("transports.stdio.probe.any-error"), In(one.scenario), NeedsTransport(protocol.Stdio), func(t *T) {
 				client := RunScenario(t)
 
 				DemandFallback(t, client, refused(client), Mismatch{
 					Wanted: "initialize, as after any other error", Found: "no such request", Where: "/error",
 				})
 			})
-		It("falls back to initialize after HTTP 400 with "+one.words, Verifies(inspected), In(one.scenario),
-			NeedsTransport(protocol.HTTP), func(t *T) {
+		It("falls back to initialize after HTTP 400 with "+one.words,
+			Verifies(inspected), In(one.scenario), NeedsTransport(protocol.HTTP), func(t *T) {
 				client := RunScenario(t)
 
 				DemandFallback(t, client, Probe(client), Mismatch{
@@ -375,8 +353,8 @@ func probing() {
 				})
 			})
 	}
-	It("falls back to initialize after HTTP 400 with the error -32601", Verifies(inspected), In(Handshaking),
-		NeedsTransport(protocol.HTTP), func(t *T) {
+	It("falls back to initialize after HTTP 400 with the error -32601",
+		Verifies(inspected), In(Handshaking), NeedsTransport(protocol.HTTP), func(t *T) {
 			client := RunScenario(t)
 
 			DemandFallback(t, client, Probe(client), Mismatch{
@@ -391,11 +369,8 @@ func probing() {
 	fallsBack("HTTP 400 with an empty body", inspected, wordless, "an error in the body")
 	fallsBack("the error -32601 with HTTP 200", "versioning.eras.others", polite, "the same error with HTTP 400")
 
-	It(
-		"falls back to initialize without the Mcp-Session-Id of an HTTP 400",
-		Verifies("transports.http.older.inspected"),
-		In(muttering),
-		func(t *T) {
+	It("falls back to initialize without the Mcp-Session-Id of an HTTP 400",
+		Verifies("transports.http.older.inspected"), In(muttering), func(t *T) {
 			client := RunScenario(t)
 
 			handshakes := client.Requests("initialize")
@@ -415,14 +390,10 @@ func probing() {
 				Found:  Show(refusedSession) + ", from the response to server/discover",
 				Where:  "header Mcp-Session-Id",
 			})
-		},
-	)
+		})
 
-	It(
-		"sends no server/discover to a server that is known to need initialize",
-		Verifies("versioning.eras.remembered"),
-		In(forgetful),
-		func(t *T) {
+	It("sends no server/discover to a server that is known to need initialize",
+		Verifies("versioning.eras.remembered"), In(forgetful), func(t *T) {
 			client := RunScenario(t)
 
 			handshakes := client.Requests("initialize")
@@ -438,17 +409,13 @@ func probing() {
 			client.Judging(handshakes[1])
 			for _, probe := range client.Requests("server/discover") {
 				if probe.Event.At.After(handshakes[0].Event.At) {
-					client.Blame(
-						probe,
-						Mismatch{
-							Wanted: "initialize at once, since the client knows that the server needs it",
-							Found:  probe.Method,
-						},
-					)
+					client.Blame(probe, Mismatch{
+						Wanted: "initialize at once, since the client knows that the server needs it",
+						Found:  probe.Method,
+					})
 				}
 			}
-		},
-	)
+		})
 }
 
 // demandProbe demands that a client asks first what the server speaks, at the revision
@@ -462,12 +429,9 @@ func demandProbe(client *Client) {
 	client.Judging(first)
 	if version, _ := first.Meta()[mcp.MetaVersion].(string); first.Method != "server/discover" ||
 		version != protocol.First(protocol.Discovery) {
-		client.Blame(
-			first,
-			Mismatch{
-				Wanted: "server/discover at " + protocol.First(protocol.Discovery),
-				Found:  first.Method + " at " + Show(first.Meta()[mcp.MetaVersion]),
-			},
-		)
+		client.Blame(first, Mismatch{
+			Wanted: "server/discover at " + protocol.First(protocol.Discovery),
+			Found:  first.Method + " at " + Show(first.Meta()[mcp.MetaVersion]),
+		})
 	}
 }

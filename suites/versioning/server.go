@@ -36,50 +36,35 @@ const (
 const undated = "v999.0.0"
 
 func unsupported() {
-	It(
-		"rejects the unknown protocol version 1900-01-01 with -32022",
-		Verifies("versioning.unsupported.refused"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects the unknown protocol version 1900-01-01 with -32022",
+		Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
 			server := Connect(t)
 
 			InEachMethod(t, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
 				return server.AttemptWith(t, request, Object{mcp.MetaVersion: ancient}, "")
 			})
-		},
-	)
+		})
 
-	It(
-		"rejects the future protocol version 2999-12-31 with -32022",
-		Verifies("versioning.unsupported.refused"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects the future protocol version 2999-12-31 with -32022",
+		Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
 			server := Connect(t)
 
 			reply := askAt(t, server, distant)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
-		},
-	)
+		})
 
-	It(
-		"rejects a protocol version that is not a date with -32022",
-		Verifies("versioning.unsupported.refused"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a protocol version that is not a date with -32022",
+		Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
 			server := Connect(t)
 
 			reply := askAt(t, server, undated)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
-		},
-	)
+		})
 
-	It(
-		"rejects released protocol versions that it does not implement with -32022",
-		Verifies("versioning.unsupported.refused"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects released protocol versions that it does not implement with -32022",
+		Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
 			unlisted := Unimplemented(t, texts(listedVersions(t, Session(t))))
 			if len(unlisted) == 0 {
 				t.NotApplicable("the server implements all released revisions")
@@ -92,32 +77,25 @@ func unsupported() {
 			InEachMethod(t, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
 				return server.AttemptWith(t, request, Object{mcp.MetaVersion: unlisted[last]}, "")
 			})
-		},
-	)
+		})
 
-	It(
-		"lists the protocol version under test in data.supported of the error -32022",
-		Verifies("versioning.unsupported.listed"),
-		func(t *T) {
+	It("lists the protocol version under test in data.supported of the error -32022",
+		Verifies("versioning.unsupported.listed"), func(t *T) {
 			server := Connect(t)
 			refusalOf(t, server)
 
 			InEachMethod(t, beListed(t), func(request Harmless) any {
 				return server.AttemptWith(t, request, Object{mcp.MetaVersion: distant}, "")
 			})
-		},
-	)
+		})
 
-	It(
-		"lists only protocol versions that it serves in data.supported of the error -32022",
-		Verifies("versioning.unsupported.listed"),
-		func(t *T) {
+	It("lists only protocol versions that it serves in data.supported of the error -32022",
+		Verifies("versioning.unsupported.listed"), func(t *T) {
 			refusal := refusalOf(t, Connect(t))
 
 			data, _ := refusal.Data.(map[string]any)
 			judgeSupported(t, data["supported"])
-		},
-	)
+		})
 }
 
 // judgeSupported judges what the error for a revision lists as supported: the server does
@@ -141,23 +119,17 @@ func judgeSupported(t *T, supported any) {
 }
 
 func independence() {
-	It(
-		"serves a supported protocol version after it rejected an unsupported one",
-		Verifies("versioning.requests.independent"),
-		ByBarrier(),
-		func(t *T) {
+	It("serves a supported protocol version after it rejected an unsupported one",
+		Verifies("versioning.requests.independent"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 
 			refusalOf(t, server)
 
 			t.Expect(server.Ask(t, BarrierMethod(t), nil)).To(BeResult())
-		},
-	)
+		})
 
-	It(
-		"rejects an unsupported protocol version after it served a supported one",
-		Verifies("versioning.requests.independent"),
-		func(t *T) {
+	It("rejects an unsupported protocol version after it served a supported one",
+		Verifies("versioning.requests.independent"), func(t *T) {
 			refusalOf(t, Connect(t)) // or else nothing shows what it remembers
 			server := Connect(t)
 
@@ -165,15 +137,12 @@ func independence() {
 			reply := askAt(t, server, distant)
 
 			t.Expect(reply).To(BeJSONRPCError())
-		},
-	)
+		})
 }
 
 func eras() {
-	It(
-		"names the protocol version under test in the error if it rejects initialize",
-		Verifies("versioning.eras.refusal-helps"),
-		func(t *T) {
+	It("names the protocol version under test in the error if it rejects initialize",
+		Verifies("versioning.eras.refusal-helps"), func(t *T) {
 			server := handshakeClient(t)
 
 			reply, _, err := server.Attempt(t, "initialize", oldHello(), "")
@@ -186,13 +155,10 @@ func eras() {
 				t.NotApplicable("the server does not reject initialize")
 			}
 			t.Demand(strings.Contains(string(said), t.Revision()), "an error that names "+t.Revision(), excerpt.Short(said))
-		},
-	)
+		})
 
-	It(
-		"negotiates and serves a protocol version that has initialize if it accepts initialize",
-		Verifies("versioning.eras.handshake-served"),
-		func(t *T) {
+	It("negotiates and serves a protocol version that has initialize if it accepts initialize",
+		Verifies("versioning.eras.handshake-served"), func(t *T) {
 			server := handshakeClient(t)
 
 			reply, responded := server.Try(t, "initialize", oldHello())
@@ -204,13 +170,10 @@ func eras() {
 			t.Demand(protocol.Has(revision, protocol.Handshake), "a revision that has initialize", Show(revision))
 			goOn(t, server, revision)
 			t.Expect(server.Ask(t, "ping", nil)).To(BeResult())
-		},
-	)
+		})
 
-	It(
-		"negotiates a protocol version with initialize even if initialize requests one without it",
-		Verifies("versioning.eras.handshake-served"),
-		func(t *T) {
+	It("negotiates a protocol version with initialize even if initialize requests one without it",
+		Verifies("versioning.eras.handshake-served"), func(t *T) {
 			plain, responded := handshakeClient(t).Try(t, "initialize", oldHello())
 			if _, refused := plain.Error(); !responded || refused {
 				t.NotApplicable("the server does not accept initialize")
@@ -234,8 +197,7 @@ func eras() {
 			)
 			goOn(t, server, revision)
 			t.Expect(server.Ask(t, "ping", nil)).To(BeResult())
-		},
-	)
+		})
 }
 
 // goOn ends the handshake.

@@ -97,14 +97,8 @@ var Declared = &scenario.Scenario{
 			"model":      "a-model",
 			"stopReason": "endTurn",
 		}),
-		scenario.ToAnswer(
-			"elicitation/create",
-			conform.Object{"action": "accept", "content": conform.Object{"there": true}},
-		),
-		scenario.ToAnswer(
-			"roots/list",
-			conform.Object{"roots": []any{conform.Object{"uri": "file:///home/user/project"}}},
-		),
+		scenario.ToAnswer("elicitation/create", conform.Object{"action": "accept", "content": conform.Object{"there": true}}),
+		scenario.ToAnswer("roots/list", conform.Object{"roots": []any{conform.Object{"uri": "file:///home/user/project"}}}),
 		scenario.ToConnect(),
 		scenario.ToList("tools"),
 		scenario.ToCall(SamplingTool, nil),
@@ -210,18 +204,12 @@ func NeedUndeclared(t *check.T, client *conform.Client, method, capability strin
 // Abstained observes that the client gave nothing to what it has not declared, though it
 // gives that where it has: to a question of Declared by the same method.
 func Abstained(t *check.T, client *conform.Client, request conform.AnsweredRequest) {
-	if declared := conform.Beside(
-		t,
-		Declared,
-	); declared != nil &&
+	if declared := conform.Beside(t, Declared); declared != nil &&
 		slices.ContainsFunc(declared.ServerRequests(request.Method), conform.AnsweredRequest.Answered) {
 		client.Judging(request.Answer)
 		return
 	}
-	client.NeverBut(
-		"it is unknown whether the client would answer "+request.Method+" if it had declared it",
-		request.Method,
-	)
+	client.NeverBut("it is unknown whether the client would answer "+request.Method+" if it had declared it", request.Method)
 }
 
 // JudgeDeclaration judges that the client has declared a capability of which it makes

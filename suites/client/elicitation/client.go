@@ -108,20 +108,14 @@ var filled = &Scenario{
 	Says:     "During calls the server sends form elicitations, which the user fills in, accepts unchanged, declines and cancels.",
 	Official: "elicitation-sep1034-client-defaults",
 	Steps: Steps{
-		ToAnswer(
-			method,
-			accepting(entered),
-		),
+		ToAnswer(method, accepting(entered)),
 		ToAnswer(method, accepting(Object{})),
 		ToAnswer(method, accepting(entered)),
 		ToAnswer(method, Object{"action": "decline"}),
 		ToAnswer(method, Object{"action": "cancel"}),
 		ToConnect(),
 		ToList("tools"),
-		ToCall(
-			defaults,
-			nil,
-		),
+		ToCall(defaults, nil),
 		ToCall(defaults, nil),
 		ToCall("ask_by_mode", nil),
 		ToCall(defaults, nil),
@@ -157,32 +151,22 @@ func missingDefaults(content Object) []string {
 }
 
 func forms() {
-	It(
-		"accepts no elicitation/create if it does not declare elicitation",
-		Verifies("elicitation.capability.declared"),
-		In(asking.Undeclared),
-		func(t *T) {
+	It("accepts no elicitation/create if it does not declare elicitation",
+		Verifies("elicitation.capability.declared"), In(asking.Undeclared), func(t *T) {
 			client := RunScenario(t)
 
 			request := asking.NeedUndeclared(t, client, method, "elicitation")
 			if request.Result["action"] == "accept" {
 				client.Blame(
 					request.Answer,
-					Mismatch{
-						Wanted: "no content, as the client does not declare elicitation",
-						Found:  request.Describe(),
-					},
+					Mismatch{Wanted: "no content, as the client does not declare elicitation", Found: request.Describe()},
 				)
 			}
 			asking.Abstained(t, client, request)
-		},
-	)
+		})
 
-	It(
-		"implements elicitation/create if it declares elicitation",
-		Verifies("elicitation.capability.mode"),
-		In(asking.Declared),
-		func(t *T) {
+	It("implements elicitation/create if it declares elicitation",
+		Verifies("elicitation.capability.mode"), In(asking.Declared), func(t *T) {
 			client := RunScenario(t)
 
 			_, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
@@ -198,14 +182,10 @@ func forms() {
 			default:
 				client.NeverBut("the client rejected "+method, method)
 			}
-		},
-	)
+		})
 
-	It(
-		"answers elicitation/create if it declares elicitation",
-		Verifies("elicitation.capability.fulfilled"),
-		In(asking.Declared),
-		func(t *T) {
+	It("answers elicitation/create if it declares elicitation",
+		Verifies("elicitation.capability.fulfilled"), In(asking.Declared), func(t *T) {
 			client := RunScenario(t)
 
 			call, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
@@ -213,8 +193,7 @@ func forms() {
 				client.NeverBut("the client rejected "+method, method) // which breaks a requirement of its own
 			}
 			asking.JudgeFulfilment(t, client, call, request)
-		},
-	)
+		})
 
 	It(
 		"implements elicitation/create or does not declare elicitation",
@@ -223,25 +202,17 @@ func forms() {
 		func(t *T) { asking.JudgeUntold(t, RunScenario(t), method, "elicitation") },
 	)
 
-	It(
-		"declares elicitation in the request that returns accepted elicitation content",
-		Verifies("elicitation.capability.declared"),
-		In(filled),
-		AtRevisionsWith(protocol.PerRequestMeta),
-		func(t *T) {
+	It("declares elicitation in the request that returns accepted elicitation content",
+		Verifies("elicitation.capability.declared"), In(filled), AtRevisionsWith(protocol.PerRequestMeta), func(t *T) {
 			client := RunScenario(t)
 
 			for _, request := range needAccepted(client) {
 				asking.JudgeDeclaration(t, client, request, "elicitation")
 			}
-		},
-	)
+		})
 
-	It(
-		"fills in the defaults of all fields if it fills in any",
-		Verifies("elicitation.defaults.filled-in"),
-		In(filled),
-		func(t *T) {
+	It("fills in the defaults of all fields if it fills in any",
+		Verifies("elicitation.defaults.filled-in"), In(filled), func(t *T) {
 			client := RunScenario(t)
 
 			seen := false
@@ -257,26 +228,19 @@ func forms() {
 				seen = true
 				if !t.Observed(len(missing) == 0) {
 					client.Blame(request.Answer, Mismatch{
-						Wanted: "the defaults of all fields, as it fills in some: also of " + strings.Join(
-							missing,
-							", ",
-						),
-						Found: Show(content),
-						Where: request.Where + "/content",
+						Wanted: "the defaults of all fields, as it fills in some: also of " + strings.Join(missing, ", "),
+						Found:  Show(content),
+						Where:  request.Where + "/content",
 					})
 				}
 			}
 			if !seen {
 				t.NotApplicable("the client fills in no defaults, which are optional")
 			}
-		},
-	)
+		})
 
-	It(
-		"returns the required fields and a listed enum value in elicitation content",
-		Verifies("elicitation.content.matches"),
-		In(filled),
-		func(t *T) {
+	It("returns the required fields and a listed enum value in elicitation content",
+		Verifies("elicitation.content.matches"), In(filled), func(t *T) {
 			client := RunScenario(t)
 
 			for _, request := range needAccepted(client) {
@@ -285,51 +249,42 @@ func forms() {
 				required, _ := asked["required"].([]any)
 				for _, name := range required {
 					if _, there := content[name.(string)]; !t.Observed(there) {
-						client.Blame(
-							request.Answer,
-							Mismatch{
-								Wanted: "the member " + Show(name) + ", which the form requires",
-								Found:  Show(content),
-								Where:  request.Where + "/content",
-							},
-						)
+						client.Blame(request.Answer, Mismatch{
+							Wanted: "the member " + Show(name) + ", which the form requires",
+							Found:  Show(content),
+							Where:  request.Where + "/content",
+						})
 					}
 				}
 				if status, there := content["status"]; t.Observed(there) && !slices.Contains(statuses, status) {
-					client.Blame(
-						request.Answer,
-						Mismatch{
-							Wanted: "one of " + Show(statuses),
-							Found:  Show(status),
-							Where:  request.Where + "/content/status",
-						},
-					)
-				}
-			}
-		},
-	)
-
-	It("treats elicitation/create without mode as form mode", Verifies("elicitation.mode.default"), In(filled),
-		func(t *T) {
-			client := RunScenario(t)
-
-			accepted := needAccepted(client)
-			if t.Observed(slices.ContainsFunc(accepted, withoutMode)) {
-				return
-			}
-			for _, request := range client.ServerRequests(method) {
-				if withoutMode(request) && !request.Answered() {
-					client.Missing(request.Message, Mismatch{
-						Wanted: "an answer, as to the same form with mode",
-						Found:  request.Describe(),
+					client.Blame(request.Answer, Mismatch{
+						Wanted: "one of " + Show(statuses),
+						Found:  Show(status),
+						Where:  request.Where + "/content/status",
 					})
 				}
 			}
 		})
 
-	It("answers elicitation/create with a choice of several values", Verifies("elicitation.capability.fulfilled"),
-		In(filled),
-		func(t *T) {
+	It("treats elicitation/create without mode as form mode", Verifies("elicitation.mode.default"), In(filled), func(t *T) {
+		client := RunScenario(t)
+
+		accepted := needAccepted(client)
+		if t.Observed(slices.ContainsFunc(accepted, withoutMode)) {
+			return
+		}
+		for _, request := range client.ServerRequests(method) {
+			if withoutMode(request) && !request.Answered() {
+				client.Missing(request.Message, Mismatch{
+					Wanted: "an answer, as to the same form with mode",
+					Found:  request.Describe(),
+				})
+			}
+		}
+	})
+
+	It("answers elicitation/create with a choice of several values",
+		Verifies("elicitation.capability.fulfilled"), In(filled), func(t *T) {
 			client := RunScenario(t)
 
 			if t.Revision() < modeSince {
@@ -343,10 +298,7 @@ func forms() {
 					continue
 				}
 				if !t.Observed(request.Answered()) {
-					client.Missing(request.Message, Mismatch{
-						Wanted: "an answer, as to other forms",
-						Found:  request.Describe(),
-					})
+					client.Missing(request.Message, Mismatch{Wanted: "an answer, as to other forms", Found: request.Describe()})
 				}
 				return
 			}
@@ -392,10 +344,7 @@ var formsOnly = &Scenario{
 	Since: "2025-11-25",
 	Until: "2025-11-25",
 	Steps: Steps{
-		ToAnswer(
-			method,
-			accepting(entered),
-		).Declaring(Object{formMode: Object{}}),
+		ToAnswer(method, accepting(entered)).Declaring(Object{formMode: Object{}}),
 		ToAnswer(method, Object{"action": "accept"}),
 		ToConnect(),
 		ToList("tools"),
@@ -413,11 +362,8 @@ var formsOnly = &Scenario{
 }
 
 func modes() {
-	It(
-		"rejects URL elicitation with -32602 if it declares only elicitation.form",
-		Verifies("elicitation.mode.refused"),
-		In(formsOnly),
-		func(t *T) {
+	It("rejects URL elicitation with -32602 if it declares only elicitation.form",
+		Verifies("elicitation.mode.refused"), In(formsOnly), func(t *T) {
 			client := RunScenario(t)
 
 			client.NeedRequests("tools/call")
@@ -440,8 +386,7 @@ func modes() {
 					})
 				}
 			}
-		},
-	)
+		})
 }
 
 // Why announcements of a completion are to be ignored.
@@ -459,10 +404,7 @@ var visited = &Scenario{
 		ToAnswer(method, Object{"action": "decline"}),
 		ToConnect(),
 		ToList("tools"),
-		ToCall(
-			scripted.AddNumbers,
-			asking.Numbers,
-		),
+		ToCall(scripted.AddNumbers, asking.Numbers),
 		ToCall(scripted.AddNumbers, asking.Numbers),
 		ToList("tools"),
 		ToList("prompts"),
@@ -492,27 +434,23 @@ func announcing(id string) []byte {
 }
 
 func visiting() {
-	It("does not fetch the url of a URL elicitation itself", Verifies("elicitation.url.not-fetched"), In(visited),
-		func(t *T) {
-			client := RunScenario(t)
+	It("does not fetch the url of a URL elicitation itself", Verifies("elicitation.url.not-fetched"), In(visited), func(t *T) {
+		client := RunScenario(t)
 
-			visits := client.NeedServerRequests(method)
-			for _, fetched := range client.Fetched() {
-				client.BlameEvent(fetched, Mismatch{Wanted: "no request for the URL", Found: fetched.Note})
-			}
-			handled := func(request AnsweredRequest) bool {
-				return request.Answered() && len(client.AskedAfter(request.Answer)) > 0
-			}
-			if !t.Observed(slices.ContainsFunc(visits, handled)) {
-				client.NeverBut("the client did not answer a URL elicitation and continue", method)
-			}
-		})
+		visits := client.NeedServerRequests(method)
+		for _, fetched := range client.Fetched() {
+			client.BlameEvent(fetched, Mismatch{Wanted: "no request for the URL", Found: fetched.Note})
+		}
+		handled := func(request AnsweredRequest) bool {
+			return request.Answered() && len(client.AskedAfter(request.Answer)) > 0
+		}
+		if !t.Observed(slices.ContainsFunc(visits, handled)) {
+			client.NeverBut("the client did not answer a URL elicitation and continue", method)
+		}
+	})
 
-	It(
-		"ignores notifications/elicitation/complete for an unknown or completed elicitationId",
-		Verifies("elicitation.completion.ignored"),
-		In(visited),
-		func(t *T) {
+	It("ignores notifications/elicitation/complete for an unknown or completed elicitationId",
+		Verifies("elicitation.completion.ignored"), In(visited), func(t *T) {
 			client := RunScenario(t)
 
 			client.NeedRequests("tools/call")
@@ -522,13 +460,9 @@ func visiting() {
 			}
 			for _, said := range client.Sent() {
 				if said.Kind == jsonrpc.Response && said.Request == nil {
-					client.Blame(
-						said,
-						Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(said.Raw)},
-					)
+					client.Blame(said, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(said.Raw)})
 				}
 			}
 			client.StaysUsable(announced[0], "notifications/elicitation/complete for no open elicitation")
-		},
-	)
+		})
 }

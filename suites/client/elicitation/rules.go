@@ -203,11 +203,9 @@ func undeclaredModes(conversation *rules.Conversation, reporter *rules.Reporter)
 		}
 		if !offered {
 			reporter.Violation(ask.Message, rules.Mismatch{
-				Wanted: "a mode that the client declared: " + rules.Show(
-					declared,
-				),
-				Found: mode,
-				Where: ask.Where + "/mode",
+				Wanted: "a mode that the client declared: " + rules.Show(declared),
+				Found:  mode,
+				Where:  ask.Where + "/mode",
 			})
 		}
 	}
@@ -451,14 +449,11 @@ func announcements(asked bool) rules.Judge {
 			}
 			reporter.Observe()
 			if !ids[id] {
-				reporter.Violation(
-					said,
-					rules.Mismatch{
-						Wanted: wanted,
-						Found:  rules.ShowMember(said.ParamsObject(), "elicitationId"),
-						Where:  "/params/elicitationId",
-					},
-				)
+				reporter.Violation(said, rules.Mismatch{
+					Wanted: wanted,
+					Found:  rules.ShowMember(said.ParamsObject(), "elicitationId"),
+					Where:  "/params/elicitationId",
+				})
 			}
 		}
 	}

@@ -29,71 +29,51 @@ func ServerChecks() {
 }
 
 func requests() {
-	It(
-		"requests elicitation/create only from a client that declares elicitation",
-		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("requests elicitation/create only from a client that declares elicitation",
+		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("elicitation"), func(t *T) {
 			server := SessionOf(t, scripted.Everything(t.Revision()).Without("elicitation"))
 
 			requests := asking.Unasked(t, Session(t), server, "elicitation", method)
 
 			asking.DemandNone(t, requests...)
-		},
-	)
+		})
 
-	It(
-		"sends no form elicitation to a client that declares only elicitation.url",
-		Verifies("elicitation.request.mode"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("sends no form elicitation to a client that declares only elicitation.url",
+		Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"), func(t *T) {
 			server := SessionOf(t, offering(t, Object{"url": Object{}}))
 
 			requests := asking.Unasked(t, Session(t), server, "elicitation", method)
 
 			asking.DemandNone(t, inMode(false, requests)...)
-		},
-	)
+		})
 
-	It(
-		"sends no URL elicitation to a client that declares only elicitation.form",
-		Verifies("elicitation.request.mode"),
-		NeedsProvocation("elicitation-url"),
-		func(t *T) {
+	It("sends no URL elicitation to a client that declares only elicitation.form",
+		Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"), func(t *T) {
 			server := SessionOf(t, offering(t, Object{"form": Object{}}))
 
 			requests := asking.Unasked(t, Session(t), server, "elicitation-url", method)
 
 			asking.DemandNone(t, inMode(true, requests)...)
-		},
-	)
+		})
 
-	It(
-		"sends form, not URL, elicitation to a client that declares only elicitation.form",
-		Verifies("elicitation.request.mode"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("sends form, not URL, elicitation to a client that declares only elicitation.form",
+		Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"), func(t *T) {
 			server := SessionOf(t, offering(t, Object{"form": Object{}}))
 
 			question := asking.Provoke(t, server, "elicitation", method)
 			question.Outcome(t)
 
 			asking.DemandNone(t, inMode(true, question.Since(method))...)
-		},
-	)
+		})
 
-	It(
-		"sends no URL elicitation to a client whose elicitation capability is an empty object",
-		Verifies("elicitation.request.mode"),
-		NeedsProvocation("elicitation-url"),
-		func(t *T) {
+	It("sends no URL elicitation to a client whose elicitation capability is an empty object",
+		Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"), func(t *T) {
 			server := SessionOf(t, offering(t, Object{}))
 
 			requests := asking.Unasked(t, Session(t), server, "elicitation-url", method)
 
 			asking.DemandNone(t, inMode(true, requests)...)
-		},
-	)
+		})
 }
 
 // inMode returns the requests in URL mode, or those that are not.
@@ -107,46 +87,34 @@ func offering(t *T, modes Object) scripted.Capabilities {
 }
 
 func answers() {
-	It(
-		"continues after form elicitation was accepted",
-		Verifies("elicitation.answer.handled"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("continues after form elicitation was accepted",
+		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 
 			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
 
 			server.StaysUsable(t)
-		},
-	)
+		})
 
-	It(
-		"continues after form elicitation was declined",
-		Verifies("elicitation.answer.handled"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("continues after form elicitation was declined",
+		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
 
 			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
 
 			server.StaysUsable(t)
-		},
-	)
+		})
 
-	It(
-		"continues after form elicitation was cancelled",
-		Verifies("elicitation.answer.handled"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("continues after form elicitation was cancelled",
+		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
 
 			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
 
 			server.StaysUsable(t)
-		},
-	)
+		})
 
 	It(
 		"continues after form elicitation of a second round was declined or cancelled",
@@ -175,25 +143,18 @@ func answers() {
 		},
 	)
 
-	It(
-		"continues after the client rejected elicitation/create with -32602",
-		Verifies("elicitation.answer.handled"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("continues after the client rejected elicitation/create with -32602",
+		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 			server.Answer(method, scripted.Refusal(jsonrpc.InvalidParams, "this client cannot show this form"))
 
 			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
 
 			server.StaysUsable(t)
-		},
-	)
+		})
 
-	It(
-		"continues while elicitation/create is unanswered",
-		Verifies("elicitation.answer.handled"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("continues while elicitation/create is unanswered",
+		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
 			server := FreshSession(t)
 			server.Answer(method, scripted.Silence)
 
@@ -201,14 +162,10 @@ func answers() {
 
 			server.StaysUsable(t)
 			question.GiveUp(t)
-		},
-	)
+		})
 
-	It(
-		"rejects elicitation content that does not match requestedSchema",
-		Verifies("elicitation.answer.validated"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("rejects elicitation content that does not match requestedSchema",
+		Verifies("elicitation.answer.validated"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 			good := asking.NeedSuccess(t, server, "elicitation")
 			server.Answer(method, Answering(func(params Object) Object {
@@ -226,14 +183,8 @@ func answers() {
 				t.Observe() // it asked again
 				return
 			}
-			question.JudgeValidation(
-				t,
-				outcome,
-				good,
-				"every field of the answer has a value that the schema does not allow",
-			)
-		},
-	)
+			question.JudgeValidation(t, outcome, good, "every field of the answer has a value that the schema does not allow")
+		})
 }
 
 // fieldsOf returns the names of the fields of a form.
@@ -248,11 +199,8 @@ func fieldsOf(params Object) []string {
 }
 
 func visits() {
-	It(
-		"sends URL elicitation with mode url, a message, a url and, until 2025-11-25, an elicitationId",
-		Verifies("elicitation.url.parameters"),
-		NeedsProvocation("elicitation-url"),
-		func(t *T) {
+	It("sends URL elicitation with mode url, a message, a url and, until 2025-11-25, an elicitationId",
+		Verifies("elicitation.url.parameters"), NeedsProvocation("elicitation-url"), func(t *T) {
 			server := Session(t)
 
 			question := asking.Provoke(t, server, "elicitation-url", method)
@@ -264,14 +212,10 @@ func visits() {
 				t.Expect(question.Params()).To(HaveMember("elicitationId", BeText()))
 			}
 			question.Outcome(t)
-		},
-	)
+		})
 
-	It(
-		"gives URL elicitations in two sessions different elicitationIds",
-		Verifies("elicitation.url.id-unique"),
-		NeedsProvocation("elicitation-url"),
-		func(t *T) {
+	It("gives URL elicitations in two sessions different elicitationIds",
+		Verifies("elicitation.url.id-unique"), NeedsProvocation("elicitation-url"), func(t *T) {
 			server, other := FreshSession(t), FreshSession(t)
 
 			first := asking.Provoke(t, server, "elicitation-url", method)
@@ -284,36 +228,27 @@ func visits() {
 			first.Outcome(t)
 			second.Outcome(t)
 			server.Try(t, "tools/call", Provoking(t, "elicitation-url").Call()) // a rule compares those of one session
-		},
-	)
+		})
 
-	It(
-		"continues after URL elicitation was declined",
-		Verifies("elicitation.answer.url-mode"),
-		NeedsProvocation("elicitation-url"),
-		func(t *T) {
+	It("continues after URL elicitation was declined",
+		Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"), func(t *T) {
 			server := Session(t)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
 
 			asking.Provoke(t, server, "elicitation-url", method).MustEnd(t)
 
 			server.StaysUsable(t)
-		},
-	)
+		})
 
-	It(
-		"continues after URL elicitation was cancelled",
-		Verifies("elicitation.answer.url-mode"),
-		NeedsProvocation("elicitation-url"),
-		func(t *T) {
+	It("continues after URL elicitation was cancelled",
+		Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"), func(t *T) {
 			server := Session(t)
 			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
 
 			asking.Provoke(t, server, "elicitation-url", method).MustEnd(t)
 
 			server.StaysUsable(t)
-		},
-	)
+		})
 
 	It(
 		"sends notifications/elicitation/complete only to the client that received the elicitation",

@@ -308,9 +308,7 @@ func Opens(t *check.T, despite string) {
 			func(next *conform.Message) bool { return !isOpening(next) },
 		)
 	}
-	if t.Observed(
-		slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0,
-	) {
+	if t.Observed(slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0) {
 		return
 	}
 	failed, met := client.Unconnected(), conform.Beside(t, scenario.Meeting)

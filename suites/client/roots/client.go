@@ -49,71 +49,62 @@ var input = &Scenario{
 }
 
 func listing() {
-	It("returns its roots in answer to roots/list", Verifies("roots.list.answered"), In(changing),
-		func(t *T) {
-			client := RunScenario(t)
+	It("returns its roots in answer to roots/list", Verifies("roots.list.answered"), In(changing), func(t *T) {
+		client := RunScenario(t)
 
-			for _, request := range client.NeedServerRequests(method) {
-				switch {
-				case t.Observed(request.Answered()):
-				case request.Answer == nil:
-					client.NeverBut("the client did not answer "+method, method)
-				case request.Refused:
-					client.Blame(
-						request.Answer,
-						Mismatch{Wanted: "the roots of its step", Found: request.Describe()},
-					)
-				}
+		for _, request := range client.NeedServerRequests(method) {
+			switch {
+			case t.Observed(request.Answered()):
+			case request.Answer == nil:
+				client.NeverBut("the client did not answer "+method, method)
+			case request.Refused:
+				client.Blame(request.Answer, Mismatch{Wanted: "the roots of its step", Found: request.Describe()})
 			}
-		})
+		}
+	})
 
-	It("returns its new roots after notifications/roots/list_changed", Verifies("roots.list.answered"), In(changing),
-		func(t *T) {
-			client := RunScenario(t)
+	It("returns its new roots after notifications/roots/list_changed", Verifies("roots.list.answered"), In(changing), func(t *T) {
+		client := RunScenario(t)
 
-			announced := client.Notifications(changed)
-			if len(announced) == 0 {
-				client.Never(changed)
+		announced := client.Notifications(changed)
+		if len(announced) == 0 {
+			client.Never(changed)
+		}
+		if told, there := client.ToldOutcome(changeStep); !there || told.Failed() {
+			client.NeverBut("the client does not report that its roots changed", changed)
+		}
+		before, after := lists(client)
+		for _, request := range client.ServerRequests(method) {
+			if !request.Answered() || !request.Answer.Event.At.After(announced[0].Event.At) {
+				continue
 			}
-			if told, there := client.ToldOutcome(changeStep); !there || told.Failed() {
-				client.NeverBut("the client does not report that its roots changed", changed)
+			if Same(before, after) && !Same(before, []any{project["uri"], notes["uri"]}) {
+				client.NeverBut("the client did not return its first roots before", method)
 			}
-			before, after := lists(client)
-			for _, request := range client.ServerRequests(method) {
-				if !request.Answered() || !request.Answer.Event.At.After(announced[0].Event.At) {
-					continue
-				}
-				if Same(before, after) && !Same(before, []any{project["uri"], notes["uri"]}) {
-					client.NeverBut("the client did not return its first roots before", method)
-				}
-				if !t.Observed(!Same(before, after)) {
-					client.Blame(request.Answer, Mismatch{
-						Wanted: "the new roots: " + Show([]any{moved["uri"]}),
-						Found:  "the old ones",
-						Where:  "/result/roots",
-					})
-				}
-				return
+			if !t.Observed(!Same(before, after)) {
+				client.Blame(request.Answer, Mismatch{
+					Wanted: "the new roots: " + Show([]any{moved["uri"]}),
+					Found:  "the old ones",
+					Where:  "/result/roots",
+				})
 			}
-			client.NeverBut("the client received no roots/list after the change", method)
-		})
+			return
+		}
+		client.NeverBut("the client received no roots/list after the change", method)
+	})
 
-	It("implements roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared),
-		func(t *T) {
-			client := RunScenario(t)
+	It("implements roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared), func(t *T) {
+		client := RunScenario(t)
 
-			call, request := asking.NeedDeclared(client, asking.RootsTool, method, "roots")
-			asking.JudgeFulfilment(t, client, call, request)
-		})
+		call, request := asking.NeedDeclared(client, asking.RootsTool, method, "roots")
+		asking.JudgeFulfilment(t, client, call, request)
+	})
 
 	It("implements roots/list or does not declare roots", Verifies("roots.list.answered"), In(asking.Undeclared),
 		func(t *T) { asking.JudgeUntold(t, RunScenario(t), method, "roots") })
 
-	It(
-		"sends notifications/roots/list_changed when its roots change, if it declares roots.listChanged",
-		Verifies("roots.list-changed.sent"),
-		In(changing),
-		func(t *T) {
+	It("sends notifications/roots/list_changed when its roots change, if it declares roots.listChanged",
+		Verifies("roots.list-changed.sent"), In(changing), func(t *T) {
 			client := RunScenario(t)
 
 			client.NeedRequests("initialize")
@@ -127,40 +118,26 @@ func listing() {
 			if Same(before, after) {
 				client.Never(changed)
 			}
-			client.Missing(
-				nil,
-				Mismatch{
-					Wanted: changed + " when the roots change",
-					Found:  "none, but the roots were " + Show(before) + " and then " + Show(after),
-				},
-			)
-		},
-	)
+			client.Missing(nil, Mismatch{
+				Wanted: changed + " when the roots change",
+				Found:  "none, but the roots were " + Show(before) + " and then " + Show(after),
+			})
+		})
 
-	It(
-		"rejects roots/list with -32601 if it does not declare roots",
-		Verifies("roots.error.unsupported"),
-		In(asking.Undeclared),
-		func(t *T) {
+	It("rejects roots/list with -32601 if it does not declare roots",
+		Verifies("roots.error.unsupported"), In(asking.Undeclared), func(t *T) {
 			client := RunScenario(t)
 
 			asking.NeedUndeclared(t, client, method, "roots")
 			for _, request := range client.ServerRequests(method) {
 				if request.Answer != nil && !t.Observed(request.Refusal.Code == jsonrpc.MethodNotFound) {
-					client.Blame(
-						request.Answer,
-						Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()},
-					)
+					client.Blame(request.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()})
 				}
 			}
-		},
-	)
+		})
 
-	It(
-		"declares roots in the request whose inputResponses contain its roots",
-		Verifies("roots.capability.declared"),
-		In(input),
-		func(t *T) {
+	It("declares roots in the request whose inputResponses contain its roots",
+		Verifies("roots.capability.declared"), In(input), func(t *T) {
 			client := RunScenario(t)
 
 			for _, request := range client.NeedServerRequests(method) {
@@ -169,8 +146,7 @@ func listing() {
 				}
 				asking.JudgeDeclaration(t, client, request, "roots")
 			}
-		},
-	)
+		})
 }
 
 // lists are the roots that the client told first and last: their URIs.

@@ -93,14 +93,11 @@ func rootsRefused(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 		reporter.Observe()
 		if refusal.Code != jsonrpc.MethodNotFound {
-			reporter.Violation(
-				said,
-				rules.Mismatch{
-					Wanted: "-32601 (Method not found)",
-					Found:  strconv.FormatInt(refusal.Code, 10),
-					Where:  "/error/code",
-				},
-			)
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: "-32601 (Method not found)",
+				Found:  strconv.FormatInt(refusal.Code, 10),
+				Where:  "/error/code",
+			})
 		}
 	}
 }

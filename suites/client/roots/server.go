@@ -21,11 +21,8 @@ const (
 func ServerChecks() {
 	Describe("Roots", Together("asking"), func() {
 
-		It(
-			"sends roots/list only to a client that declares roots",
-			Verifies("roots.request.capability", "mrtr.requests.declared"),
-			NeedsProvocation("roots"),
-			func(t *T) {
+		It("sends roots/list only to a client that declares roots",
+			Verifies("roots.request.capability", "mrtr.requests.declared"), NeedsProvocation("roots"), func(t *T) {
 				provoke(t, sessionOf(t, Answering(Roots))).outcome(t) // it does ask a client that declares them
 				server := SessionOf(t, scripted.Everything(t.Revision()).Without("roots"))
 
@@ -34,58 +31,52 @@ func ServerChecks() {
 				server.BarrierOnAllStreams(t)
 
 				asking.DemandNone(t, server.ServerRequests(server.Began(), method)...)
-			},
-		)
-
-		It("continues after roots/list returned roots", Verifies("roots.change.handled"),
-			func(t *T) {
-				server := sessionOf(t, Answering(Roots))
-
-				provoke(t, server).mustEnd(t)
-
-				server.StaysUsable(t)
 			})
 
-		It("continues after roots/list returned an empty list", Verifies("roots.unavailable.handled"),
-			func(t *T) {
-				server := sessionOf(t, Answering(noRoots))
+		It("continues after roots/list returned roots", Verifies("roots.change.handled"), func(t *T) {
+			server := sessionOf(t, Answering(Roots))
 
-				provoke(t, server).mustEnd(t)
+			provoke(t, server).mustEnd(t)
 
-				server.StaysUsable(t)
-			})
+			server.StaysUsable(t)
+		})
 
-		It("continues after roots/list was rejected with -32603", Verifies("roots.unavailable.handled"),
-			func(t *T) {
-				server := sessionOf(t, scripted.Refusal(jsonrpc.InternalError, "the workspace is not ready"))
+		It("continues after roots/list returned an empty list", Verifies("roots.unavailable.handled"), func(t *T) {
+			server := sessionOf(t, Answering(noRoots))
 
-				provoke(t, server).mustEnd(t)
+			provoke(t, server).mustEnd(t)
 
-				server.StaysUsable(t)
-			})
+			server.StaysUsable(t)
+		})
 
-		It("continues while roots/list is not answered", Verifies("roots.unavailable.handled"),
-			func(t *T) {
-				server := sessionOf(t, scripted.Silence)
+		It("continues after roots/list was rejected with -32603", Verifies("roots.unavailable.handled"), func(t *T) {
+			server := sessionOf(t, scripted.Refusal(jsonrpc.InternalError, "the workspace is not ready"))
 
-				question := provoke(t, server)
+			provoke(t, server).mustEnd(t)
 
-				server.StaysUsable(t)
-				question.giveUp(t)
-			})
+			server.StaysUsable(t)
+		})
 
-		It("continues after notifications/roots/list_changed", Verifies("roots.change.handled"),
-			func(t *T) {
-				server := sessionOf(t, Answering(Roots))
-				provoke(t, server).outcome(t) // it makes use of them
+		It("continues while roots/list is not answered", Verifies("roots.unavailable.handled"), func(t *T) {
+			server := sessionOf(t, scripted.Silence)
 
-				server.Tell(t, changed, nil)
+			question := provoke(t, server)
 
-				server.StaysUsable(t)
-			})
+			server.StaysUsable(t)
+			question.giveUp(t)
+		})
 
-		It("continues after roots/list returned roots first and an empty list later", Verifies("roots.change.handled"),
-			func(t *T) {
+		It("continues after notifications/roots/list_changed", Verifies("roots.change.handled"), func(t *T) {
+			server := sessionOf(t, Answering(Roots))
+			provoke(t, server).outcome(t) // it makes use of them
+
+			server.Tell(t, changed, nil)
+
+			server.StaysUsable(t)
+		})
+
+		It("continues after roots/list returned roots first and an empty list later",
+			Verifies("roots.change.handled"), func(t *T) {
 				server := sessionOf(t, Answering(Roots))
 				provoke(t, server).outcome(t)
 				server.Answer(method, Answering(noRoots))

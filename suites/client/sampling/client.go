@@ -88,17 +88,11 @@ var lent = &Scenario{
 	Says:  "During calls the server sends sampling requests with a tool and toolChoice required, auto and none.",
 	Since: "2025-11-25",
 	Steps: Steps{
-		ToAnswer(
-			method,
-			used,
-		).Declaring(Object{"tools": Object{}}),
+		ToAnswer(method, used).Declaring(Object{"tools": Object{}}),
 		ToAnswer(method, spoken),
 		ToConnect(),
 		ToList("tools"),
-		ToCall(
-			"must_use",
-			nil,
-		),
+		ToCall("must_use", nil),
 		ToCall("must_not_use", nil),
 		ToCall("may_use", nil),
 		ToCall("has_used", nil),
@@ -115,11 +109,8 @@ var lent = &Scenario{
 }
 
 func samplings() {
-	It(
-		"returns no message for sampling/createMessage if it does not declare sampling",
-		Verifies("sampling.capability.declared"),
-		In(asking.Undeclared),
-		func(t *T) {
+	It("returns no message for sampling/createMessage if it does not declare sampling",
+		Verifies("sampling.capability.declared"), In(asking.Undeclared), func(t *T) {
 			client := RunScenario(t)
 
 			request := asking.NeedUndeclared(t, client, method, "sampling")
@@ -130,20 +121,15 @@ func samplings() {
 				)
 			}
 			asking.Abstained(t, client, request)
-		},
-	)
+		})
 
-	It(
-		"implements sampling/createMessage if it declares sampling",
-		Verifies("sampling.capability.fulfilled"),
-		In(asking.Declared),
-		func(t *T) {
+	It("implements sampling/createMessage if it declares sampling",
+		Verifies("sampling.capability.fulfilled"), In(asking.Declared), func(t *T) {
 			client := RunScenario(t)
 
 			call, request := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
 			asking.JudgeFulfilment(t, client, call, request)
-		},
-	)
+		})
 
 	It(
 		"implements sampling/createMessage or does not declare sampling",
@@ -152,11 +138,8 @@ func samplings() {
 		func(t *T) { asking.JudgeUntold(t, RunScenario(t), method, "sampling") },
 	)
 
-	It(
-		"rejects no valid sampling request with tools, or with content in a list, as invalid",
-		Verifies("sampling.capability.fulfilled"),
-		In(lent),
-		func(t *T) {
+	It("rejects no valid sampling request with tools, or with content in a list, as invalid",
+		Verifies("sampling.capability.fulfilled"), In(lent), func(t *T) {
 			client := RunScenario(t)
 
 			if needResults(client); !client.Declares("sampling.tools") {
@@ -169,39 +152,26 @@ func samplings() {
 					})
 				}
 			}
-		},
-	)
+		})
 
-	It(
-		"declares sampling in the request whose inputResponses contain a message",
-		Verifies("sampling.capability.declared"),
-		In(model),
-		func(t *T) {
+	It("declares sampling in the request whose inputResponses contain a message",
+		Verifies("sampling.capability.declared"), In(model), func(t *T) {
 			client := RunScenario(t)
 
 			for _, request := range needResults(client) {
 				asking.JudgeDeclaration(t, client, request, "sampling")
 			}
-		},
-	)
+		})
 
-	It(
-		"answers a sampling request with toolChoice required with tool_use",
-		Verifies("sampling.tool-choice.required"),
-		In(lent),
-		func(t *T) {
+	It("answers a sampling request with toolChoice required with tool_use",
+		Verifies("sampling.tool-choice.required"), In(lent), func(t *T) {
 			judgeChoice(RunScenario(t), "required", true)
-		},
-	)
+		})
 
-	It(
-		"answers a sampling request with toolChoice none without tool_use",
-		Verifies("sampling.tool-choice.none"),
-		In(lent),
-		func(t *T) {
+	It("answers a sampling request with toolChoice none without tool_use",
+		Verifies("sampling.tool-choice.none"), In(lent), func(t *T) {
 			judgeChoice(RunScenario(t), "none", false)
-		},
-	)
+		})
 }
 
 // judgeChoice judges whether the model uses a tool where the toolChoice has a mode.
@@ -214,11 +184,9 @@ func judgeChoice(client *Client, mode string, wanted bool) {
 		client.Judging(request.Answer)
 		if uses(request.Result["content"]) != wanted {
 			client.Blame(request.Answer, Mismatch{
-				Wanted: "an answer that fits the toolChoice " + Show(
-					choice,
-				),
-				Found: Show(request.Result["content"]),
-				Where: request.Where + "/content",
+				Wanted: "an answer that fits the toolChoice " + Show(choice),
+				Found:  Show(request.Result["content"]),
+				Where:  request.Where + "/content",
 			})
 		}
 	}
@@ -261,10 +229,7 @@ var rejects = &Scenario{
 	Says:  "During two calls the server sends sampling requests, the second of which the user rejects.",
 	Until: "2025-11-25",
 	Steps: Steps{
-		ToAnswer(
-			method,
-			spoken,
-		),
+		ToAnswer(method, spoken),
 		ToRefuse(method, rejected, "User rejected sampling request"),
 		ToConnect(),
 		ToList("tools"),
@@ -276,11 +241,8 @@ var rejects = &Scenario{
 }
 
 func rejections() {
-	It(
-		"answers sampling/createMessage with an error when the user rejects the request",
-		Verifies("sampling.error.any", "sampling.error.rejected"),
-		In(rejects),
-		func(t *T) {
+	It("answers sampling/createMessage with an error when the user rejects the request",
+		Verifies("sampling.error.any", "sampling.error.rejected"), In(rejects), func(t *T) {
 			client := RunScenario(t)
 
 			request := needRejected(client)
@@ -290,14 +252,10 @@ func rejections() {
 					Mismatch{Wanted: "an error, as the user rejects the request", Found: request.Describe()},
 				)
 			}
-		},
-	)
+		})
 
-	It(
-		"uses -1 as error code when the user rejects sampling/createMessage",
-		Verifies("sampling.error.rejected"),
-		In(rejects),
-		func(t *T) {
+	It("uses -1 as error code when the user rejects sampling/createMessage",
+		Verifies("sampling.error.rejected"), In(rejects), func(t *T) {
 			client := RunScenario(t)
 
 			request := needRejected(client)
@@ -305,13 +263,9 @@ func rejections() {
 				client.NeverBut("the client did not reject "+method, method)
 			}
 			if !t.Observed(request.Refusal.Code == rejected) {
-				client.Blame(
-					request.Answer,
-					Mismatch{Wanted: "the code -1", Found: request.Describe(), Where: "/error/code"},
-				)
+				client.Blame(request.Answer, Mismatch{Wanted: "the code -1", Found: request.Describe(), Where: "/error/code"})
 			}
-		},
-	)
+		})
 }
 
 // needRejected returns the request for sampling that the user rejects. That the client
@@ -351,11 +305,7 @@ var wrongMessages = &Scenario{
 	},
 	Server: func(server *scripted.Server) {
 		asking.Tool(server, "well_formed", question("", nil, hello))
-		asking.Tool(
-			server,
-			"no_data",
-			question(noData, nil, message("user", Object{"type": "image", "mimeType": "image/png"})),
-		)
+		asking.Tool(server, "no_data", question(noData, nil, message("user", Object{"type": "image", "mimeType": "image/png"})))
 		asking.Tool(server, "no_content", question(noContent, nil, Object{"role": "user"}))
 		asking.Tool(server, "no_second_content", question(noSecondContent, nil, hello, Object{"role": "assistant"}))
 		asking.Tool(server, "no_sound", question(noSound, nil, hello,
@@ -375,10 +325,7 @@ var wrongResults = &Scenario{
 		ToAnswer(method, spoken).Declaring(Object{"tools": Object{}}),
 		ToConnect(),
 		ToList("tools"),
-		ToCall(
-			"results_given",
-			nil,
-		),
+		ToCall("results_given", nil),
 		ToCall("result_missing", nil),
 		ToCall("result_mixed", nil),
 		ToList("prompts"),
@@ -400,11 +347,8 @@ var wrongResults = &Scenario{
 }
 
 func wrongRequests() {
-	It(
-		"returns no result for sampling/createMessage with malformed messages",
-		Verifies("sampling.content.validated"),
-		In(wrongMessages),
-		func(t *T) {
+	It("returns no result for sampling/createMessage with malformed messages",
+		Verifies("sampling.content.validated"), In(wrongMessages), func(t *T) {
 			client := RunScenario(t)
 
 			needResults(client)
@@ -418,37 +362,25 @@ func wrongRequests() {
 						})
 					}
 					if !t.Observed(request.Refused || client.GoneOn(request.Message)) {
-						client.NeverBut(
-							"the client neither rejected the sampling request nor continued after "+wrong,
-							method,
-						)
+						client.NeverBut("the client neither rejected the sampling request nor continued after "+wrong, method)
 					}
 				}
 			}
-		},
-	)
+		})
 
-	It(
-		"rejects sampling messages without the tool_result of a tool_use with -32602",
-		Verifies("sampling.error.result-missing"),
-		In(wrongResults),
-		func(t *T) {
+	It("rejects sampling messages without the tool_result of a tool_use with -32602",
+		Verifies("sampling.error.result-missing"), In(wrongResults), func(t *T) {
 			client := RunScenario(t)
 
 			judgeInvalid(t, client, resultMissing)
-		},
-	)
+		})
 
-	It(
-		"rejects sampling messages that mix tool_result with other content with -32602",
-		Verifies("sampling.error.result-mixed"),
-		In(wrongResults),
-		func(t *T) {
+	It("rejects sampling messages that mix tool_result with other content with -32602",
+		Verifies("sampling.error.result-mixed"), In(wrongResults), func(t *T) {
 			client := RunScenario(t)
 
 			judgeInvalid(t, client, resultMixed)
-		},
-	)
+		})
 }
 
 func judgeInvalid(t *T, client *Client, wrong string) {

@@ -129,23 +129,17 @@ func toolChoices(mode string) rules.Judge {
 			reporter.Observe()
 			switch {
 			case mode == "required" && len(used) == 0:
-				reporter.Violation(
-					one.Said,
-					rules.Mismatch{
-						Wanted: "the use of a tool, as toolChoice requires it",
-						Found:  "none",
-						Where:  one.Pointer + "/content",
-					},
-				)
+				reporter.Violation(one.Said, rules.Mismatch{
+					Wanted: "the use of a tool, as toolChoice requires it",
+					Found:  "none",
+					Where:  one.Pointer + "/content",
+				})
 			case mode == "none" && len(used) > 0:
-				reporter.Violation(
-					one.Said,
-					rules.Mismatch{
-						Wanted: "no use of a tool, as toolChoice says",
-						Found:  rules.Show(used[0].Value),
-						Where:  used[0].Pointer,
-					},
-				)
+				reporter.Violation(one.Said, rules.Mismatch{
+					Wanted: "no use of a tool, as toolChoice says",
+					Found:  rules.Show(used[0].Value),
+					Where:  used[0].Pointer,
+				})
 			}
 		}
 	})
@@ -181,10 +175,7 @@ func contextIncluded(declared bool) rules.Judge {
 			reporter.Observe()
 			member, _ := places.OfAsk(ask).Member("includeContext")
 			if context := member.Text(); context == "thisServer" || context == "allServers" {
-				reporter.Violation(
-					ask.Message,
-					rules.Mismatch{Wanted: wanted, Found: rules.Show(context), Where: member.Pointer},
-				)
+				reporter.Violation(ask.Message, rules.Mismatch{Wanted: wanted, Found: rules.Show(context), Where: member.Pointer})
 			}
 		}
 	}

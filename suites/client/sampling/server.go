@@ -32,24 +32,17 @@ func ServerChecks() {
 }
 
 func requests() {
-	It(
-		"requests sampling/createMessage only from a client that declares sampling",
-		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"),
-		NeedsProvocation("sampling"),
-		func(t *T) {
+	It("requests sampling/createMessage only from a client that declares sampling",
+		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("sampling"), func(t *T) {
 			server := SessionOf(t, scripted.Everything(t.Revision()).Without("sampling"))
 
 			requests := asking.Unasked(t, Session(t), server, "sampling", method)
 
 			asking.DemandNone(t, requests...)
-		},
-	)
+		})
 
-	It(
-		"sends sampling/createMessage without includeContext thisServer or allServers",
-		Verifies("sampling.request.no-context"),
-		NeedsProvocation("sampling"),
-		func(t *T) {
+	It("sends sampling/createMessage without includeContext thisServer or allServers",
+		Verifies("sampling.request.no-context"), NeedsProvocation("sampling"), func(t *T) {
 			server := SessionOf(
 				t,
 				scripted.Everything(t.Revision()).With("sampling", Object{"context": Object{}, "tools": Object{}}),
@@ -59,14 +52,10 @@ func requests() {
 
 			t.Expect(question.Params()).NotTo(HaveMember("includeContext", BeOneOf("thisServer", "allServers")))
 			question.GiveUp(t)
-		},
-	)
+		})
 
-	It(
-		"includes no tools in sampling requests to a client that does not declare sampling.tools",
-		Verifies("sampling.request.tools"),
-		NeedsProvocation("sampling-tools"),
-		func(t *T) {
+	It("includes no tools in sampling requests to a client that does not declare sampling.tools",
+		Verifies("sampling.request.tools"), NeedsProvocation("sampling-tools"), func(t *T) {
 			server := FreshSession(t)
 
 			requests := asking.Unasked(t, SessionOf(t, lendable(t)), server, "sampling-tools", method)
@@ -76,16 +65,12 @@ func requests() {
 				_, choice := asked.Parameters["toolChoice"]
 				return !tools && !choice
 			})...)
-		},
-	)
+		})
 }
 
 func toolLoops() {
-	It(
-		"sends a tool_result for each tool_use of the model in its next sampling request",
-		Verifies("sampling.results.balanced", "sampling.results.unmixed"),
-		NeedsProvocation("sampling-tools"),
-		func(t *T) {
+	It("sends a tool_result for each tool_use of the model in its next sampling request",
+		Verifies("sampling.results.balanced", "sampling.results.unmixed"), NeedsProvocation("sampling-tools"), func(t *T) {
 			server := SessionOf(t, lendable(t))
 			server.Answer(method, usingTools(1))
 
@@ -98,14 +83,10 @@ func toolLoops() {
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
 			}
 			t.Expect(lastMessage(requests[1])).To(HaveMember("content", answerUses("use-1-1", "use-1-2")))
-		},
-	)
+		})
 
-	It(
-		"limits the rounds of a sampling loop in which the model always returns tool_use",
-		Verifies("sampling.tool-loop.limited"),
-		NeedsProvocation("sampling-tools"),
-		func(t *T) {
+	It("limits the rounds of a sampling loop in which the model always returns tool_use",
+		Verifies("sampling.tool-loop.limited"), NeedsProvocation("sampling-tools"), func(t *T) {
 			server := SessionOf(t, lendable(t))
 			server.Answer(method, usingTools(tooManyRounds))
 
@@ -122,8 +103,7 @@ func toolLoops() {
 				"an end after some rounds",
 				fmt.Sprintf("%d rounds, until the model stopped by itself", rounds),
 			)
-		},
-	)
+		})
 }
 
 // tooManyRounds is more than a sensible server lets a model use tools, and few
@@ -201,52 +181,37 @@ func lastMessage(request ServerRequest) Object {
 }
 
 func answers() {
-	It(
-		"continues after sampling/createMessage returned a message",
-		Verifies("sampling.answer.handled"),
-		NeedsProvocation("sampling"),
-		func(t *T) {
+	It("continues after sampling/createMessage returned a message",
+		Verifies("sampling.answer.handled"), NeedsProvocation("sampling"), func(t *T) {
 			server := Session(t)
 
 			asking.Provoke(t, server, "sampling", method).MustEnd(t)
 
 			server.StaysUsable(t)
-		},
-	)
+		})
 
-	It(
-		"continues after the user rejected sampling/createMessage (-1)",
-		Verifies("sampling.answer.handled"),
-		NeedsProvocation("sampling"),
-		func(t *T) {
+	It("continues after the user rejected sampling/createMessage (-1)",
+		Verifies("sampling.answer.handled"), NeedsProvocation("sampling"), func(t *T) {
 			server := Session(t)
 			server.Answer(method, scripted.Refusal(rejected, "User rejected sampling request"))
 
 			asking.Provoke(t, server, "sampling", method).MustEnd(t)
 
 			server.StaysUsable(t)
-		},
-	)
+		})
 
-	It(
-		"continues after sampling/createMessage was rejected with -32601",
-		Verifies("sampling.answer.handled"),
-		NeedsProvocation("sampling"),
-		func(t *T) {
+	It("continues after sampling/createMessage was rejected with -32601",
+		Verifies("sampling.answer.handled"), NeedsProvocation("sampling"), func(t *T) {
 			server := Session(t)
 			server.Answer(method, scripted.Refusal(jsonrpc.MethodNotFound, "Method not found"))
 
 			asking.Provoke(t, server, "sampling", method).MustEnd(t)
 
 			server.StaysUsable(t)
-		},
-	)
+		})
 
-	It(
-		"continues while sampling/createMessage is not answered",
-		Verifies("sampling.answer.handled"),
-		NeedsProvocation("sampling"),
-		func(t *T) {
+	It("continues while sampling/createMessage is not answered",
+		Verifies("sampling.answer.handled"), NeedsProvocation("sampling"), func(t *T) {
 			server := FreshSession(t)
 			server.Answer(method, scripted.Silence)
 
@@ -254,14 +219,10 @@ func answers() {
 
 			server.StaysUsable(t)
 			question.GiveUp(t)
-		},
-	)
+		})
 
-	It(
-		"rejects a sampling/createMessage result whose text is not a string",
-		Verifies("sampling.content.validated"),
-		NeedsProvocation("sampling"),
-		func(t *T) {
+	It("rejects a sampling/createMessage result whose text is not a string",
+		Verifies("sampling.content.validated"), NeedsProvocation("sampling"), func(t *T) {
 			server := Session(t)
 			good := asking.NeedSuccess(t, server, "sampling")
 			server.Answer(method, Answering(func(Object) Object {
@@ -277,7 +238,6 @@ func answers() {
 
 			question.JudgeValidation(t, outcome, good, "the message in the answer has a text that is not a string")
 			server.StaysUsable(t)
-		},
-	)
+		})
 
 }

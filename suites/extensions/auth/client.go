@@ -52,8 +52,7 @@ func play(t *T, extension string, types ...string) *Client {
 			return !slices.Contains(types, v.Form.Get("grant_type"))
 		})
 	}
-	client := RunExtended(t, authorization.Plain(), extension,
-		func(client *Client) bool { return len(requests(client)) > 0 })
+	client := RunExtended(t, authorization.Plain(), extension, func(client *Client) bool { return len(requests(client)) > 0 })
 	knows := func(v *Visit) bool { return v.Issuer == identityProvider || clientOf(v) == givenID }
 	if !slices.ContainsFunc(client.Visits, knows) {
 		t.Inconclusive("the client does not use the given credentials",
@@ -128,8 +127,8 @@ func declares(t *T, client *Client, extension string, use *Visit) {
 
 // requesting is about a client with a secret: one that is given a key may know secrets alone.
 func requesting() {
-	It("requests a token by the client credentials grant", Verifies("oauth-client-credentials.token.grant"),
-		In(withSecret), func(t *T) {
+	It("requests a token by the client credentials grant",
+		Verifies("oauth-client-credentials.token.grant"), In(withSecret), func(t *T) {
 			client := play(t, clientCredentials, oauth.GrantClientCredentials)
 
 			if t.Observed(len(tokensOf(client, 1, oauth.GrantClientCredentials)) > 0) {
@@ -152,8 +151,8 @@ func granting(with string, scenario *Scenario, types []string) {
 		return client, needTokens(client, types...)
 	}
 
-	It("sends resource when it requests a token with "+with, Verifies("oauth-client-credentials.resource.sent"),
-		In(scenario), func(t *T) {
+	It("sends resource when it requests a token with "+with,
+		Verifies("oauth-client-credentials.resource.sent"), In(scenario), func(t *T) {
 			client, requests := granted(t)
 
 			for _, one := range requests {
@@ -168,15 +167,12 @@ func granting(with string, scenario *Scenario, types []string) {
 			client, requests := granted(t)
 
 			if !t.Observed(len(client.EnteredWith(1, 0)) > 0) {
-				client.MissingAfter(
-					requests[0].Event,
-					Mismatch{Wanted: "Authorization: Bearer and the token", Found: "none"},
-				)
+				client.MissingAfter(requests[0].Event, Mismatch{Wanted: "Authorization: Bearer and the token", Found: "none"})
 			}
 		})
 
-	It("declares that it authorizes with "+with, Verifies("oauth-client-credentials.capability.declared"), In(scenario),
-		func(t *T) {
+	It("declares that it authorizes with "+with,
+		Verifies("oauth-client-credentials.capability.declared"), In(scenario), func(t *T) {
 			client, requests := granted(t)
 
 			declares(t, client, clientCredentials, requests[0])
@@ -204,37 +200,32 @@ func grantTypes(client *Client) string {
 }
 
 func authenticating() {
-	It("authenticates with its secret", Verifies("oauth-client-credentials.authentication.method"), In(withSecret),
-		func(t *T) {
-			client := play(t, clientCredentials, oauth.GrantClientCredentials)
+	It("authenticates with its secret", Verifies("oauth-client-credentials.authentication.method"), In(withSecret), func(t *T) {
+		client := play(t, clientCredentials, oauth.GrantClientCredentials)
 
-			for _, one := range needTokens(client, oauth.GrantClientCredentials) {
-				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
-			}
-		})
+		for _, one := range needTokens(client, oauth.GrantClientCredentials) {
+			client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
+		}
+	})
 
 	types := []string{oauth.GrantClientCredentials, oauth.GrantJWTBearer}
-	It("authenticates with a JWT assertion", Verifies("oauth-client-credentials.authentication.method"), In(withKey),
-		func(t *T) {
-			client := play(t, clientCredentials, types...)
+	It("authenticates with a JWT assertion", Verifies("oauth-client-credentials.authentication.method"), In(withKey), func(t *T) {
+		client := play(t, clientCredentials, types...)
 
-			for _, one := range needTokens(client, types...) {
-				client.Says(one, assertionOf(one) != "", "client_assertion", "none")
-				if one.Form.Has("client_assertion") {
-					kind := one.Form["client_assertion_type"]
-					client.Says(one, slices.Equal(kind, []string{oauth.ClientAssertionJWT}),
-						"client_assertion_type "+oauth.ClientAssertionJWT, Given("client_assertion_type", kind))
-				}
+		for _, one := range needTokens(client, types...) {
+			client.Says(one, assertionOf(one) != "", "client_assertion", "none")
+			if one.Form.Has("client_assertion") {
+				kind := one.Form["client_assertion_type"]
+				client.Says(one, slices.Equal(kind, []string{oauth.ClientAssertionJWT}),
+					"client_assertion_type "+oauth.ClientAssertionJWT, Given("client_assertion_type", kind))
 			}
-		})
+		}
+	})
 
 	It("signs JWT assertions with its key, the authorization server as audience and an expiry",
 		Verifies("oauth-client-credentials.authentication.assertion"), In(withKey), func(t *T) {
 			client := play(t, clientCredentials, types...)
-			asserting := slices.DeleteFunc(
-				needTokens(client, types...),
-				func(v *Visit) bool { return assertionOf(v) == "" },
-			)
+			asserting := slices.DeleteFunc(needTokens(client, types...), func(v *Visit) bool { return assertionOf(v) == "" })
 
 			for _, one := range client.Need(asserting, "sent a JWT assertion") {
 				issuer := "http://" + strings.ToLower(one.URL.Host)
@@ -279,31 +270,20 @@ func exchanging() {
 	It("names grant, audience, resource and ID token in the token exchange",
 		Verifies("enterprise-managed-authorization.exchange.parameters"), In(managed), func(t *T) {
 			client := playManaged(t)
-			exchanges := client.Need(
-				tokensOf(client, identityProvider, oauth.GrantTokenExchange),
-				"exchanged its ID token",
-			)
+			exchanges := client.Need(tokensOf(client, identityProvider, oauth.GrantTokenExchange), "exchanged its ID token")
 
 			for _, one := range exchanges {
 				for _, parameter := range parametersOf(client) {
 					given := one.Form[parameter.name]
-					client.Says(
-						one,
-						slices.ContainsFunc(given, parameter.fits),
-						parameter.wanted,
-						parameter.found(given),
-					)
+					client.Says(one, slices.ContainsFunc(given, parameter.fits), parameter.wanted, parameter.found(given))
 				}
 			}
 		})
 
-	It("declares that it exchanges ID tokens", Verifies("enterprise-managed-authorization.capability.declared"),
-		In(managed), func(t *T) {
+	It("declares that it exchanges ID tokens",
+		Verifies("enterprise-managed-authorization.capability.declared"), In(managed), func(t *T) {
 			client := playManaged(t)
-			exchanges := client.Need(
-				tokensOf(client, identityProvider, oauth.GrantTokenExchange),
-				"exchanged its ID token",
-			)
+			exchanges := client.Need(tokensOf(client, identityProvider, oauth.GrantTokenExchange), "exchanged its ID token")
 
 			declares(t, client, enterpriseManaged, exchanges[0])
 		})
@@ -381,8 +361,8 @@ func redeeming() {
 			}
 		})
 
-	It("opens no login page of the authorization server", Verifies("enterprise-managed-authorization.login.none"),
-		In(managed), func(t *T) { unattended(playManaged(t)) })
+	It("opens no login page of the authorization server",
+		Verifies("enterprise-managed-authorization.login.none"), In(managed), func(t *T) { unattended(playManaged(t)) })
 }
 
 // issuedGrants are what the identity provider has issued.

@@ -216,10 +216,7 @@ func awaitInput(t *T, server *Server, id string) Object {
 	if requests, _ := state["inputRequests"].(map[string]any); len(requests) > 0 {
 		return requests
 	}
-	t.Inconclusive(
-		"the task requested no input: "+Show(state),
-		"make sure that the tool for task-input sends a form elicitation",
-	)
+	t.Inconclusive("the task requested no input: "+Show(state), "make sure that the tool for task-input sends a form elicitation")
 	return nil
 }
 

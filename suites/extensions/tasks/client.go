@@ -103,10 +103,7 @@ var promptBecomesTask = &Scenario{
 				call.Good()
 				return
 			}
-			call.Finally(
-				jsonrpc.NewResult(call.Message.ID, keeper.created(promptTask)),
-				"answers prompts/get with a task",
-			)
+			call.Finally(jsonrpc.NewResult(call.Message.ID, keeper.created(promptTask)), "answers prompts/get with a task")
 		})
 	},
 }
@@ -190,11 +187,8 @@ func askingAfterTasks() {
 	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(endedTaskIsKept),
 		func(t *T) { features.DemandText(t, RunScenario(t), "tasks/cancel", "taskId") })
 
-	It(
-		"sends no tasks/get or tasks/cancel if the server does not declare the tasks extension",
-		Verifies("versioning.extensions.fallback"),
-		In(extensionUndeclared),
-		func(t *T) {
+	It("sends no tasks/get or tasks/cancel if the server does not declare the tasks extension",
+		Verifies("versioning.extensions.fallback"), In(extensionUndeclared), func(t *T) {
 			features.DemandRestraint(t,
 				RunScenario(t),
 				Beside(t, endedTaskIsKept),
@@ -202,16 +196,12 @@ func askingAfterTasks() {
 				"tasks/get",
 				"tasks/cancel",
 			)
-		},
-	)
+		})
 }
 
 func following() {
-	It(
-		"accepts a task as well as a result in answer to tools/call",
-		Verifies("tasks-extension.created.either"),
-		In(callsBecomeTasks),
-		func(t *T) {
+	It("accepts a task as well as a result in answer to tools/call",
+		Verifies("tasks-extension.created.either"), In(callsBecomeTasks), func(t *T) {
 			client := RunScenario(t)
 
 			call := becameTask(t, client)
@@ -240,30 +230,25 @@ func following() {
 					})
 				}
 			}
-		},
-	)
-
-	It("sends tasks/get until the task has ended", Verifies("tasks-extension.poll.continued"), In(callsBecomeTasks),
-		func(t *T) {
-			client := RunScenario(t)
-
-			last := lastLook(client, createdIn(becameTask(t, client)))
-			status := ResultTo(last)["status"]
-			if t.Observed(status == "completed") {
-				return
-			}
-			client.NeedMore(last, "tasks/")
-			client.Missing(
-				last,
-				Mismatch{Wanted: "tasks/get until the task has ended", Found: "none after the status " + Show(status)},
-			)
 		})
 
-	It(
-		"rejects a task in answer to prompts/get as an invalid response",
-		Verifies("tasks-extension.created.unsupported"),
-		In(promptBecomesTask),
-		func(t *T) {
+	It("sends tasks/get until the task has ended", Verifies("tasks-extension.poll.continued"), In(callsBecomeTasks), func(t *T) {
+		client := RunScenario(t)
+
+		last := lastLook(client, createdIn(becameTask(t, client)))
+		status := ResultTo(last)["status"]
+		if t.Observed(status == "completed") {
+			return
+		}
+		client.NeedMore(last, "tasks/")
+		client.Missing(
+			last,
+			Mismatch{Wanted: "tasks/get until the task has ended", Found: "none after the status " + Show(status)},
+		)
+	})
+
+	It("rejects a task in answer to prompts/get as an invalid response",
+		Verifies("tasks-extension.created.unsupported"), In(promptBecomesTask), func(t *T) {
 			client := RunScenario(t)
 
 			gets := client.NeedRequests("prompts/get")
@@ -286,24 +271,17 @@ func following() {
 			}
 			if !t.Observed(told.Failed()) {
 				client.NeedGiven(1)
-				client.Blame(
-					gets[0].Answers[0],
-					Mismatch{
-						Wanted: "that the client treats the response as invalid",
-						Found:  "the client reports the step as done: " + ShowOutcome(told),
-					},
-				)
+				client.Blame(gets[0].Answers[0], Mismatch{
+					Wanted: "that the client treats the response as invalid",
+					Found:  "the client reports the step as done: " + ShowOutcome(told),
+				})
 			}
-		},
-	)
+		})
 }
 
 func givingInput() {
-	It(
-		"answers the inputRequests of a task by tasks/update",
-		Verifies("tasks-extension.input.answered"),
-		In(taskNeedsInput),
-		func(t *T) {
+	It("answers the inputRequests of a task by tasks/update",
+		Verifies("tasks-extension.input.answered"), In(taskNeedsInput), func(t *T) {
 			client := RunScenario(t)
 
 			id := createdIn(asksForInput(t, client))
@@ -313,11 +291,10 @@ func givingInput() {
 			look := lastLook(client, id)
 			client.NeedMore(look, "tasks/")
 			client.Missing(look, Mismatch{Wanted: "tasks/update with what the task asks for", Found: "none"})
-		},
-	)
+		})
 
-	It("continues to send tasks/get after tasks/update", Verifies("tasks-extension.input.observed"), In(taskNeedsInput),
-		func(t *T) {
+	It("continues to send tasks/get after tasks/update",
+		Verifies("tasks-extension.input.observed"), In(taskNeedsInput), func(t *T) {
 			client := RunScenario(t)
 
 			id := createdIn(asksForInput(t, client))
@@ -333,11 +310,8 @@ func givingInput() {
 }
 
 func endingEarly() {
-	It(
-		"sends tasks/cancel to cancel a call that became a task",
-		Verifies("tasks-extension.cancel.by-request"),
-		In(taskGivenUp),
-		func(t *T) {
+	It("sends tasks/cancel to cancel a call that became a task",
+		Verifies("tasks-extension.cancel.by-request"), In(taskGivenUp), func(t *T) {
 			client := RunScenario(t)
 
 			call := becameTask(t, client)
@@ -348,18 +322,14 @@ func endingEarly() {
 					looks[0].Event.At.Before(cancelled.Event.At) {
 					client.Blame(
 						cancelled,
-						Mismatch{
-							Wanted: "tasks/cancel for a call that became a task",
-							Found:  "notifications/cancelled",
-						},
+						Mismatch{Wanted: "tasks/cancel for a call that became a task", Found: "notifications/cancelled"},
 					)
 				}
 			}
 			if !t.Observed(len(about(client.Requests("tasks/cancel"), id)) > 0) {
 				client.NeverBut("the client cancelled no task", "notifications/cancelled")
 			}
-		},
-	)
+		})
 }
 
 // becameTask returns the call that was answered with a task, of which the check needs

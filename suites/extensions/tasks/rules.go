@@ -13,12 +13,7 @@ import (
 
 // Rules are the rules of the tasks extension (SEP-2663).
 func Rules() []rules.Rule {
-	return slices.Concat(
-		extensionCreationRules(),
-		extensionStateRules(),
-		extensionMessageRules(),
-		extensionClientRules(),
-	)
+	return slices.Concat(extensionCreationRules(), extensionStateRules(), extensionMessageRules(), extensionClientRules())
 }
 
 // taskNotification tells of a task.
@@ -30,19 +25,16 @@ func extensionCreationRules() []rules.Rule {
 		{
 			Text:     "returns tasks only for requests that declare the tasks extension",
 			Verifies: rules.Verifies("tasks-extension.created.negotiated"),
-			Judge: judgeTasks(
-				createdByExtension,
-				func(conversation *rules.Conversation, task places.Found) rules.Mismatch {
-					if tasks.DeclaresExtension(conversation.ClientDeclared(task.Said)) {
-						return rules.Mismatch{}
-					}
-					return rules.Mismatch{
-						Wanted: "no task for a request that does not declare " + tasks.Extension,
-						Found:  "a task",
-						Where:  "/result/resultType",
-					}
-				},
-			),
+			Judge: judgeTasks(createdByExtension, func(conversation *rules.Conversation, task places.Found) rules.Mismatch {
+				if tasks.DeclaresExtension(conversation.ClientDeclared(task.Said)) {
+					return rules.Mismatch{}
+				}
+				return rules.Mismatch{
+					Wanted: "no task for a request that does not declare " + tasks.Extension,
+					Found:  "a task",
+					Where:  "/result/resultType",
+				}
+			}),
 		},
 		{
 			Text:     "returns extension tasks only in answer to tools/call",
@@ -183,11 +175,7 @@ func completeResults(method string) rules.Judge {
 			if kind != "complete" {
 				reporter.Violation(
 					said,
-					rules.Mismatch{
-						Wanted: `the resultType "complete"`,
-						Found:  rules.Show(kind),
-						Where:  "/result/resultType",
-					},
+					rules.Mismatch{Wanted: `the resultType "complete"`, Found: rules.Show(kind), Where: "/result/resultType"},
 				)
 			}
 		}

@@ -151,12 +151,9 @@ func misshapenTasks(conversation *rules.Conversation, reporter *rules.Reporter) 
 		for _, name := range []string{"taskId", "status", "createdAt", "lastUpdatedAt"} {
 			if _, isText := task.Object()[name].(string); !isText {
 				reporter.Violation(task.Said, rules.Mismatch{
-					Wanted: fmt.Sprintf(
-						"a %s that is a string",
-						name,
-					),
-					Found: rules.ShowMember(task.Object(), name),
-					Where: task.Pointer + "/" + name,
+					Wanted: fmt.Sprintf("a %s that is a string", name),
+					Found:  rules.ShowMember(task.Object(), name),
+					Where:  task.Pointer + "/" + name,
 				})
 			}
 		}
@@ -216,11 +213,9 @@ func recreatedTasks(conversation *rules.Conversation, reporter *rules.Reporter) 
 		reporter.Observe()
 		if moment.Sub(before).Abs() >= skew {
 			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: "the earlier createdAt of the task, " + before.Format(
-					time.RFC3339Nano,
-				),
-				Found: rules.Show(text),
-				Where: task.Pointer + "/createdAt",
+				Wanted: "the earlier createdAt of the task, " + before.Format(time.RFC3339Nano),
+				Found:  rules.Show(text),
+				Where:  task.Pointer + "/createdAt",
 			})
 		}
 	}
@@ -232,22 +227,15 @@ func mistimedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if ttl, there := task.Member("ttlMs"); there && ttl.Value != nil && !isMilliseconds(ttl.Value) {
 			reporter.Violation(
 				task.Said,
-				rules.Mismatch{
-					Wanted: "an integer of milliseconds, or null",
-					Found:  rules.Show(ttl.Value),
-					Where:  ttl.Pointer,
-				},
+				rules.Mismatch{Wanted: "an integer of milliseconds, or null", Found: rules.Show(ttl.Value), Where: ttl.Pointer},
 			)
 		}
 		if interval, there := task.Member("pollIntervalMs"); there && !isMilliseconds(interval.Value) {
-			reporter.Violation(
-				task.Said,
-				rules.Mismatch{
-					Wanted: "an integer of milliseconds",
-					Found:  rules.Show(interval.Value),
-					Where:  interval.Pointer,
-				},
-			)
+			reporter.Violation(task.Said, rules.Mismatch{
+				Wanted: "an integer of milliseconds",
+				Found:  rules.Show(interval.Value),
+				Where:  interval.Pointer,
+			})
 		}
 	}
 }
@@ -283,11 +271,7 @@ func wrongPayload(task places.Place) rules.Mismatch {
 	case payload.Object() == nil:
 		return rules.Mismatch{Wanted: wanted + ": an object", Found: rules.Show(payload.Value), Where: payload.Pointer}
 	case name == "inputRequests" && len(payload.Object()) == 0:
-		return rules.Mismatch{
-			Wanted: wanted + ": at least one that is outstanding",
-			Found:  "none",
-			Where:  payload.Pointer,
-		}
+		return rules.Mismatch{Wanted: wanted + ": at least one that is outstanding", Found: "none", Where: payload.Pointer}
 	case name == "error" && !jsonrpc.IDOf(payload.Object()["code"]).IsInteger():
 		return rules.Mismatch{
 			Wanted: wanted + ": a JSON-RPC error with its code",
@@ -310,11 +294,9 @@ func reusedKeys(conversation *rules.Conversation, reporter *rules.Reporter) {
 			reporter.Observe()
 			if before, used := known[one]; used && !jsonrpc.Equal(wish(before), wish(request)) {
 				reporter.Violation(task.Said, rules.Mismatch{
-					Wanted: "the earlier request with this key: " + rules.Show(
-						before,
-					),
-					Found: rules.Show(request),
-					Where: requests.Pointer + jsonrpc.Pointer(name),
+					Wanted: "the earlier request with this key: " + rules.Show(before),
+					Found:  rules.Show(request),
+					Where:  requests.Pointer + jsonrpc.Pointer(name),
 				})
 			} else if !used {
 				known[one] = request

@@ -34,11 +34,8 @@ func ServerChecks() {
 }
 
 func negotiation() {
-	It(
-		"declares io.modelcontextprotocol/tasks if it answers tools/call with tasks",
-		Verifies("tasks-extension.capability.declared"),
-		NeedsCapability("tools"),
-		func(t *T) {
+	It("declares io.modelcontextprotocol/tasks if it answers tools/call with tasks",
+		Verifies("tasks-extension.capability.declared"), NeedsCapability("tools"), func(t *T) {
 			NeedDeclarations(t)
 			server := declaring(t)
 
@@ -52,14 +49,10 @@ func negotiation() {
 				"the extension "+identifier+", or no tasks",
 				"no such extension, and a task of "+tool.Tool,
 			)
-		},
-	)
+		})
 
-	It(
-		"returns no task for a tools/call that does not declare the tasks extension",
-		Verifies("tasks-extension.created.negotiated"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("returns no task for a tools/call that does not declare the tasks extension",
+		Verifies("tasks-extension.created.negotiated"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			tool, id := anyTask(t, server) // it was declared before, on this connection
 			leave(t, server, id)
@@ -67,15 +60,10 @@ func negotiation() {
 			reply := withoutTask(t, server, tool, undeclared(t, tool.Call()))
 
 			t.DemandOf(reply, reply.Object()["resultType"] != "task", "a result of the tool, or an error")
-		},
-	)
+		})
 
-	It(
-		"rejects a call that needs the undeclared tasks extension with -32021, naming the extension",
-		Verifies("tasks-extension.created.unable"),
-		NeedsExtension("tasks"),
-		NeedsProvocation("task-required"),
-		func(t *T) {
+	It("rejects a call that needs the undeclared tasks extension with -32021, naming the extension",
+		Verifies("tasks-extension.created.unable"), NeedsExtension("tasks"), NeedsProvocation("task-required"), func(t *T) {
 			able := declaring(t)
 			leave(t, able, begin(t, able, "task-required")) // or else nothing shows what it is refused for
 			server := Session(t)
@@ -86,14 +74,10 @@ func negotiation() {
 				t.NotApplicable("the server serves the call without a task, too")
 			}
 			demandMissing(t, reply)
-		},
-	)
+		})
 
-	It(
-		"rejects tasks/get, tasks/update and tasks/cancel with -32021 if the extension is undeclared",
-		Verifies("tasks-extension.undeclared.refused"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("rejects tasks/get, tasks/update and tasks/cancel with -32021 if the extension is undeclared",
+		Verifies("tasks-extension.undeclared.refused"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			_, id := anyTask(t, server)
 			update := Object{"taskId": id, "inputResponses": Object{}}
@@ -108,24 +92,17 @@ func negotiation() {
 			for _, method := range slices.Sorted(maps.Keys(replies)) {
 				t.Observe()
 				if refusal, _ := replies[method].Error(); refusal.Code != jsonrpc.MissingCapability {
-					wrong = append(
-						wrong,
-						Wrong(replies[method], "error -32021 (Missing required client capability) to "+method),
-					)
+					wrong = append(wrong, Wrong(replies[method], "error -32021 (Missing required client capability) to "+method))
 				}
 			}
 			t.Judge(wrong...)
 			leave(t, server, id)
-		},
-	)
+		})
 }
 
 func creation() {
-	It(
-		"answers tasks/get of a task as soon as it has returned the task",
-		Verifies("tasks-extension.created.durable", "tasks-extension.get.answered"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("answers tasks/get of a task as soon as it has returned the task",
+		Verifies("tasks-extension.created.durable", "tasks-extension.get.answered"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			_, id := anyTask(t, server)
 
@@ -134,14 +111,10 @@ func creation() {
 			t.Expect(reply).To(BeResult())
 			t.Expect(reply).To(HaveMember("taskId", id))
 			leave(t, server, id)
-		},
-	)
+		})
 
-	It(
-		"accepts tasks/get, tasks/update and tasks/cancel without clientInfo in _meta",
-		Verifies("base.fields.optional"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("accepts tasks/get, tasks/update and tasks/cancel without clientInfo in _meta",
+		Verifies("base.fields.optional"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 
 			for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
@@ -162,15 +135,10 @@ func creation() {
 				t.Expect(reply).To(BeResult())
 				leave(t, server, id)
 			}
-		},
-	)
+		})
 
-	It(
-		"answers tasks/get of a task on another connection",
-		Verifies("tasks-extension.created.durable"),
-		NeedsExtension("tasks"),
-		NeedsTransport(protocol.HTTP),
-		func(t *T) {
+	It("answers tasks/get of a task on another connection",
+		Verifies("tasks-extension.created.durable"), NeedsExtension("tasks"), NeedsTransport(protocol.HTTP), func(t *T) {
 			server, other := declaring(t), declaring(t)
 			_, id := anyTask(t, server)
 
@@ -178,18 +146,13 @@ func creation() {
 
 			t.Expect(reply).To(BeResult())
 			leave(t, server, id)
-		},
-	)
+		})
 }
 
 // endings checks how tasks end. The rules about their states judge the rest.
 func endings() {
-	It(
-		"returns the tool result from tasks/get when a task has completed",
-		Verifies("tasks-extension.get.completed"),
-		NeedsExtension("tasks"),
-		NeedsProvocation("task"),
-		func(t *T) {
+	It("returns the tool result from tasks/get when a task has completed",
+		Verifies("tasks-extension.get.completed"), NeedsExtension("tasks"), NeedsProvocation("task"), func(t *T) {
 			server := declaring(t)
 			id := begin(t, server, "task")
 
@@ -200,8 +163,7 @@ func endings() {
 				t.Inconclusive("the task was not completed: "+Show(state), "make sure that the tool for task succeeds")
 			}
 			t.Expect(state).To(HaveMember("result", HaveMember("content", BeAList())))
-		},
-	)
+		})
 
 	It(
 		"returns the status completed for a task whose tool result has isError",
@@ -219,9 +181,8 @@ func endings() {
 		},
 	)
 
-	It("returns the JSON-RPC error from tasks/get when a task has failed", Verifies("tasks-extension.get.failed"),
-		NeedsExtension("tasks"), NeedsProvocation("task-refused"),
-		func(t *T) {
+	It("returns the JSON-RPC error from tasks/get when a task has failed",
+		Verifies("tasks-extension.get.failed"), NeedsExtension("tasks"), NeedsProvocation("task-refused"), func(t *T) {
 			server := declaring(t)
 			id := begin(t, server, "task-refused")
 
@@ -269,36 +230,24 @@ func input() {
 		},
 	)
 
-	It(
-		"ignores a key in inputResponses of tasks/update that it did not request",
-		Verifies("tasks-extension.update.stray-ignored"),
-		NeedsExtension("tasks"),
-		NeedsProvocation("task-input"),
-		func(t *T) {
+	It("ignores a key in inputResponses of tasks/update that it did not request",
+		Verifies("tasks-extension.update.stray-ignored"), NeedsExtension("tasks"), NeedsProvocation("task-input"), func(t *T) {
 			server := declaring(t)
 			id := begin(t, server, "task-input")
 			awaitInput(t, server, id)
 
-			reply := server.Ask(
-				t,
-				"tasks/update",
-				Object{"taskId": id, "inputResponses": Object{unknownKey: Acceptance(nil)}},
-			)
+			reply := server.Ask(t, "tasks/update", Object{"taskId": id, "inputResponses": Object{unknownKey: Acceptance(nil)}})
 
 			t.Expect(reply).To(BeResult())
 			state := server.Need(t, "tasks/get", of(id))
 			t.Expect(state).To(HaveMember("status", "input_required"))
 			leave(t, server, id)
-		},
-	)
+		})
 }
 
 func cancellation() {
-	It(
-		"accepts tasks/cancel of a running task",
-		Verifies("tasks-extension.cancel.acknowledged"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("accepts tasks/cancel of a running task",
+		Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			id := slowTask(t, server)
 			if isOver(server.Need(t, "tasks/get", of(id))) {
@@ -312,17 +261,12 @@ func cancellation() {
 
 			t.Expect(reply).To(BeResult())
 			server.Ask(t, "tasks/get", of(id)) // for the rules about its state
-		},
-	)
+		})
 }
 
 func cancellationOfEnded() {
-	It(
-		"acknowledges tasks/cancel of a task that has ended",
-		Verifies("tasks-extension.cancel.acknowledged"),
-		NeedsExtension("tasks"),
-		NeedsProvocation("task"),
-		func(t *T) {
+	It("acknowledges tasks/cancel of a task that has ended",
+		Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"), NeedsProvocation("task"), func(t *T) {
 			server := declaring(t)
 			id := begin(t, server, "task")
 			observe(t, server, id, isOver)
@@ -333,14 +277,10 @@ func cancellationOfEnded() {
 				t.NotApplicable("the server no longer has the task")
 			}
 			t.Expect(reply).To(BeResult())
-		},
-	)
+		})
 
-	It(
-		"acknowledges a second tasks/cancel of the same task",
-		Verifies("tasks-extension.cancel.acknowledged"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("acknowledges a second tasks/cancel of the same task",
+		Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			_, id := anyTask(t, server)
 			server.Need(t, "tasks/cancel", of(id))
@@ -351,17 +291,13 @@ func cancellationOfEnded() {
 				t.NotApplicable("the server no longer has the task")
 			}
 			t.Expect(reply).To(BeResult())
-		},
-	)
+		})
 }
 
 // routing checks the header that names a task.
 func routing() {
-	It(
-		"rejects tasks/get whose Mcp-Name differs from the taskId",
-		Verifies("transports.http.headers.mismatch"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("rejects tasks/get whose Mcp-Name differs from the taskId",
+		Verifies("transports.http.headers.mismatch"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			_, id := anyTask(t, server)
 
@@ -375,16 +311,12 @@ func routing() {
 			_, isError := jsonrpc.Parse(response.Body).Error()
 			t.DemandOf(response, isError || response.Status >= http.StatusMultipleChoices, "a rejection of tasks/get")
 			leave(t, server, id)
-		},
-	)
+		})
 }
 
 func notifications() {
-	It(
-		"sends notifications/tasks for the task in the subscription's taskIds and for no other",
-		Verifies("tasks-extension.notifications.subscribed"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("sends notifications/tasks for the task in the subscription's taskIds and for no other",
+		Verifies("tasks-extension.notifications.subscribed"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			id, other := slowTask(t, server), slowTask(t, server)
 
@@ -409,15 +341,10 @@ func notifications() {
 				t.Judging(Reply{Received: told})
 				t.Demand(params["taskId"] == id, "notifications of the task "+id+" alone", excerpt.Short(told.Raw))
 			}
-		},
-	)
+		})
 
-	It(
-		"reports the end of a task in notifications/tasks as in tasks/get",
-		Verifies("tasks-extension.notifications.complete"),
-		NeedsExtension("tasks"),
-		NeedsProvocation("task-input"),
-		func(t *T) {
+	It("reports the end of a task in notifications/tasks as in tasks/get",
+		Verifies("tasks-extension.notifications.complete"), NeedsExtension("tasks"), NeedsProvocation("task-input"), func(t *T) {
 			server := declaring(t)
 
 			judged := false
@@ -453,14 +380,10 @@ func notifications() {
 			if !judged {
 				t.Inconclusive("the server sent no notifications/tasks at the end of a task", "check a server that sends notifications/tasks")
 			}
-		},
-	)
+		})
 
-	It(
-		"rejects subscriptions/listen with taskIds with -32021 if the tasks extension is undeclared",
-		Verifies("tasks-extension.notifications.undeclared"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("rejects subscriptions/listen with taskIds with -32021 if the tasks extension is undeclared",
+		Verifies("tasks-extension.notifications.undeclared"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			_, id := anyTask(t, server)
 
@@ -474,8 +397,7 @@ func notifications() {
 				demandMissing(t, server.Answered(request, first, err))
 			}
 			leave(t, server, id)
-		},
-	)
+		})
 }
 
 // Requests about a task that there is not.
@@ -489,11 +411,8 @@ var (
 )
 
 func unknown() {
-	It(
-		"rejects tasks/get of an unknown task with -32602",
-		Verifies("tasks-extension.unknown.get"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("rejects tasks/get of an unknown task with -32602",
+		Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 
 			reply := server.AskWrong(
@@ -502,40 +421,28 @@ func unknown() {
 				knownTask(t, server)...)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		},
-	)
+		})
 
-	It(
-		"rejects tasks/update of an unknown task with a JSON-RPC error",
-		Verifies("tasks-extension.update.unknown"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("rejects tasks/update of an unknown task with a JSON-RPC error",
+		Verifies("tasks-extension.update.unknown"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 
 			reply := server.AskWrong(t, unknownUpdate, knownTask(t, server)...)
 
 			t.Expect(reply).To(BeJSONRPCError())
-		},
-	)
+		})
 
-	It(
-		"rejects tasks/cancel of an unknown taskId with -32602",
-		Verifies("tasks-extension.cancel.unknown"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("rejects tasks/cancel of an unknown taskId with -32602",
+		Verifies("tasks-extension.cancel.unknown"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 
 			reply := server.AskWrong(t, unknownCancel, knownTask(t, server)...)
 
 			t.Expect(reply).To(BeJSONRPCError())
-		},
-	)
+		})
 
-	It(
-		"uses -32602 when it rejects tasks/update or tasks/cancel of an unknown task",
-		Verifies("tasks-extension.unknown.code"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("uses -32602 when it rejects tasks/update or tasks/cancel of an unknown task",
+		Verifies("tasks-extension.unknown.code"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 
 			known := knownTask(t, server)
@@ -557,8 +464,7 @@ func unknown() {
 					"see the results of tasks-extension.update.unknown and tasks-extension.cancel.unknown",
 				)
 			}
-		},
-	)
+		})
 }
 
 // formerTTL is a time to live, in milliseconds, as 2025-11-25 let clients ask for.
@@ -570,12 +476,8 @@ var formerTasks = []any{Object{"ttl": formerTTL}, Object{}, nil}
 
 // former checks what became of the tasks of 2025-11-25.
 func former() {
-	It(
-		"rejects tasks/result with -32601",
-		Verifies("tasks-extension.former.result-removed"),
-		NeedsExtension("tasks"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects tasks/result with -32601",
+		Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByBarrier(), func(t *T) {
 			server := declaring(t)
 
 			reply := server.AskWrong(
@@ -584,14 +486,10 @@ func former() {
 				knownTask(t, server)...)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		},
-	)
+		})
 
-	It(
-		"rejects tasks/result of an existing task with -32601",
-		Verifies("tasks-extension.former.result-removed"),
-		NeedsExtension("tasks"),
-		func(t *T) {
+	It("rejects tasks/result of an existing task with -32601",
+		Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			_, id := anyTask(t, server)
 
@@ -603,12 +501,10 @@ func former() {
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 			leave(t, server, id)
-		},
-	)
+		})
 
 	It("ignores the task parameter of 2025-11-25 in tools/call",
-		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"),
-		func(t *T) {
+		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			tool, id := anyTask(t, server)
 			leave(t, server, id)
@@ -620,10 +516,7 @@ func former() {
 				reply, inTime := server.TryTool(t, call)
 
 				if !inTime {
-					t.Inconclusive(
-						"the call timed out",
-						"name a quicker tool under provocations.task in mcpconform.yaml",
-					)
+					t.Inconclusive("the call timed out", "name a quicker tool under provocations.task in mcpconform.yaml")
 				}
 				t.Expect(reply).To(BeResult())
 				if id := idOf(reply.Object()); id != "" {
@@ -633,8 +526,7 @@ func former() {
 		})
 
 	It("ignores the task parameter of 2025-11-25 in a tools/call that creates no task",
-		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"),
-		func(t *T) {
+		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			tool := withoutTasks(t, server)
 

@@ -108,10 +108,7 @@ var needing = &Scenario{
 		ToCall(noState, nil),
 		ToCall(unrelated, nil),
 		ToCall(noResultType, nil),
-		ToCall(
-			stateOnly,
-			nil,
-		),
+		ToCall(stateOnly, nil),
 		ToCall("sampling_only", nil),
 		ToCall("roots_only", nil),
 		ToCall("all_kinds", nil),
@@ -148,9 +145,7 @@ var needing = &Scenario{
 				return
 			}
 			request := Object{"method": confirmation.Method, "params": confirmation.Params}
-			call.Answer(Object{
-				"resultType": "input_required", "requestState": "", "inputRequests": Object{"confirm": request},
-			})
+			call.Answer(Object{"resultType": "input_required", "requestState": "", "inputRequests": Object{"confirm": request}})
 		})
 		for _, method := range []string{"prompts/get", "resources/read"} {
 			server.On(method, func(call *scripted.Call) {
@@ -221,20 +216,19 @@ func retriesSimply(t *T, client *Client) (asked bool) {
 }
 
 func retriesOfClients() {
-	It("retries a call with the requested inputResponses", Verifies("mrtr.client.retried"), In(needing),
-		func(t *T) {
-			client := RunScenario(t)
+	It("retries a call with the requested inputResponses", Verifies("mrtr.client.retried"), In(needing), func(t *T) {
+		client := RunScenario(t)
 
-			if !retriesSimply(t, client) {
-				client.NeverBut(
-					"the client received no inputRequests, as it declares no such capability, or made no call",
-					confirmation.Method,
-				)
-			}
-		})
+		if !retriesSimply(t, client) {
+			client.NeverBut(
+				"the client received no inputRequests, as it declares no such capability, or made no call",
+				confirmation.Method,
+			)
+		}
+	})
 
-	It("retries a call with input that it declares to give, or declares none", Verifies("mrtr.client.retried"),
-		In(untold), func(t *T) {
+	It("retries a call with input that it declares to give, or declares none",
+		Verifies("mrtr.client.retried"), In(untold), func(t *T) {
 			client := RunScenario(t)
 			client.NeedRequests("tools/call")
 
@@ -243,56 +237,51 @@ func retriesOfClients() {
 			}
 		})
 
-	It("returns requestState unchanged when it retries a call", Verifies("mrtr.client.state.echoed"), In(needing),
-		func(t *T) {
-			client := RunScenario(t)
+	It("returns requestState unchanged when it retries a call", Verifies("mrtr.client.state.echoed"), In(needing), func(t *T) {
+		client := RunScenario(t)
 
-			for retry := range ObserveEach(t, needRetries(client, echoState)) {
-				if state := retry.ParamsObject()["requestState"]; state != oddState {
-					client.Blame(retry, Mismatch{
-						Wanted: "the requestState of the result, " + Show(
-							oddState,
-						),
-						Found: Show(state),
-						Where: "/params/requestState",
+		for retry := range ObserveEach(t, needRetries(client, echoState)) {
+			if state := retry.ParamsObject()["requestState"]; state != oddState {
+				client.Blame(retry, Mismatch{
+					Wanted: "the requestState of the result, " + Show(oddState),
+					Found:  Show(state),
+					Where:  "/params/requestState",
+				})
+			}
+		}
+	})
+
+	It("retries a call without requestState if the result had none", Verifies("mrtr.client.state.none"), In(needing), func(t *T) {
+		client := RunScenario(t)
+
+		for retry := range ObserveEach(t, needRetries(client, noState)) {
+			if state, brings := retry.ParamsObject()["requestState"]; brings {
+				client.Blame(retry, Mismatch{
+					Wanted: "no requestState, as the result had none",
+					Found:  Show(state),
+					Where:  "/params/requestState",
+				})
+			}
+		}
+	})
+
+	It("sends no inputResponses or requestState in unrelated calls", Verifies("mrtr.client.only-retry"), In(needing), func(t *T) {
+		client := RunScenario(t)
+
+		retry := needRetries(client, echoState)[0]
+		for _, call := range client.NeedCalls(unrelated) {
+			t.Observed(call.Event.At.After(retry.Event.At)) // by then there is something to bring
+			for _, name := range []string{"inputResponses", "requestState"} {
+				if value, brings := call.ParamsObject()[name]; brings {
+					client.Blame(call, Mismatch{
+						Wanted: "no " + name + ", as this call had no inputRequests",
+						Found:  Show(value),
+						Where:  "/params/" + name,
 					})
 				}
 			}
-		})
-
-	It("retries a call without requestState if the result had none", Verifies("mrtr.client.state.none"), In(needing),
-		func(t *T) {
-			client := RunScenario(t)
-
-			for retry := range ObserveEach(t, needRetries(client, noState)) {
-				if state, brings := retry.ParamsObject()["requestState"]; brings {
-					client.Blame(retry, Mismatch{
-						Wanted: "no requestState, as the result had none",
-						Found:  Show(state),
-						Where:  "/params/requestState",
-					})
-				}
-			}
-		})
-
-	It("sends no inputResponses or requestState in unrelated calls", Verifies("mrtr.client.only-retry"), In(needing),
-		func(t *T) {
-			client := RunScenario(t)
-
-			retry := needRetries(client, echoState)[0]
-			for _, call := range client.NeedCalls(unrelated) {
-				t.Observed(call.Event.At.After(retry.Event.At)) // by then there is something to bring
-				for _, name := range []string{"inputResponses", "requestState"} {
-					if value, brings := call.ParamsObject()[name]; brings {
-						client.Blame(call, Mismatch{
-							Wanted: "no " + name + ", as this call had no inputRequests",
-							Found:  Show(value),
-							Where:  "/params/" + name,
-						})
-					}
-				}
-			}
-		})
+		}
+	})
 }
 
 // isMadeAgain tells whether the client made a call again after a result that asks for
@@ -310,10 +299,7 @@ func isMadeAgain(client *Client, result *Message) bool {
 func needRetries(client *Client, tool string) []*Message {
 	retries := slices.DeleteFunc(client.NeedCalls(tool)[1:], func(call *Message) bool { return !bringsAny(call) })
 	if len(retries) == 0 {
-		client.NeverBut(
-			"the client did not retry the call of "+tool+", which needs input",
-			"elicitation/create",
-		)
+		client.NeverBut("the client did not retry the call of "+tool+", which needs input", "elicitation/create")
 	}
 	return retries
 }
@@ -359,11 +345,8 @@ const besideTime = 1500 * time.Millisecond
 func stateOf(tool string) string { return "the state of " + tool }
 
 func simultaneous() {
-	It(
-		"keeps inputResponses and requestState of concurrent calls apart",
-		Verifies("mrtr.client.only-retry"),
-		In(atOnce),
-		func(t *T) {
+	It("keeps inputResponses and requestState of concurrent calls apart",
+		Verifies("mrtr.client.only-retry"), In(atOnce), func(t *T) {
 			client := RunScenario(t)
 
 			one, other := needRetries(client, "one")[0], needRetries(client, "other")[0]
@@ -373,24 +356,17 @@ func simultaneous() {
 				if brings && state == stateOf(neighbours[tool]) {
 					client.Blame(
 						call,
-						Mismatch{
-							Wanted: "the state of the call of " + tool,
-							Found:  Show(state),
-							Where:  "/params/requestState",
-						},
+						Mismatch{Wanted: "the state of the call of " + tool, Found: Show(state), Where: "/params/requestState"},
 					)
 				}
 				responses, _ := call.ParamsObject()["inputResponses"].(map[string]any)
 				for key := range responses {
 					if key == neighbours[tool] {
-						client.Blame(
-							call,
-							Mismatch{
-								Wanted: "the input for the call of " + tool,
-								Found:  Show(responses),
-								Where:  "/params/inputResponses",
-							},
-						)
+						client.Blame(call, Mismatch{
+							Wanted: "the input for the call of " + tool,
+							Found:  Show(responses),
+							Where:  "/params/inputResponses",
+						})
 					}
 				}
 			}
@@ -399,8 +375,7 @@ func simultaneous() {
 				client.NeverBut("the client did not make its calls concurrently", "tools/call")
 			}
 			t.Observe()
-		},
-	)
+		})
 }
 
 // uninvitedCall is the position of the call in the steps of uninvited.
@@ -421,25 +396,24 @@ var uninvited = &Scenario{
 }
 
 func undeclared() {
-	It("does not retry a call whose inputRequests it cannot answer", Verifies("mrtr.client.inputs"), In(uninvited),
-		func(t *T) {
-			client := RunScenario(t)
+	It("does not retry a call whose inputRequests it cannot answer", Verifies("mrtr.client.inputs"), In(uninvited), func(t *T) {
+		client := RunScenario(t)
 
-			client.NeedCalls(scripted.AddNumbers)
-			if client.Declares("sampling") {
-				t.NotApplicable("the client declares sampling regardless of the steps")
+		client.NeedCalls(scripted.AddNumbers)
+		if client.Declares("sampling") {
+			t.NotApplicable("the client declares sampling regardless of the steps")
+		}
+		for _, request := range client.NeedServerRequests(sampling.Method) {
+			retry := client.RetryOf(request.Message)
+			if retry != nil && !request.Answered() {
+				client.Blame(retry, Mismatch{
+					Wanted: "the answer to " + sampling.Method + ", or no retry",
+					Found:  "a retry without it", Where: "/params/inputResponses",
+				})
 			}
-			for _, request := range client.NeedServerRequests(sampling.Method) {
-				retry := client.RetryOf(request.Message)
-				if retry != nil && !request.Answered() {
-					client.Blame(retry, Mismatch{
-						Wanted: "the answer to " + sampling.Method + ", or no retry",
-						Found:  "a retry without it", Where: "/params/inputResponses",
-					})
-				}
-				if !t.Observed(retry != nil) {
-					client.Refrained(request.Message, uninvitedCall)
-				}
+			if !t.Observed(retry != nil) {
+				client.Refrained(request.Message, uninvitedCall)
 			}
-		})
+		}
+	})
 }

@@ -110,13 +110,10 @@ func inputRequests(conversation *rules.Conversation) []places.Found {
 	for _, requests := range inputMaps(conversation) {
 		var ofOne []places.Found
 		for key, request := range requests.Object() {
-			ofOne = append(
-				ofOne,
-				places.Found{
-					Place: places.Place{Pointer: requests.Pointer + jsonrpc.Pointer(key), Value: request},
-					Said:  requests.Said,
-				},
-			)
+			ofOne = append(ofOne, places.Found{
+				Place: places.Place{Pointer: requests.Pointer + jsonrpc.Pointer(key), Value: request},
+				Said:  requests.Said,
+			})
 		}
 		slices.SortFunc(ofOne, func(a, b places.Found) int { return cmp.Compare(a.Pointer, b.Pointer) })
 		all = append(all, ofOne...)

@@ -75,11 +75,9 @@ func otherState(one facts.Retry) rules.Mismatch {
 		return rules.Mismatch{}
 	}
 	return rules.Mismatch{
-		Wanted: "the requestState of the result, " + rules.Show(
-			wanted,
-		),
-		Found: rules.ShowMember(one.ParamsObject(), facts.RequestState),
-		Where: "/params/" + facts.RequestState,
+		Wanted: "the requestState of the result, " + rules.Show(wanted),
+		Found:  rules.ShowMember(one.ParamsObject(), facts.RequestState),
+		Where:  "/params/" + facts.RequestState,
 	}
 }
 
@@ -106,12 +104,9 @@ func missingInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		for _, key := range facts.LackingInputs(one.Asked, one.Message) {
 			reporter.Violation(one.Message, rules.Mismatch{
-				Wanted: fmt.Sprintf(
-					"the requested input %q",
-					key,
-				),
-				Found: "none",
-				Where: "/params/" + facts.InputResponses,
+				Wanted: fmt.Sprintf("the requested input %q", key),
+				Found:  "none",
+				Where:  "/params/" + facts.InputResponses,
 			})
 		}
 	}

@@ -33,11 +33,8 @@ func ServerChecks() {
 }
 
 func requests() {
-	It(
-		"sends no inputRequests to a client that declares no capabilities",
-		Verifies("mrtr.requests.declared"),
-		NeedsProvocation("input-several"),
-		func(t *T) {
+	It("sends no inputRequests to a client that declares no capabilities",
+		Verifies("mrtr.requests.declared"), NeedsProvocation("input-several"), func(t *T) {
 			begin(t, Session(t), "input-several") // it does ask a client that declares all
 			server := SessionOf(t, scripted.Nothing())
 			mark := server.Mark()
@@ -50,16 +47,12 @@ func requests() {
 					server.ServerRequests(mark, "sampling/createMessage"),
 					server.ServerRequests(mark, "roots/list"),
 				)...)
-		},
-	)
+		})
 }
 
 func requestsOfOne() {
-	It(
-		"sends only inputRequests of the one capability that the client declares",
-		Verifies("mrtr.requests.declared"),
-		NeedsProvocation("input-several"),
-		func(t *T) {
+	It("sends only inputRequests of the one capability that the client declares",
+		Verifies("mrtr.requests.declared"), NeedsProvocation("input-several"), func(t *T) {
 			begin(t, Session(t), "input-several") // it does ask a client that declares all
 			methods := map[string]string{
 				"elicitation": "elicitation/create", "sampling": "sampling/createMessage", "roots": "roots/list",
@@ -77,36 +70,24 @@ func requestsOfOne() {
 					}
 				}
 			}
-		},
-	)
+		})
 }
 
 func retries() {
-	It(
-		"continues if the client does not retry after an input_required result",
-		Verifies("mrtr.retry.not-awaited"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("continues if the client does not retry after an input_required result",
+		Verifies("mrtr.retry.not-awaited"), NeedsProvocation("elicitation"), func(t *T) {
 			server := FreshSession(t)
 
 			begin(t, server, "elicitation")
 
-			server.NeedOnce(
-				t,
-				"tools/call",
-				Provoking(t, "elicitation").Call(),
-			) // another call, with a question of its own
+			server.NeedOnce(t, "tools/call", Provoking(t, "elicitation").Call()) // another call, with a question of its own
 			server.StaysUsable(t)
-		},
-	)
+		})
 }
 
 func responses() {
-	It(
-		"requests input again that is missing in inputResponses",
-		Verifies("mrtr.responses.missing"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("requests input again that is missing in inputResponses",
+		Verifies("mrtr.responses.missing"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 
 			for _, given := range []Object{{}, {"mcpconform-unknown": Acceptance(nil)}} {
@@ -116,14 +97,10 @@ func responses() {
 
 				judgeAskedAgain(t, reply, attempt.requests())
 			}
-		},
-	)
+		})
 
-	It(
-		"requests input again if inputResponses has only a part of it",
-		Verifies("mrtr.responses.missing"),
-		NeedsProvocation("input-several"),
-		func(t *T) {
+	It("requests input again if inputResponses has only a part of it",
+		Verifies("mrtr.responses.missing"), NeedsProvocation("input-several"), func(t *T) {
 			server := Session(t)
 			attempt := begin(t, server, "input-several")
 			keys := slices.Sorted(maps.Keys(attempt.requests()))
@@ -139,14 +116,10 @@ func responses() {
 			reply := server.Once(t, "tools/call", attempt.retry(Object{"inputResponses": given}))
 
 			judgeAskedAgain(t, reply, missing)
-		},
-	)
+		})
 
-	It(
-		"ignores inputResponses that it did not request",
-		Verifies("mrtr.responses.unknown"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("ignores inputResponses that it did not request",
+		Verifies("mrtr.responses.unknown"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 			asking.NeedSuccess(t, server, "elicitation")
 			attempt := begin(t, server, "elicitation")
@@ -156,14 +129,10 @@ func responses() {
 			reply := server.Once(t, "tools/call", attempt.retry(Object{"inputResponses": more}))
 
 			t.DemandOf(reply, asking.Succeeded(reply), "a success, as without the unrequested input")
-		},
-	)
+		})
 
-	It(
-		"rejects inputResponses that are not an object",
-		Verifies("mrtr.responses.refused"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("rejects inputResponses that are not an object",
+		Verifies("mrtr.responses.refused"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 			asking.NeedSuccess(t, server, "elicitation")
 			attempt := begin(t, server, "elicitation")
@@ -171,14 +140,10 @@ func responses() {
 			reply := lie(t, server, attempt.retry(Object{"inputResponses": []any{"yes"}}), "inputResponses is a list")
 
 			t.Expect(reply).To(BeJSONRPCError())
-		},
-	)
+		})
 
-	It(
-		"treats entries of inputResponses that are not objects as invalid",
-		Verifies("mrtr.responses.validated"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("treats entries of inputResponses that are not objects as invalid",
+		Verifies("mrtr.responses.validated"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 			asking.NeedSuccess(t, server, "elicitation")
 			attempt := begin(t, server, "elicitation")
@@ -190,14 +155,10 @@ func responses() {
 			reply := lie(t, server, attempt.retry(Object{"inputResponses": wrong}), "the responses are texts")
 
 			asking.JudgeValidation(t, reply, "each response to its requests for input is a text")
-		},
-	)
+		})
 
-	It(
-		"treats inputResponses that are null, or hold numbers, as invalid",
-		Verifies("mrtr.responses.validated"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("treats inputResponses that are null, or hold numbers, as invalid",
+		Verifies("mrtr.responses.validated"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 			asking.NeedSuccess(t, server, "elicitation")
 
@@ -212,17 +173,11 @@ func responses() {
 					given = numbers
 				}
 
-				reply := lie(
-					t,
-					server,
-					attempt.retry(Object{"inputResponses": given}),
-					"inputResponses is or holds "+reason,
-				)
+				reply := lie(t, server, attempt.retry(Object{"inputResponses": given}), "inputResponses is or holds "+reason)
 
 				judgeNotTaken(t, reply, reason)
 			}
-		},
-	)
+		})
 }
 
 // strays checks responses to requests for input that the schema does not allow.
@@ -236,17 +191,12 @@ func strays() {
 			"role": "assistant", "model": "scripted", "stopReason": 4711,
 			"content": Object{"type": "text", "text": "The answer is 8."},
 		}},
-		{"sampling", "a content block without a type", Object{
-			"role": "assistant", "model": "scripted", "content": Object{},
-		}},
+		{"sampling", "a content block without a type", Object{"role": "assistant", "model": "scripted", "content": Object{}}},
 		{"sampling", "no content", Object{"role": "assistant", "model": "scripted"}},
 		{"elicitation", "no action", Object{"content": Object{}}},
 	} {
-		It(
-			"treats a response to "+stray.kind+" with "+stray.says+" in inputResponses as invalid",
-			Verifies("mrtr.responses.validated"),
-			NeedsProvocation(stray.kind),
-			func(t *T) {
+		It("treats a response to "+stray.kind+" with "+stray.says+" in inputResponses as invalid",
+			Verifies("mrtr.responses.validated"), NeedsProvocation(stray.kind), func(t *T) {
 				server := Session(t)
 				asking.NeedSuccess(t, server, stray.kind)
 				attempt := begin(t, server, stray.kind)
@@ -258,17 +208,14 @@ func strays() {
 				reply := lie(t, server, attempt.retry(Object{"inputResponses": given}), "a response has "+stray.says)
 
 				judgeNotTaken(t, reply, "a response with "+stray.says)
-			},
-		)
+			})
 	}
 }
 
 // inOtherMethods checks of prompts and resources what the others check of tools.
 func inOtherMethods() {
-	It(
-		"ignores inputResponses of prompts/get and resources/read that it did not request",
-		Verifies("mrtr.responses.unknown"),
-		func(t *T) {
+	It("ignores inputResponses of prompts/get and resources/read that it did not request",
+		Verifies("mrtr.responses.unknown"), func(t *T) {
 			server := Session(t)
 
 			for _, request := range othersThatAsk(t, server) {
@@ -278,19 +225,12 @@ func inOtherMethods() {
 
 				reply := server.Once(t, request.Method, attempt.retry(Object{"inputResponses": more}))
 
-				t.DemandOf(
-					reply,
-					asking.Succeeded(reply),
-					"a success of "+request.Method+", as without the unrequested input",
-				)
+				t.DemandOf(reply, asking.Succeeded(reply), "a success of "+request.Method+", as without the unrequested input")
 			}
-		},
-	)
+		})
 
-	It(
-		"treats entries of inputResponses of prompts/get and resources/read that are null as invalid",
-		Verifies("mrtr.responses.validated"),
-		func(t *T) {
+	It("treats entries of inputResponses of prompts/get and resources/read that are null as invalid",
+		Verifies("mrtr.responses.validated"), func(t *T) {
 			server := Session(t)
 
 			for _, request := range othersThatAsk(t, server) {
@@ -310,16 +250,13 @@ func inOtherMethods() {
 
 				judgeNotTaken(t, reply, "null")
 			}
-		},
-	)
+		})
 }
 
 // moreOfOtherMethods checks of them what other checks do of tools.
 func moreOfOtherMethods() {
-	It(
-		"sends no inputRequests for prompts/get and resources/read to a client that declares no capabilities",
-		Verifies("mrtr.requests.declared"),
-		func(t *T) {
+	It("sends no inputRequests for prompts/get and resources/read to a client that declares no capabilities",
+		Verifies("mrtr.requests.declared"), func(t *T) {
 			requests := othersThatAsk(t, Session(t))
 			server := SessionOf(t, scripted.Nothing())
 			mark := server.Mark()
@@ -334,13 +271,10 @@ func moreOfOtherMethods() {
 					server.ServerRequests(mark, "sampling/createMessage"),
 					server.ServerRequests(mark, "roots/list"),
 				)...)
-		},
-	)
+		})
 
-	It(
-		"rejects inputResponses of prompts/get and resources/read that are not an object",
-		Verifies("mrtr.responses.refused"),
-		func(t *T) {
+	It("rejects inputResponses of prompts/get and resources/read that are not an object",
+		Verifies("mrtr.responses.refused"), func(t *T) {
 			server := Session(t)
 
 			for _, request := range othersThatAsk(t, server) {
@@ -356,18 +290,14 @@ func moreOfOtherMethods() {
 
 				t.Expect(reply).To(BeJSONRPCError())
 			}
-		},
-	)
+		})
 }
 
 // secondRounds checks of the second request for input in one call what others check of the
 // first.
 func secondRounds() {
-	It(
-		"sends only inputRequests that the client declares in a second round",
-		Verifies("mrtr.requests.declared"),
-		NeedsProvocation("input-rounds"),
-		func(t *T) {
+	It("sends only inputRequests that the client declares in a second round",
+		Verifies("mrtr.requests.declared"), NeedsProvocation("input-rounds"), func(t *T) {
 			able := Session(t)
 			beginSecond(t, able, begin(t, able, "input-rounds")) // it does ask twice
 			capabilities := scripted.Nothing()
@@ -386,14 +316,10 @@ func secondRounds() {
 				t.DemandOf(second, declared, "only what the client declares: "+Show(capabilities))
 			}
 			t.Observe()
-		},
-	)
+		})
 
-	It(
-		"treats entries of inputResponses that are null as invalid in a second round",
-		Verifies("mrtr.responses.validated"),
-		NeedsProvocation("input-rounds"),
-		func(t *T) {
+	It("treats entries of inputResponses that are null as invalid in a second round",
+		Verifies("mrtr.responses.validated"), NeedsProvocation("input-rounds"), func(t *T) {
 			server := Session(t)
 			asking.NeedSuccess(t, server, "input-rounds")
 			second := beginSecond(t, server, begin(t, server, "input-rounds"))
@@ -405,14 +331,10 @@ func secondRounds() {
 			reply := lie(t, server, second.retry(Object{"inputResponses": nothing}), "the responses are null")
 
 			judgeNotTaken(t, reply, "null")
-		},
-	)
+		})
 
-	It(
-		"requests input again that is missing in a second round",
-		Verifies("mrtr.responses.missing"),
-		NeedsProvocation("input-rounds"),
-		func(t *T) {
+	It("requests input again that is missing in a second round",
+		Verifies("mrtr.responses.missing"), NeedsProvocation("input-rounds"), func(t *T) {
 			server := Session(t)
 			second := beginSecond(t, server, begin(t, server, "input-rounds"))
 
@@ -423,8 +345,7 @@ func secondRounds() {
 					"name a tool that needs it under provocations.input-rounds in mcpconform.yaml")
 			}
 			t.DemandOf(reply, len(member(reply.Object(), "inputRequests")) > 0, "another request for input")
-		},
-	)
+		})
 }
 
 // beginSecond makes a call again with the input that it asked for, and is asked for more.

@@ -13,25 +13,18 @@ import (
 )
 
 func states() {
-	It(
-		"continues after a requestState that it did not issue",
-		Verifies("mrtr.state.distrusted"),
-		NeedsProvocation("elicitation"),
-		func(t *T) {
+	It("continues after a requestState that it did not issue",
+		Verifies("mrtr.state.distrusted"), NeedsProvocation("elicitation"), func(t *T) {
 			server := FreshSession(t)
 			attempt := begin(t, server, "elicitation")
 
 			for _, forged := range []string{"mcpconform", `{"admin":true}`, "e30", "../../x", strings.Repeat("A", longState)} {
 				server.Survives(t, "tools/call", attempt.retry(Object{"requestState": forged}), "")
 			}
-		},
-	)
+		})
 
-	It(
-		"rejects a requestState with a changed character",
-		Verifies("mrtr.state.protected"),
-		NeedsProvocation("input-state"),
-		func(t *T) {
+	It("rejects a requestState with a changed character",
+		Verifies("mrtr.state.protected"), NeedsProvocation("input-state"), func(t *T) {
 			server := Session(t)
 			asking.NeedSuccess(t, server, "input-state")
 
@@ -39,19 +32,12 @@ func states() {
 				attempt := beginWithState(t, server, "input-state")
 				changed := withAnother(attempt.state, len(attempt.state)*share/4)
 				reply := server.Once(t, "tools/call", attempt.retry(Object{"requestState": changed}))
-				judgeRefused(t,
-					reply,
-					fmt.Sprintf("the requestState %s, changed to %s", Show(attempt.state), Show(changed)),
-				)
+				judgeRefused(t, reply, fmt.Sprintf("the requestState %s, changed to %s", Show(attempt.state), Show(changed)))
 			}
-		},
-	)
+		})
 
-	It(
-		"rejects a requestState with something appended",
-		Verifies("mrtr.state.protected"),
-		NeedsProvocation("input-state"),
-		func(t *T) {
+	It("rejects a requestState with something appended",
+		Verifies("mrtr.state.protected"), NeedsProvocation("input-state"), func(t *T) {
 			server := Session(t)
 			asking.NeedSuccess(t, server, "input-state")
 			attempt := beginWithState(t, server, "input-state")
@@ -60,22 +46,16 @@ func states() {
 			reply := server.Once(t, "tools/call", attempt.retry(Object{"requestState": changed}))
 
 			judgeRefused(t, reply, "the requestState "+Show(attempt.state)+", with -TAMPERED appended")
-		},
-	)
+		})
 
-	It(
-		"rejects a requestState with changed contents",
-		Verifies("mrtr.state.protected"),
-		NeedsProvocation("input-state"),
-		func(t *T) {
+	It("rejects a requestState with changed contents",
+		Verifies("mrtr.state.protected"), NeedsProvocation("input-state"), func(t *T) {
 			server := Session(t)
 			asking.NeedSuccess(t, server, "input-state")
 			attempt := beginWithState(t, server, "input-state")
 			changed, readable := rewritten(attempt.state)
 			if !readable {
-				t.NotApplicable(
-					"the requestState is opaque, so its contents cannot be changed",
-				)
+				t.NotApplicable("the requestState is opaque, so its contents cannot be changed")
 			}
 
 			reply := server.Once(t, "tools/call", attempt.retry(Object{"requestState": changed}))
@@ -84,12 +64,10 @@ func states() {
 				reply,
 				fmt.Sprintf("the requestState %s, with its contents changed to %s", Show(attempt.state), Show(changed)),
 			)
-		},
-	)
+		})
 
-	It("rejects a requestState that it issued for another request", Verifies("mrtr.state.bound"),
-		NeedsProvocation("input-state", "input-other-state"),
-		func(t *T) {
+	It("rejects a requestState that it issued for another request",
+		Verifies("mrtr.state.bound"), NeedsProvocation("input-state", "input-other-state"), func(t *T) {
 			server := Session(t)
 			asking.NeedSuccess(t, server, "input-other-state")
 			one := beginWithState(t, server, "input-state")
@@ -100,11 +78,8 @@ func states() {
 			judgeRefused(t, reply, fmt.Sprintf("a requestState that was issued for the tool %v", one.call["name"]))
 		})
 
-	It(
-		"rejects a requestState in prompts/get and resources/read that it issued for a tool",
-		Verifies("mrtr.state.bound"),
-		NeedsProvocation("input-state"),
-		func(t *T) {
+	It("rejects a requestState in prompts/get and resources/read that it issued for a tool",
+		Verifies("mrtr.state.bound"), NeedsProvocation("input-state"), func(t *T) {
 			server := Session(t)
 			one := beginWithState(t, server, "input-state")
 			stateful := 0
@@ -122,8 +97,7 @@ func states() {
 			if stateful == 0 {
 				t.NotApplicable("no prompt and no resource returns a requestState with its inputRequests")
 			}
-		},
-	)
+		})
 }
 
 // longState is the length of a requestState that no server has given.

@@ -174,10 +174,7 @@ func hasty(conversation *rules.Conversation, reporter *rules.Reporter) {
 	const wanted = acknowledgedMethod + " as the first message of the subscription"
 	all, _ := subscriptions(conversation)
 	for _, one := range all {
-		first := slices.IndexFunc(
-			one.told,
-			func(said *rules.Message) bool { return isAnnouncement(said) || isTagged(said) },
-		)
+		first := slices.IndexFunc(one.told, func(said *rules.Message) bool { return isAnnouncement(said) || isTagged(said) })
 		if first < 0 {
 			continue
 		}
@@ -237,9 +234,7 @@ func unrequested(one *subscription, _ rules.Object, agreed places.Place, breaks 
 	asked := texts(one.filter, "resourceSubscriptions")
 	for _, uri := range agreed.Items("resourceSubscriptions") {
 		if !slices.Contains(asked, uri.Text()) {
-			breaks(rules.Mismatch{
-				Wanted: "only what was requested", Found: rules.Show(uri.Value), Where: uri.Pointer,
-			})
+			breaks(rules.Mismatch{Wanted: "only what was requested", Found: rules.Show(uri.Value), Where: uri.Pointer})
 		}
 	}
 }
@@ -318,9 +313,7 @@ func (s *subscription) unwanted(said *rules.Message) rules.Mismatch {
 	case said.Method == acknowledgedMethod:
 		return rules.Mismatch{}
 	case isOfRequest(said):
-		return rules.Mismatch{
-			Wanted: "only notifications of changes on a subscription", Found: said.Method, Where: "/method",
-		}
+		return rules.Mismatch{Wanted: "only notifications of changes on a subscription", Found: said.Method, Where: "/method"}
 	case said.Method == updatedMethod:
 		uri, _ := said.ParamsObject()["uri"].(string)
 		asked := texts(s.filter, "resourceSubscriptions")
@@ -335,12 +328,9 @@ func (s *subscription) unwanted(said *rules.Message) rules.Mismatch {
 			}
 		}
 		return rules.Mismatch{
-			Wanted: "only updates of the requested resources: " + strings.Join(
-				asked,
-				", ",
-			),
-			Found: rules.Show(uri),
-			Where: "/params/uri",
+			Wanted: "only updates of the requested resources: " + strings.Join(asked, ", "),
+			Found:  rules.Show(uri),
+			Where:  "/params/uri",
 		}
 	}
 	for _, change := range listNotifications {

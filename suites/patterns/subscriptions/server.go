@@ -56,23 +56,18 @@ func everything(t *T) Object {
 }
 
 func acknowledgements() {
-	It(
-		"acknowledges subscriptions/listen with notifications/subscriptions/acknowledged",
-		Verifies("subscriptions.acknowledged.sent"),
-		func(t *T) {
+	It("acknowledges subscriptions/listen with notifications/subscriptions/acknowledged",
+		Verifies("subscriptions.acknowledged.sent"), func(t *T) {
 			needsSubscriptions(t)
 			server := FreshSession(t)
 
 			answer := listen(t, server, server.NextID(), everything(t))
 
 			judgeAcknowledged(t, answer)
-		},
-	)
+		})
 
-	It(
-		"acknowledges a second subscriptions/listen while the first is open",
-		Verifies("subscriptions.several.served"),
-		func(t *T) {
+	It("acknowledges a second subscriptions/listen while the first is open",
+		Verifies("subscriptions.several.served"), func(t *T) {
 			needsSubscriptions(t)
 			server := FreshSession(t)
 			server.Subscribe(t, everything(t)) // or else the second one is not refused for the first
@@ -80,50 +75,44 @@ func acknowledgements() {
 			answer := listen(t, server, server.NextID(), everything(t))
 
 			judgeAcknowledged(t, answer)
-		},
-	)
-
-	It("acknowledges subscriptions/listen with a string as request id", Verifies("subscriptions.acknowledged.sent"),
-		func(t *T) {
-			needsSubscriptions(t)
-			server := FreshSession(t)
-
-			answer := listen(t, server, jsonrpc.StringID("mcpconform-subscription"), everything(t))
-
-			judgeAcknowledged(t, answer)
 		})
 
-	It("acknowledges subscriptions/listen without clientInfo in _meta", Verifies("base.fields.optional"),
-		func(t *T) {
-			needsSubscriptions(t)
-			server := FreshSession(t)
-			filter := Object{"notifications": everything(t), "_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}
+	It("acknowledges subscriptions/listen with a string as request id", Verifies("subscriptions.acknowledged.sent"), func(t *T) {
+		needsSubscriptions(t)
+		server := FreshSession(t)
 
-			answer := listenWith(t, server, server.NextID(), filter)
+		answer := listen(t, server, jsonrpc.StringID("mcpconform-subscription"), everything(t))
 
-			if answer.Method != acknowledged {
-				FreshSession(t).Subscribe(t, everything(t)) // or else it is not refused for that
-			}
-			judgeAcknowledged(t, answer)
-		})
+		judgeAcknowledged(t, answer)
+	})
 
-	It("acknowledges subscriptions/listen that requests nothing", Verifies("subscriptions.acknowledged.sent"),
-		func(t *T) {
-			needsSubscriptions(t)
-			server := FreshSession(t)
+	It("acknowledges subscriptions/listen without clientInfo in _meta", Verifies("base.fields.optional"), func(t *T) {
+		needsSubscriptions(t)
+		server := FreshSession(t)
+		filter := Object{"notifications": everything(t), "_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}
 
-			answer := listen(t, server, server.NextID(), Object{})
+		answer := listenWith(t, server, server.NextID(), filter)
 
-			if answer.Method != acknowledged {
-				FreshSession(t).Subscribe(t, everything(t)) // or else it is not refused for that
-			}
-			judgeAcknowledged(t, answer)
-		})
+		if answer.Method != acknowledged {
+			FreshSession(t).Subscribe(t, everything(t)) // or else it is not refused for that
+		}
+		judgeAcknowledged(t, answer)
+	})
 
-	It(
-		"acknowledges no list changes if subscriptions/listen requests none",
-		Verifies("subscriptions.acknowledged.requested"),
-		func(t *T) {
+	It("acknowledges subscriptions/listen that requests nothing", Verifies("subscriptions.acknowledged.sent"), func(t *T) {
+		needsSubscriptions(t)
+		server := FreshSession(t)
+
+		answer := listen(t, server, server.NextID(), Object{})
+
+		if answer.Method != acknowledged {
+			FreshSession(t).Subscribe(t, everything(t)) // or else it is not refused for that
+		}
+		judgeAcknowledged(t, answer)
+	})
+
+	It("acknowledges no list changes if subscriptions/listen requests none",
+		Verifies("subscriptions.acknowledged.requested"), func(t *T) {
 			needsSubscriptions(t)
 			server := FreshSession(t)
 
@@ -139,16 +128,13 @@ func acknowledgements() {
 					t.Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
 				}
 			}
-		},
-	)
+		})
 }
 
 // resourcesUndeclared checks that a server agrees to nothing that it cannot do.
 func resourcesUndeclared() {
-	It(
-		"acknowledges resourceSubscriptions only if it declares resources.subscribe",
-		Verifies("subscriptions.acknowledged.supported"),
-		func(t *T) {
+	It("acknowledges resourceSubscriptions only if it declares resources.subscribe",
+		Verifies("subscriptions.acknowledged.supported"), func(t *T) {
 			needsSubscriptions(t)
 			resources := ListedResources(t)
 			switch {
@@ -168,8 +154,7 @@ func resourcesUndeclared() {
 				"no resourceSubscriptions, as the server does not declare resources.subscribe",
 				Show(agreed),
 			)
-		},
-	)
+		})
 }
 
 // needsSubscriptions skips the check when there is nothing to subscribe to: such a
@@ -232,10 +217,7 @@ func announcements() {
 		Alone(),
 		func(t *T) {
 			server := FreshSession(t)
-			subscription := server.Subscribe(
-				t,
-				Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}},
-			)
+			subscription := server.Subscribe(t, Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}})
 
 			server.Need(t, "tools/call", Provoking(t, "resource-updated").Call())
 
@@ -290,10 +272,7 @@ func announcements() {
 				"resourceSubscriptions": []any{},
 				"toolsListChanged":      true, "promptsListChanged": true, "resourcesListChanged": true,
 			})
-			subscription := server.Subscribe(
-				t,
-				Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}},
-			)
+			subscription := server.Subscribe(t, Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}})
 
 			server.Need(t, "tools/call", Provoking(t, "resource-updated").Call())
 			await(t, server, subscription, updated)

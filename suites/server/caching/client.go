@@ -53,9 +53,7 @@ var fresh = &Scenario{
 	Steps: Steps{
 		ToAnswer("elicitation/create", Object{"action": "accept", "content": Object{"name": "Ada"}}),
 		ToConnect(),
-		ToList(
-			"tools",
-		),
+		ToList("tools"),
 		ToList("tools"),
 		ToRead(oneURI),
 		ToRead(anotherURI),
@@ -100,11 +98,8 @@ var fresh = &Scenario{
 }
 
 func freshResults() {
-	It(
-		"sends tools/list again after notifications/tools/list_changed",
-		Verifies("caching.notifications.stale"),
-		In(fresh),
-		func(t *T) {
+	It("sends tools/list again after notifications/tools/list_changed",
+		Verifies("caching.notifications.stale"), In(fresh), func(t *T) {
 			client := RunScenario(t)
 
 			client.NeedRequests("tools/list")
@@ -123,41 +118,38 @@ func freshResults() {
 				Wanted: "a new tools/list when the client next needs the tools",
 				Found:  "no such request: the old list is used again",
 			})
-		},
-	)
-
-	It("sends resources/read although it has cached another resource", Verifies("caching.key.respected"), In(fresh),
-		func(t *T) {
-			client := RunScenario(t)
-
-			known := readsOf(client, oneURI)
-			if len(known) == 0 {
-				client.Never("resources/read")
-			}
-			if !t.Observed(len(readsOf(client, anotherURI)) > 0) {
-				client.NeedGiven(anotherRead)
-				client.Missing(known[0], Mismatch{
-					Wanted: "a resources/read for " + anotherURI + ", too",
-					Found:  "none: the contents of " + oneURI + " are used for it",
-				})
-			}
 		})
 
-	It("sends prompts/list although it has cached tools/list", Verifies("caching.key.respected"), In(fresh),
-		func(t *T) {
-			client := RunScenario(t)
+	It("sends resources/read although it has cached another resource", Verifies("caching.key.respected"), In(fresh), func(t *T) {
+		client := RunScenario(t)
 
-			known := client.NeedRequests("tools/list")
-			if !t.Observed(len(client.Requests("prompts/list")) > 0) {
-				client.NeedGiven(otherListed)
-				client.Missing(known[0], Mismatch{
-					Wanted: "a prompts/list, too", Found: "none: the result of tools/list is used for it",
-				})
-			}
-		})
+		known := readsOf(client, oneURI)
+		if len(known) == 0 {
+			client.Never("resources/read")
+		}
+		if !t.Observed(len(readsOf(client, anotherURI)) > 0) {
+			client.NeedGiven(anotherRead)
+			client.Missing(known[0], Mismatch{
+				Wanted: "a resources/read for " + anotherURI + ", too",
+				Found:  "none: the contents of " + oneURI + " are used for it",
+			})
+		}
+	})
 
-	It("does not cache the result of resources/read with inputResponses", Verifies("caching.key.no-retries"), In(fresh),
-		func(t *T) {
+	It("sends prompts/list although it has cached tools/list", Verifies("caching.key.respected"), In(fresh), func(t *T) {
+		client := RunScenario(t)
+
+		known := client.NeedRequests("tools/list")
+		if !t.Observed(len(client.Requests("prompts/list")) > 0) {
+			client.NeedGiven(otherListed)
+			client.Missing(known[0], Mismatch{
+				Wanted: "a prompts/list, too", Found: "none: the result of tools/list is used for it",
+			})
+		}
+	})
+
+	It("does not cache the result of resources/read with inputResponses",
+		Verifies("caching.key.no-retries"), In(fresh), func(t *T) {
 			client := RunScenario(t)
 
 			retry := slices.IndexFunc(
@@ -277,35 +269,33 @@ var stale = &Scenario{
 }
 
 func staleResults() {
-	It("sends prompts/list again after a result with a negative ttlMs", Verifies("caching.ttl.negative"), In(stale),
-		func(t *T) {
-			client := RunScenario(t)
+	It("sends prompts/list again after a result with a negative ttlMs", Verifies("caching.ttl.negative"), In(stale), func(t *T) {
+		client := RunScenario(t)
 
-			lists := client.NeedRequests("prompts/list")
-			if !t.Observed(len(lists) > 1) {
-				client.NeedGiven(negativeListed)
-				client.NeedGiven(negativeListedAgain)
-				client.Missing(lists[0], Mismatch{
-					Wanted: "another prompts/list when the client needs the prompts again",
-					Found:  "none: a result with ttlMs -1 is used again",
-				})
-			}
-		})
+		lists := client.NeedRequests("prompts/list")
+		if !t.Observed(len(lists) > 1) {
+			client.NeedGiven(negativeListed)
+			client.NeedGiven(negativeListedAgain)
+			client.Missing(lists[0], Mismatch{
+				Wanted: "another prompts/list when the client needs the prompts again",
+				Found:  "none: a result with ttlMs -1 is used again",
+			})
+		}
+	})
 
-	It("sends tools/list again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale),
-		func(t *T) {
-			client := RunScenario(t)
+	It("sends tools/list again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale), func(t *T) {
+		client := RunScenario(t)
 
-			known, call := grownStale(client)
-			if !t.Observed(asksAfter(client, call, "tools/list")) {
-				client.NeedGiven(staleListed)
-				client.NeedGiven(staleListedAgain)
-				client.Missing(known, Mismatch{
-					Wanted: "another tools/list when the client needs the tools again after 400 ms",
-					Found:  "none: a result with ttlMs 10 is used again",
-				})
-			}
-		})
+		known, call := grownStale(client)
+		if !t.Observed(asksAfter(client, call, "tools/list")) {
+			client.NeedGiven(staleListed)
+			client.NeedGiven(staleListedAgain)
+			client.Missing(known, Mismatch{
+				Wanted: "another tools/list when the client needs the tools again after 400 ms",
+				Found:  "none: a result with ttlMs 10 is used again",
+			})
+		}
+	})
 
 	for _, wanted := range []struct {
 		method      string
@@ -315,33 +305,26 @@ func staleResults() {
 		{"resources/templates/list", templatesListed, templatesLater},
 		{"resources/read", staleRead, readLater},
 	} {
-		It("sends "+wanted.method+" again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale),
-			func(t *T) {
-				client := RunScenario(t)
+		It("sends "+wanted.method+" again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale), func(t *T) {
+			client := RunScenario(t)
 
-				known, call := lastBefore(client, wanted.method)
-				if prompts := client.Requests("prompts/list"); len(prompts) > 0 && known == prompts[0] {
-					client.NeverBut(
-						"the client caches prompts with a negative ttlMs: reported by another check",
-						wanted.method,
-					)
-				}
-				if !t.Observed(asksAfter(client, call, wanted.method)) {
-					client.NeedGiven(wanted.first)
-					client.NeedGiven(wanted.last)
-					client.Missing(known, Mismatch{
-						Wanted: "another " + wanted.method + " when the client needs the same again after 400 ms",
-						Found:  "none: a result with ttlMs 10 is used again",
-					})
-				}
-			})
+			known, call := lastBefore(client, wanted.method)
+			if prompts := client.Requests("prompts/list"); len(prompts) > 0 && known == prompts[0] {
+				client.NeverBut("the client caches prompts with a negative ttlMs: reported by another check", wanted.method)
+			}
+			if !t.Observed(asksAfter(client, call, wanted.method)) {
+				client.NeedGiven(wanted.first)
+				client.NeedGiven(wanted.last)
+				client.Missing(known, Mismatch{
+					Wanted: "another " + wanted.method + " when the client needs the same again after 400 ms",
+					Found:  "none: a result with ttlMs 10 is used again",
+				})
+			}
+		})
 	}
 
-	It(
-		"does not poll tools/list in the background each time its ttlMs expires",
-		Verifies("caching.stale.not-polled"),
-		In(stale),
-		func(t *T) {
+	It("does not poll tools/list in the background each time its ttlMs expires",
+		Verifies("caching.stale.not-polled"), In(stale), func(t *T) {
 			client := RunScenario(t)
 
 			polls, answer := pollsOf(client)
@@ -352,14 +335,10 @@ func staleResults() {
 				})
 			}
 			client.Refrained(answer, staleCalled)
-		},
-	)
+		})
 
-	It(
-		"increases its intervals if it polls tools/list in the background",
-		Verifies("caching.stale.polled-gently"),
-		In(stale),
-		func(t *T) {
+	It("increases its intervals if it polls tools/list in the background",
+		Verifies("caching.stale.polled-gently"), In(stale), func(t *T) {
 			client := RunScenario(t)
 
 			polls, _ := pollsOf(client)
@@ -373,8 +352,7 @@ func staleResults() {
 					Found:  Show(len(polls)) + " tools/list in less than a second, with a ttlMs of 10",
 				})
 			}
-		},
-	)
+		})
 }
 
 // grownStale returns the last request for a list of tools before the long call, during
@@ -462,31 +440,25 @@ var stalePages = &Scenario{
 }
 
 func pages() {
-	It("fetches a stale page of tools/list again by its cursor", Verifies("caching.pages.fetched"), In(stalePages),
-		func(t *T) {
-			client := RunScenario(t)
+	It("fetches a stale page of tools/list again by its cursor", Verifies("caching.pages.fetched"), In(stalePages), func(t *T) {
+		client := RunScenario(t)
 
-			seconds := slices.DeleteFunc(client.NeedRequests("tools/list"), isFirst)
-			if len(seconds) == 0 {
-				client.NeverBut("the client did not reach the second page", "tools/list")
-			}
-			if !t.Observed(len(seconds) > 1) {
-				client.NeedGiven(toolsListed)
-				client.NeedGiven(toolsListedAgain)
-				client.Missing(seconds[0], Mismatch{
-					Wanted: "another tools/list with the cursor " + Show(
-						secondPage,
-					) + " when the client needs the tools again",
-					Found: "none: a page with ttlMs 0 is used again, or left out",
-				})
-			}
-		})
+		seconds := slices.DeleteFunc(client.NeedRequests("tools/list"), isFirst)
+		if len(seconds) == 0 {
+			client.NeverBut("the client did not reach the second page", "tools/list")
+		}
+		if !t.Observed(len(seconds) > 1) {
+			client.NeedGiven(toolsListed)
+			client.NeedGiven(toolsListedAgain)
+			client.Missing(seconds[0], Mismatch{
+				Wanted: "another tools/list with the cursor " + Show(secondPage) + " when the client needs the tools again",
+				Found:  "none: a page with ttlMs 0 is used again, or left out",
+			})
+		}
+	})
 
-	It(
-		"fetches prompts/list from the first page after its cursor was rejected",
-		Verifies("caching.pages.invalid-cursor"),
-		In(stalePages),
-		func(t *T) {
+	It("fetches prompts/list from the first page after its cursor was rejected",
+		Verifies("caching.pages.invalid-cursor"), In(stalePages), func(t *T) {
 			client := RunScenario(t)
 
 			lists := client.NeedRequests("prompts/list")
@@ -500,9 +472,7 @@ func pages() {
 			if firsts := slices.DeleteFunc(
 				slices.Clone(lists[:refused]),
 				func(list *Message) bool { return !isFirst(list) },
-			); len(
-				firsts,
-			) > 1 {
+			); len(firsts) > 1 {
 				t.NotApplicable("the client caches no pages: it had just restarted from the first page")
 			}
 			if t.Observed(slices.ContainsFunc(lists[refused:], isFirst)) {
@@ -514,8 +484,7 @@ func pages() {
 			client.Missing(AnswerTo(lists[refused]), Mismatch{
 				Wanted: "a prompts/list without a cursor after this refusal", Found: "no such request",
 			})
-		},
-	)
+		})
 }
 
 // isFirst tells whether a request is for the first page of a list.

@@ -85,11 +85,10 @@ func changedResults() {
 			})
 	}
 
-	It("sends resources/read again after "+updated, Verifies("caching.notifications.stale"), In(changes),
-		func(t *T) {
-			awaited := firstListed + stepsOfList*len(changings) + 2
-			fetchesChanged(t, RunScenario(t), "resources/read", updated, awaited, awaited+1)
-		})
+	It("sends resources/read again after "+updated, Verifies("caching.notifications.stale"), In(changes), func(t *T) {
+		awaited := firstListed + stepsOfList*len(changings) + 2
+		fetchesChanged(t, RunScenario(t), "resources/read", updated, awaited, awaited+1)
+	})
 }
 
 // fetchesChanged wants a client to ask from the beginning for what has changed since it knew it.
@@ -98,10 +97,7 @@ func fetchesChanged(t *T, client *Client, method, announcement string, awaited, 
 	client.NeedRequests(method)
 	announced := client.FromServer(announcement)
 	if len(announced) == 0 {
-		client.NeverBut(
-			"the client opened no subscription for changes, or did not reach the second page",
-			"subscriptions/listen",
-		)
+		client.NeverBut("the client opened no subscription for changes, or did not reach the second page", "subscriptions/listen")
 	}
 	again := func(request *Message) bool {
 		return isFirst(request) && request.Event.At.After(announced[0].Event.At)

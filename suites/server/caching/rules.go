@@ -100,10 +100,7 @@ func hints(name, wanted string, holds func(any) bool) rules.Judge {
 		for _, hint := range places.Within(cacheableResults(conversation), name) {
 			reporter.Observe()
 			if !holds(hint.Value) {
-				reporter.Violation(
-					hint.Said,
-					rules.Mismatch{Wanted: wanted, Found: rules.Show(hint.Value), Where: hint.Pointer},
-				)
+				reporter.Violation(hint.Said, rules.Mismatch{Wanted: wanted, Found: rules.Show(hint.Value), Where: hint.Pointer})
 			}
 		}
 	}
@@ -135,11 +132,9 @@ func scopesOfPages(conversation *rules.Conversation, reporter *rules.Reporter) {
 		reporter.Observe()
 		if !jsonrpc.Equal(first.Value, next.Value) {
 			reporter.Violation(one.Page, rules.Mismatch{
-				Wanted: "the cacheScope of the first page, " + rules.Show(
-					first.Value,
-				),
-				Found: rules.Show(next.Value),
-				Where: next.Pointer,
+				Wanted: "the cacheScope of the first page, " + rules.Show(first.Value),
+				Found:  rules.Show(next.Value),
+				Where:  next.Pointer,
 			})
 		}
 	}

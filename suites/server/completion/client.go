@@ -60,11 +60,8 @@ var completions = &Scenario{
 }
 
 func askingForCompletions() {
-	It(
-		"sends arguments that are already completed in context.arguments of completion/complete",
-		Verifies("completion.context.sent"),
-		In(completions),
-		func(t *T) {
+	It("sends arguments that are already completed in context.arguments of completion/complete",
+		Verifies("completion.context.sent"), In(completions), func(t *T) {
 			client := RunScenario(t)
 
 			request := client.NeedRequests("completion/complete")[0]
@@ -81,31 +78,21 @@ func askingForCompletions() {
 					Found:  Show(request.ParamsObject()["context"]), Where: "/params/context/arguments",
 				})
 			}
-		},
-	)
-
-	It("continues after a completion without values", Verifies("completion.partial.handled"), In(completions),
-		func(t *T) {
-			copes(t, noValues, "a completion without values")
 		})
 
-	It(
-		"continues after a completion with hasMore and without total",
-		Verifies("completion.partial.handled"),
-		In(completions),
-		func(t *T) {
-			copes(t, moreValues, "a completion with hasMore and without total")
-		},
-	)
+	It("continues after a completion without values", Verifies("completion.partial.handled"), In(completions), func(t *T) {
+		copes(t, noValues, "a completion without values")
+	})
 
-	It(
-		"continues after a completion with fewer values than its total",
-		Verifies("completion.partial.handled"),
-		In(completions),
-		func(t *T) {
+	It("continues after a completion with hasMore and without total",
+		Verifies("completion.partial.handled"), In(completions), func(t *T) {
+			copes(t, moreValues, "a completion with hasMore and without total")
+		})
+
+	It("continues after a completion with fewer values than its total",
+		Verifies("completion.partial.handled"), In(completions), func(t *T) {
 			copes(t, manyValues, "a completion with fewer values than its total")
-		},
-	)
+		})
 }
 
 // copes demands that the client goes on after an answer to completion/complete.

@@ -82,13 +82,8 @@ func honestHasMore(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if more != (total > int64(values)) {
 			reporter.Violation(completion.Said, rules.Mismatch{
 				Wanted: "hasMore true if and only if the total exceeds the number of values",
-				Found: fmt.Sprintf(
-					"hasMore %t with a total of %d and %d values",
-					more,
-					total,
-					values,
-				),
-				Where: completion.Pointer + "/hasMore",
+				Found:  fmt.Sprintf("hasMore %t with a total of %d and %d values", more, total, values),
+				Where:  completion.Pointer + "/hasMore",
 			})
 		}
 	}

@@ -25,28 +25,24 @@ const (
 func ServerChecks() {
 	Describe("Completion", func() {
 
-		It("declares completions if completion/complete returns values", Verifies("completion.capability.declared"),
-			func(t *T) {
-				NeedDeclarations(t)
-				server := Session(t)
+		It("declares completions if completion/complete returns values", Verifies("completion.capability.declared"), func(t *T) {
+			NeedDeclarations(t)
+			server := Session(t)
 
-				for _, argument := range arguments.Completable(t, maxCompleted) {
-					reply, _ := server.Try(t, method, argument.Completion("", nil))
+			for _, argument := range arguments.Completable(t, maxCompleted) {
+				reply, _ := server.Try(t, method, argument.Completion("", nil))
 
-					if values := valuesOf(reply); len(values) > 0 {
-						t.Demand(Declares(t, "completions"), `the capability "completions", or no completions`,
-							"no such capability, and completions of "+argument.Name+": "+Show(values))
-						return
-					}
+				if values := valuesOf(reply); len(values) > 0 {
+					t.Demand(Declares(t, "completions"), `the capability "completions", or no completions`,
+						"no such capability, and completions of "+argument.Name+": "+Show(values))
+					return
 				}
-				t.NotApplicable("the server returns no completions")
-			})
+			}
+			t.NotApplicable("the server returns no completions")
+		})
 
-		It(
-			"answers completion/complete for arguments of its prompts or resource templates",
-			Verifies("completion.answered"),
-			NeedsCapability("completions"),
-			func(t *T) {
+		It("answers completion/complete for arguments of its prompts or resource templates",
+			Verifies("completion.answered"), NeedsCapability("completions"), func(t *T) {
 				all := completable(t)
 				server := Session(t)
 
@@ -68,14 +64,10 @@ func ServerChecks() {
 					)
 				}
 				t.DemandOf(reply, answered, "a result of completion/complete for some argument of a prompt or template")
-			},
-		)
+			})
 
-		It(
-			"answers completion/complete with other completed arguments in context.arguments",
-			Verifies("completion.answered"),
-			NeedsCapability("completions"),
-			func(t *T) {
+		It("answers completion/complete with other completed arguments in context.arguments",
+			Verifies("completion.answered"), NeedsCapability("completions"), func(t *T) {
 				server := Session(t)
 
 				judged := false
@@ -92,14 +84,10 @@ func ServerChecks() {
 				if !judged {
 					t.NotApplicable("no prompt or template has two arguments that the server completes")
 				}
-			},
-		)
+			})
 
-		It(
-			"rejects completion/complete with -32601 if it does not support completions",
-			Verifies("completion.unsupported.code"),
-			ByBarrier(),
-			func(t *T) {
+		It("rejects completion/complete with -32601 if it does not support completions",
+			Verifies("completion.unsupported.code"), ByBarrier(), func(t *T) {
 				if Declares(t, "completions") {
 					t.NotApplicable("the server declares completions")
 				}
@@ -111,39 +99,29 @@ func ServerChecks() {
 					t.NotApplicable("the server completes arguments, see the result of completion.capability.declared")
 				}
 				t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-			},
-		)
+			})
 
-		It(
-			"rejects completion/complete for an unknown prompt with -32602",
-			Verifies("completion.unknown-prompt.code"),
-			NeedsCapability("completions"),
-			func(t *T) {
+		It("rejects completion/complete for an unknown prompt with -32602",
+			Verifies("completion.unknown-prompt.code"), NeedsCapability("completions"), func(t *T) {
 				server := Session(t)
 
 				reply := server.AskWrong(t, unknown(), inOrder(t)...)
 
 				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			},
-		)
+			})
 
-		It(
-			"completes arguments after it rejected an unknown prompt",
-			Verifies("completion.answered"),
-			NeedsCapability("completions"),
-			func(t *T) {
+		It("completes arguments after it rejected an unknown prompt",
+			Verifies("completion.answered"), NeedsCapability("completions"), func(t *T) {
 				plain := inOrder(t)
 				if len(plain) == 0 {
 					t.NotApplicable("the server has no prompt with an argument and no resource template")
 				}
 
 				StillServes(t, unknown(), plain[0], completes)
-			},
-		)
+			})
 
-		It("rejects completion/complete without argument with -32602", Verifies("completion.missing-argument.code"),
-			NeedsCapability("completions"),
-			func(t *T) {
+		It("rejects completion/complete without argument with -32602",
+			Verifies("completion.missing-argument.code"), NeedsCapability("completions"), func(t *T) {
 				argument := completable(t)[0]
 				server := Session(t)
 
@@ -155,11 +133,8 @@ func ServerChecks() {
 				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
-		It(
-			"rejects completion/complete with a ref of an unknown type",
-			Verifies("completion.inputs.validated"),
-			NeedsCapability("completions"),
-			func(t *T) {
+		It("rejects completion/complete with a ref of an unknown type",
+			Verifies("completion.inputs.validated"), NeedsCapability("completions"), func(t *T) {
 				server := Session(t)
 
 				reply := server.AskWrong(t, Request{Method: method, Name: "ref/unknown", Params: Object{
@@ -168,14 +143,10 @@ func ServerChecks() {
 				}}, inOrder(t)...)
 
 				t.Expect(reply).To(BeJSONRPCError())
-			},
-		)
+			})
 
-		It(
-			"rejects completion/complete with an argument value that is not a string",
-			Verifies("completion.inputs.validated"),
-			NeedsCapability("completions"),
-			func(t *T) {
+		It("rejects completion/complete with an argument value that is not a string",
+			Verifies("completion.inputs.validated"), NeedsCapability("completions"), func(t *T) {
 				argument := completable(t)[0]
 				server := Session(t)
 
@@ -185,14 +156,10 @@ func ServerChecks() {
 				}}, inOrder(t)...)
 
 				t.Expect(reply).To(BeJSONRPCError())
-			},
-		)
+			})
 
-		It(
-			"rejects completion/complete with context.arguments that are not strings",
-			Verifies("completion.inputs.validated"),
-			NeedsCapability("completions"),
-			func(t *T) {
+		It("rejects completion/complete with context.arguments that are not strings",
+			Verifies("completion.inputs.validated"), NeedsCapability("completions"), func(t *T) {
 				argument := completable(t)[0]
 				server := Session(t)
 				wrong := argument.Completion("", nil)
@@ -201,8 +168,7 @@ func ServerChecks() {
 				reply := server.AskWrong(t, Request{Method: method, Name: "context", Params: wrong}, inOrder(t)...)
 
 				t.Expect(reply).To(BeJSONRPCError())
-			},
-		)
+			})
 	})
 }
 

@@ -16,20 +16,17 @@ import (
 func ServerChecks() {
 	Describe("Discovery", func() {
 		inForms()
-		It("answers server/discover before any other request", Verifies("discover.implemented"),
-			func(t *T) {
-				server := UnusedSession(t)
-				server.Speak(t.Revision(), scripted.Nothing())
+		It("answers server/discover before any other request", Verifies("discover.implemented"), func(t *T) {
+			server := UnusedSession(t)
+			server.Speak(t.Revision(), scripted.Nothing())
 
-				reply := server.MustAsk(t, "server/discover", nil)
+			reply := server.MustAsk(t, "server/discover", nil)
 
-				t.Expect(reply).To(BeResult())
-			})
+			t.Expect(reply).To(BeResult())
+		})
 
-		It(
-			"answers server/discover after other requests and beside an open subscription",
-			Verifies("discover.implemented"),
-			func(t *T) {
+		It("answers server/discover after other requests and beside an open subscription",
+			Verifies("discover.implemented"), func(t *T) {
 				server := FreshSession(t)
 				for _, request := range HarmlessRequests(t) {
 					server.Try(t, request.Method, request.Params)
@@ -39,11 +36,10 @@ func ServerChecks() {
 				reply := server.MustAsk(t, "server/discover", nil)
 
 				t.Expect(reply).To(BeResult())
-			},
-		)
+			})
 
-		It("lists the revision of the request in supportedVersions of server/discover", Verifies("discover.versions"),
-			func(t *T) {
+		It("lists the revision of the request in supportedVersions of server/discover",
+			Verifies("discover.versions"), func(t *T) {
 				server := Session(t)
 
 				result := server.Need(t, "server/discover", nil)
@@ -56,24 +52,19 @@ func ServerChecks() {
 				)
 			})
 
-		It("accepts server/discover at each supportedVersions entry from 2026-07-28 on", Verifies("discover.versions"),
-			func(t *T) {
+		It("accepts server/discover at each supportedVersions entry from 2026-07-28 on",
+			Verifies("discover.versions"), func(t *T) {
 				server := Session(t)
 				listed, _ := server.Need(t, "server/discover", nil)["supportedVersions"].([]any)
 
-				modern := slices.DeleteFunc(
-					listed,
-					func(revision any) bool { return slices.Contains(withHandshake(), revision) },
-				)
+				modern := slices.DeleteFunc(listed, func(revision any) bool { return slices.Contains(withHandshake(), revision) })
 				for _, revision := range modern[:min(len(modern), mostAsked)] {
 					judgeAccepted(t, server, revision)
 				}
 			})
 
-		It(
-			"includes io.modelcontextprotocol/serverInfo in the _meta of server/discover",
-			Verifies("discover.server-info"),
-			func(t *T) {
+		It("includes io.modelcontextprotocol/serverInfo in the _meta of server/discover",
+			Verifies("discover.server-info"), func(t *T) {
 				server := Session(t)
 
 				for _, params := range []Object{nil, {"_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}} {
@@ -82,13 +73,10 @@ func ServerChecks() {
 					t.Expect(result).To(HaveMember("_meta"))
 					t.Expect(result["_meta"]).To(HaveMember(mcp.MetaServerInfo))
 				}
-			},
-		)
+			})
 
-		It(
-			"uses -32601 when it rejects the list method of an undeclared capability",
-			Verifies("discover.capabilities.undeclared"),
-			func(t *T) {
+		It("uses -32601 when it rejects the list method of an undeclared capability",
+			Verifies("discover.capabilities.undeclared"), func(t *T) {
 				server := Session(t)
 				method := undeclared(t)
 
@@ -98,8 +86,7 @@ func ServerChecks() {
 					t.NotApplicable("the server answers " + method + " nevertheless")
 				}
 				t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-			},
-		)
+			})
 	})
 }
 

@@ -116,12 +116,8 @@ func messagesAtLevel(conversation *rules.Conversation, reporter *rules.Reporter)
 			if level < least {
 				reporter.Violation(said, rules.Mismatch{
 					Wanted: "no message below the level that was set",
-					Found: fmt.Sprintf(
-						"one of level %s, after %s was set",
-						severities[level],
-						severities[least],
-					),
-					Where: "/params/level",
+					Found:  fmt.Sprintf("one of level %s, after %s was set", severities[level], severities[least]),
+					Where:  "/params/level",
 				})
 			}
 		}
@@ -226,12 +222,8 @@ func messagesAtOwnLevel(conversation *rules.Conversation, reporter *rules.Report
 		if level < least {
 			reporter.Violation(message.Message, rules.Mismatch{
 				Wanted: "no message below the logLevel of its request",
-				Found: fmt.Sprintf(
-					"one of level %s for a request with %s",
-					severities[level],
-					severities[least],
-				),
-				Where: "/params/level",
+				Found:  fmt.Sprintf("one of level %s for a request with %s", severities[level], severities[least]),
+				Where:  "/params/level",
 			})
 		}
 	}

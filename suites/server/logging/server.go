@@ -38,10 +38,8 @@ func ServerChecks() {
 // undeclared checks that a server without logging logs nothing to its client, although
 // that asks for all messages.
 func undeclared() {
-	It(
-		"sends no notifications/message, even at level debug, unless it declares logging",
-		Verifies("logging.capability.declared"),
-		func(t *T) {
+	It("sends no notifications/message, even at level debug, unless it declares logging",
+		Verifies("logging.capability.declared"), func(t *T) {
 			logging, known := Provocable(t, "logging")
 			switch {
 			case Declares(t, "logging"):
@@ -56,12 +54,7 @@ func undeclared() {
 			if t.Has(protocol.LogLevelInMeta) {
 				call = atLevel("debug", call)
 			} else {
-				_, _, _ = server.Attempt(
-					t,
-					"logging/setLevel",
-					Object{"level": "debug"},
-					"the server does not declare logging",
-				)
+				_, _, _ = server.Attempt(t, "logging/setLevel", Object{"level": "debug"}, "the server does not declare logging")
 			}
 			mark := server.Mark()
 
@@ -79,17 +72,13 @@ func undeclared() {
 				"no log messages from a server that does not declare logging",
 				server.Sent(mark, Notification(logMessage)),
 			)
-		},
-	)
+		})
 }
 
 // settingLevels checks what the handshake era has: one level for a session.
 func settingLevels() {
-	It(
-		"accepts logging/setLevel with each of the eight levels",
-		Verifies("logging.set-level.answered"),
-		NeedsCapability("logging"),
-		func(t *T) {
+	It("accepts logging/setLevel with each of the eight levels",
+		Verifies("logging.set-level.answered"), NeedsCapability("logging"), func(t *T) {
 			server := FreshSession(t)
 
 			for _, level := range levels {
@@ -97,8 +86,7 @@ func settingLevels() {
 
 				t.Expect(reply).To(BeResult())
 			}
-		},
-	)
+		})
 
 	// The rule about log messages below the level judges the call.
 	It("keeps the level that logging/setLevel sets for one session from others", Verifies("logging.level.respected"),
@@ -204,9 +192,8 @@ func settingLevels() {
 		})
 
 	// The rule about log messages below the level judges both calls.
-	It("sends notifications/message once logging/setLevel allows its level", Verifies("logging.message.sent"),
-		NeedsCapability("logging"), NeedsProvocation("logging"),
-		func(t *T) {
+	It("sends notifications/message once logging/setLevel allows its level",
+		Verifies("logging.message.sent"), NeedsCapability("logging"), NeedsProvocation("logging"), func(t *T) {
 			server := FreshSession(t)
 			server.Hear(t)
 			provoke(t, server, "emergency")
@@ -220,11 +207,8 @@ func settingLevels() {
 
 // askingForMessages checks what the stateless era has: a level for a request.
 func askingForMessages() {
-	It(
-		"accepts requests with each of the eight levels in io.modelcontextprotocol/logLevel",
-		Verifies("logging.level.accepted"),
-		NeedsCapability("logging"),
-		func(t *T) {
+	It("accepts requests with each of the eight levels in io.modelcontextprotocol/logLevel",
+		Verifies("logging.level.accepted"), NeedsCapability("logging"), func(t *T) {
 			server := Session(t)
 
 			for _, level := range levels {
@@ -232,15 +216,10 @@ func askingForMessages() {
 
 				t.Expect(reply).To(BeResult())
 			}
-		},
-	)
+		})
 
-	It(
-		"sends no notifications/message below any of the eight levels in io.modelcontextprotocol/logLevel",
-		Verifies("logging.level.respected"),
-		NeedsCapability("logging"),
-		NeedsProvocation("logging"),
-		func(t *T) {
+	It("sends no notifications/message below any of the eight levels in io.modelcontextprotocol/logLevel",
+		Verifies("logging.level.respected"), NeedsCapability("logging"), NeedsProvocation("logging"), func(t *T) {
 			server := FreshSession(t)
 			server.Hear(t) // messages might go astray there
 
@@ -254,16 +233,11 @@ func askingForMessages() {
 			if logged == 0 {
 				t.NotApplicable("the tool logs nothing at any level")
 			}
-		},
-	)
+		})
 
 	// The rule about log messages below the level judges the first two calls.
-	It(
-		"sends no notifications/message for a tools/call without io.modelcontextprotocol/logLevel",
-		Verifies("logging.message.requested"),
-		NeedsCapability("logging"),
-		NeedsProvocation("logging"),
-		func(t *T) {
+	It("sends no notifications/message for a tools/call without io.modelcontextprotocol/logLevel",
+		Verifies("logging.message.requested"), NeedsCapability("logging"), NeedsProvocation("logging"), func(t *T) {
 			server := FreshSession(t)
 			server.Hear(t) // messages might go astray there
 			provoke(t, server, "emergency")
@@ -279,12 +253,8 @@ func askingForMessages() {
 			provoke(t, server, "")
 			server.BarrierOnAllStreams(t)
 
-			t.DemandNone(
-				"no log message for a request without "+mcp.MetaLogLevel,
-				server.Sent(mark, Notification(logMessage)),
-			)
-		},
-	)
+			t.DemandNone("no log message for a request without "+mcp.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
+		})
 }
 
 // callsAtOnce is how many calls are under way at once, of which every other one is quiet.
@@ -305,9 +275,7 @@ func concurrentLevels() {
 			for turn := range callsAtOnce {
 				level := []string{"debug", "", "emergency", ""}[turn%4]
 				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-level-%d", turn))
-				call := server.StartRaw(
-					t, id, "tools/call", scripted.Outgoing{}, atLevel(level, Provoking(t, "logging").Call()),
-				)
+				call := server.StartRaw(t, id, "tools/call", scripted.Outgoing{}, atLevel(level, Provoking(t, "logging").Call()))
 				levelOf[call] = level
 			}
 			for call := range levelOf {
@@ -335,8 +303,8 @@ func concurrentLevels() {
 
 // unknownLevels checks what both eras have.
 func unknownLevels() {
-	It("rejects an unknown log level with -32602", Verifies("logging.invalid-level.code"), NeedsCapability("logging"),
-		func(t *T) {
+	It("rejects an unknown log level with -32602",
+		Verifies("logging.invalid-level.code"), NeedsCapability("logging"), func(t *T) {
 			server := FreshSession(t)
 			asking := func(level string) Request {
 				if t.Has(protocol.LogLevelInMeta) {

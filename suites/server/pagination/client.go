@@ -24,26 +24,15 @@ func ClientChecks() {
 // something elsewhere.
 var (
 	someTools     = toolsOn(page{"", 3}, page{"tools-2", 1}, page{"tools-3", 7}, page{"tools-4", 0}, page{"tools-5", 2})
-	someResources = resourcesOn(
-		page{"", 2},
-		page{"cmVzb3VyY2VzLTI=", 2},
-		page{"resources-3", 0},
-		page{"resources-4", 1},
-	)
-	someTemplates = templatesOn(
-		page{"", 2},
-		page{"dGVtcGxhdGVzLTI+/w==", 2},
-		page{aroundCursor, 0},
-		page{"templates-4", 1},
-	)
-	somePrompts = promptsOn(page{"", 2}, page{"cHJvbXB0cy0y%3D&+", 2}, page{"prompts-3", 0}, page{"prompts-4", 1})
+	someResources = resourcesOn(page{"", 2}, page{"cmVzb3VyY2VzLTI=", 2}, page{"resources-3", 0}, page{"resources-4", 1})
+	someTemplates = templatesOn(page{"", 2}, page{"dGVtcGxhdGVzLTI+/w==", 2}, page{aroundCursor, 0}, page{"templates-4", 1})
+	somePrompts   = promptsOn(page{"", 2}, page{"cHJvbXB0cy0y%3D&+", 2}, page{"prompts-3", 0}, page{"prompts-4", 1})
 )
 
 // The other lists with one more page, behind an empty cursor.
 var (
 	resourcesToEmpty = resourcesOn(
-		append(slices.Clip(someResources.pages), page{againCursor, 1}, page{"resources-6", 1},
-			page{emptyCursor, 1})...,
+		append(slices.Clip(someResources.pages), page{againCursor, 1}, page{"resources-6", 1}, page{emptyCursor, 1})...,
 	)
 	templatesToEmpty = templatesOn(append(slices.Clip(someTemplates.pages), page{emptyCursor, 1})...)
 	promptsToEmpty   = promptsOn(append(slices.Clip(somePrompts.pages), page{emptyCursor, 1})...)
@@ -87,90 +76,74 @@ var pages = &Scenario{
 }
 
 func followingLists() {
-	It("follows the pages of tools/list", Verifies("pagination.operations"), In(pages),
-		func(t *T) {
-			someTools.follows(t, RunScenario(t), 0, "the second page")
-		})
+	It("follows the pages of tools/list", Verifies("pagination.operations"), In(pages), func(t *T) {
+		someTools.follows(t, RunScenario(t), 0, "the second page")
+	})
 
-	It("follows the pages of resources/list", Verifies("pagination.operations"), In(pages),
-		func(t *T) {
-			someResources.follows(t, RunScenario(t), 0, "the second page")
-		})
+	It("follows the pages of resources/list", Verifies("pagination.operations"), In(pages), func(t *T) {
+		someResources.follows(t, RunScenario(t), 0, "the second page")
+	})
 
-	It("follows the pages of resources/templates/list", Verifies("pagination.operations"), In(pages),
-		func(t *T) {
-			someTemplates.follows(t, RunScenario(t), 0, "the second page")
-		})
+	It("follows the pages of resources/templates/list", Verifies("pagination.operations"), In(pages), func(t *T) {
+		someTemplates.follows(t, RunScenario(t), 0, "the second page")
+	})
 
-	It("follows the pages of prompts/list", Verifies("pagination.operations", "prompts.list.paginated"), In(pages),
-		func(t *T) {
-			somePrompts.follows(t, RunScenario(t), 0, "the second page")
-		})
+	It("follows the pages of prompts/list", Verifies("pagination.operations", "prompts.list.paginated"), In(pages), func(t *T) {
+		somePrompts.follows(t, RunScenario(t), 0, "the second page")
+	})
 
-	It(
-		"requests the next page after a shorter page",
-		Verifies("pagination.page-size"),
-		In(pages),
-		func(t *T) {
-			someTools.follows(t, RunScenario(t), 1, "the page after one that is shorter than the first")
-		},
-	)
+	It("requests the next page after a shorter page", Verifies("pagination.page-size"), In(pages), func(t *T) {
+		someTools.follows(t, RunScenario(t), 1, "the page after one that is shorter than the first")
+	})
 
-	It("requests the next page after a longer page", Verifies("pagination.page-size"), In(pages),
-		func(t *T) {
-			someTools.follows(t, RunScenario(t), 2, "the page after one that is longer than the first")
-		})
+	It("requests the next page after a longer page", Verifies("pagination.page-size"), In(pages), func(t *T) {
+		someTools.follows(t, RunScenario(t), 2, "the page after one that is longer than the first")
+	})
 
-	It("requests the next page after an empty one with nextCursor", Verifies("pagination.end"), In(pages),
-		func(t *T) {
-			someTools.follows(t, RunScenario(t), emptyPage, "the page after an empty one with nextCursor")
-		})
+	It("requests the next page after an empty one with nextCursor", Verifies("pagination.end"), In(pages), func(t *T) {
+		someTools.follows(t, RunScenario(t), emptyPage, "the page after an empty one with nextCursor")
+	})
 
 	for _, list := range []book{someResources, someTemplates, somePrompts} {
-		It("requests every page of "+list.method+", also after an empty one", Verifies("pagination.end"), In(pages),
-			func(t *T) {
-				client := RunScenario(t)
-
-				for position := 1; position <= emptyOther; position++ {
-					list.follows(t, client, position, "the next page")
-				}
-			})
-	}
-
-	It("requests no further page after one without nextCursor", Verifies("pagination.end"), In(pages),
-		func(t *T) {
+		It("requests every page of "+list.method+", also after an empty one", Verifies("pagination.end"), In(pages), func(t *T) {
 			client := RunScenario(t)
 
-			last := someTools.turned(client, len(someTools.pages)-1)
-			if last == nil || AnswerTo(last) == nil {
-				client.NeverBut("the client did not reach the last page of tools/list", "tools/list")
+			for position := 1; position <= emptyOther; position++ {
+				list.follows(t, client, position, "the next page")
 			}
-			for _, more := range client.AskedAfter(AnswerTo(last)) {
-				if more.Method != "tools/list" {
-					continue
-				}
-				cursor, given := more.ParamsObject()["cursor"]
-				if !given {
-					break // it begins the list anew
-				}
-				client.Blame(more, Mismatch{
-					Wanted: "no request after the last page",
-					Found:  "the cursor " + Show(cursor),
-					Where:  "/params/cursor",
-				})
-			}
-			step := client.StepOf("tools/list")
-			if told, there := client.ToldOutcome(step); there && told.Failed() {
-				client.NeverBut("the client reports that it could not list the tools: "+told.Error, "tools/list")
-			}
-			client.Refrained(AnswerTo(last), step)
 		})
+	}
 
-	It(
-		"continues after a list on one page and after a list on several pages",
-		Verifies("pagination.both-flows"),
-		In(cursors),
-		func(t *T) {
+	It("requests no further page after one without nextCursor", Verifies("pagination.end"), In(pages), func(t *T) {
+		client := RunScenario(t)
+
+		last := someTools.turned(client, len(someTools.pages)-1)
+		if last == nil || AnswerTo(last) == nil {
+			client.NeverBut("the client did not reach the last page of tools/list", "tools/list")
+		}
+		for _, more := range client.AskedAfter(AnswerTo(last)) {
+			if more.Method != "tools/list" {
+				continue
+			}
+			cursor, given := more.ParamsObject()["cursor"]
+			if !given {
+				break // it begins the list anew
+			}
+			client.Blame(more, Mismatch{
+				Wanted: "no request after the last page",
+				Found:  "the cursor " + Show(cursor),
+				Where:  "/params/cursor",
+			})
+		}
+		step := client.StepOf("tools/list")
+		if told, there := client.ToldOutcome(step); there && told.Failed() {
+			client.NeverBut("the client reports that it could not list the tools: "+told.Error, "tools/list")
+		}
+		client.Refrained(AnswerTo(last), step)
+	})
+
+	It("continues after a list on one page and after a list on several pages",
+		Verifies("pagination.both-flows"), In(cursors), func(t *T) {
 			client := RunScenario(t)
 
 			inOne := client.NeedRequests("prompts/list")[0]
@@ -179,14 +152,10 @@ func followingLists() {
 			client.GoesOn(AnswerTo(inOne), "a list on one page")
 			someCursors.follows(t, client, 0, "the second page of a list on several pages")
 			client.GoesOn(AnswerTo(inSeveral), "a list on several pages")
-		},
-	)
+		})
 
-	It(
-		"sends tools/list in a new session without a cursor of an earlier session",
-		Verifies("pagination.cursor.within-session"),
-		In(LostPages),
-		func(t *T) {
+	It("sends tools/list in a new session without a cursor of an earlier session",
+		Verifies("pagination.cursor.within-session"), In(LostPages), func(t *T) {
 			client := RunScenario(t)
 
 			if !slices.ContainsFunc(client.NeedRequests("tools/list"), leadsOnByLostCursor) {
@@ -211,8 +180,7 @@ func followingLists() {
 			if lists == 0 {
 				client.NeverBut("the client did not request the list again in the new session", "tools/list")
 			}
-		},
-	)
+		})
 }
 
 // Cursors in which nothing can be read.
@@ -299,70 +267,57 @@ var LostPages = &Scenario{
 }
 
 func readingCursors() {
-	It(
-		"follows a nextCursor with quotes, percent signs and other special characters",
-		Verifies("pagination.cursor.any-format"),
-		In(cursors),
-		func(t *T) {
+	It("follows a nextCursor with quotes, percent signs and other special characters",
+		Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
 			someCursors.follows(t, RunScenario(t), 1, "the page of the cursor")
-		},
-	)
-
-	It("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors),
-		func(t *T) {
-			someCursors.follows(t, RunScenario(t), 2, "the page of the cursor")
 		})
 
-	It("follows a nextCursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors),
-		func(t *T) {
-			someCursors.follows(t, RunScenario(t), 3, "the page of the cursor")
+	It("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
+		someCursors.follows(t, RunScenario(t), 2, "the page of the cursor")
+	})
+
+	It("follows a nextCursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
+		someCursors.follows(t, RunScenario(t), 3, "the page of the cursor")
+	})
+
+	It("follows a nextCursor with spaces at both ends", Verifies("pagination.cursor.any-format"), In(pages), func(t *T) {
+		someTemplates.follows(t, RunScenario(t), emptyOther-1, "the page of the cursor")
+	})
+
+	It("follows a nextCursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
+		someCursors.follows(t, RunScenario(t), 4, "the page of the cursor")
+	})
+
+	It("follows a nextCursor of 2048 characters", Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
+		someCursors.follows(t, RunScenario(t), 5, "the page of the cursor")
+	})
+
+	It("follows a nextCursor that is an empty string", Verifies("pagination.cursor.opaque"), In(cursors), func(t *T) {
+		withEmptyCursor.follows(t, RunScenario(t), len(someCursors.pages)-1, "the page of an empty cursor")
+	})
+
+	It("follows a nextCursor that equals the cursor of the request", Verifies("pagination.cursor.opaque"), In(pages), func(t *T) {
+		client := RunScenario(t)
+
+		list := resourcesToEmpty
+		asked := slices.DeleteFunc(client.Requests(list.method), func(request *Message) bool {
+			return request.ParamsObject()["cursor"] != againCursor
 		})
-
-	It("follows a nextCursor with spaces at both ends", Verifies("pagination.cursor.any-format"), In(pages),
-		func(t *T) {
-			someTemplates.follows(t, RunScenario(t), emptyOther-1, "the page of the cursor")
-		})
-
-	It("follows a nextCursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors),
-		func(t *T) {
-			someCursors.follows(t, RunScenario(t), 4, "the page of the cursor")
-		})
-
-	It("follows a nextCursor of 2048 characters", Verifies("pagination.cursor.any-format"), In(cursors),
-		func(t *T) {
-			someCursors.follows(t, RunScenario(t), 5, "the page of the cursor")
-		})
-
-	It("follows a nextCursor that is an empty string", Verifies("pagination.cursor.opaque"), In(cursors),
-		func(t *T) {
-			withEmptyCursor.follows(t, RunScenario(t), len(someCursors.pages)-1, "the page of an empty cursor")
-		})
-
-	It("follows a nextCursor that equals the cursor of the request", Verifies("pagination.cursor.opaque"),
-		In(pages),
-		func(t *T) {
-			client := RunScenario(t)
-
-			list := resourcesToEmpty
-			asked := slices.DeleteFunc(client.Requests(list.method), func(request *Message) bool {
-				return request.ParamsObject()["cursor"] != againCursor
+		if len(asked) == 0 || AnswerTo(asked[0]) == nil {
+			client.NeverBut("the client did not reach the page whose nextCursor is its own cursor", list.method)
+		}
+		if !t.Observed(len(asked) > 1) {
+			client.NeedOver(client.StepOf(list.method), AnswerTo(asked[0]))
+			client.Missing(AnswerTo(asked[0]), Mismatch{
+				Wanted: list.method + " once more with " + Show(againCursor) + ", whose value has no meaning to the client",
+				Found:  "no such request", Where: "/result/nextCursor",
 			})
-			if len(asked) == 0 || AnswerTo(asked[0]) == nil {
-				client.NeverBut("the client did not reach the page whose nextCursor is its own cursor", list.method)
-			}
-			if !t.Observed(len(asked) > 1) {
-				client.NeedOver(client.StepOf(list.method), AnswerTo(asked[0]))
-				client.Missing(AnswerTo(asked[0]), Mismatch{
-					Wanted: list.method + " once more with " + Show(againCursor) + ", whose value has no meaning to the client",
-					Found:  "no such request", Where: "/result/nextCursor",
-				})
-			}
-		})
+		}
+	})
 
 	for _, list := range []book{resourcesToEmpty, templatesToEmpty, promptsToEmpty} {
-		It("follows an empty nextCursor of "+list.method, Verifies("pagination.cursor.opaque"), In(pages),
-			func(t *T) {
-				list.follows(t, RunScenario(t), len(list.pages)-2, "the page of an empty cursor")
-			})
+		It("follows an empty nextCursor of "+list.method, Verifies("pagination.cursor.opaque"), In(pages), func(t *T) {
+			list.follows(t, RunScenario(t), len(list.pages)-2, "the page of an empty cursor")
+		})
 	}
 }

@@ -75,9 +75,7 @@ func emptyPages(conversation *rules.Conversation, reporter *rules.Reporter) {
 			})
 		case len(items) == 0 && more: // what further results there are may come later
 		case len(items) == 0:
-			reporter.Violation(page, rules.Mismatch{
-				Wanted: "further results after a nextCursor", Found: excerpt.Short(page.Raw),
-			})
+			reporter.Violation(page, rules.Mismatch{Wanted: "further results after a nextCursor", Found: excerpt.Short(page.Raw)})
 		case before.has(one):
 			reporter.Violation(page, rules.Mismatch{
 				Wanted: "further results after a nextCursor",

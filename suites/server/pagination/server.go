@@ -26,37 +26,36 @@ func ServerChecks() {
 }
 
 func stableCursors() {
-	It("returns the same page when a cursor is used again", Verifies("pagination.cursor.stable"),
-		func(t *T) {
-			server := UnusedSession(t) // no cursor was used on it
+	It("returns the same page when a cursor is used again", Verifies("pagination.cursor.stable"), func(t *T) {
+		server := UnusedSession(t) // no cursor was used on it
 
-			used := 0
-			var found []Mismatch
-			for _, method := range lists(t) {
-				cursor, paged := server.Ask(t, method, nil).Object()["nextCursor"].(string)
-				if !paged {
-					continue
-				}
-				used++
-				page, items := Object{"cursor": cursor}, mcp.ListMember(method)
-				first := server.Need(t, method, page)[items]
-				if page, isList := first.([]any); !isList || len(page) == 0 {
-					continue // nothing that could be another
-				}
-
-				again := server.Ask(t, method, page)
-
-				t.Observe()
-				if !samePage(first, again.Object()[items]) {
-					found = append(found, Wrong(again, "the same page of "+method+" as before: "+Show(first)))
-				}
+		used := 0
+		var found []Mismatch
+		for _, method := range lists(t) {
+			cursor, paged := server.Ask(t, method, nil).Object()["nextCursor"].(string)
+			if !paged {
+				continue
+			}
+			used++
+			page, items := Object{"cursor": cursor}, mcp.ListMember(method)
+			first := server.Need(t, method, page)[items]
+			if page, isList := first.([]any); !isList || len(page) == 0 {
+				continue // nothing that could be another
 			}
 
-			if used == 0 {
-				t.NotApplicable("every list has only one page")
+			again := server.Ask(t, method, page)
+
+			t.Observe()
+			if !samePage(first, again.Object()[items]) {
+				found = append(found, Wrong(again, "the same page of "+method+" as before: "+Show(first)))
 			}
-			t.Judge(found...)
-		})
+		}
+
+		if used == 0 {
+			t.NotApplicable("every list has only one page")
+		}
+		t.Judge(found...)
+	})
 }
 
 // changing are the kinds of tools that change a list.
@@ -69,9 +68,8 @@ var changing = map[string]string{
 // cursorsOfChangedLists checks that a cursor leads to the same position when the list has
 // changed since, and thus past no item. A server that has given the cursor up says so.
 func cursorsOfChangedLists() {
-	It("returns the items after a cursor even if the list has changed", Verifies("pagination.cursor.stable"),
-		Alone(),
-		func(t *T) {
+	It("returns the items after a cursor even if the list has changed",
+		Verifies("pagination.cursor.stable"), Alone(), func(t *T) {
 			judged := false
 			for _, method := range slices.Sorted(maps.Keys(changing)) {
 				if change, known := Provocable(t, changing[method]); known {
@@ -129,70 +127,59 @@ func following(ctx context.Context, server *Server, method string, params any) (
 }
 
 func invalidCursors() {
-	It("rejects a cursor it never issued with -32602", Verifies("pagination.cursor.invalid-refused"),
-		func(t *T) {
-			server := Session(t)
+	It("rejects a cursor it never issued with -32602", Verifies("pagination.cursor.invalid-refused"), func(t *T) {
+		server := Session(t)
 
-			var found []Mismatch
-			for _, method := range lists(t) {
-				reply := askWithInvalidCursor(t, server, method)
-				if reply.Refuses() && !server.Contrasts(t, reply, invalidCursor, Request{Method: method}) {
-					continue // it refuses the list as well
-				}
-				t.Observe()
-				if refusal, refused := reply.Error(); !refused ||
-					refusal.Code != jsonrpc.InvalidParams && !isUnknown(method, refusal) {
-					found = append(found, Wrong(reply, "error -32602 (Invalid params) to "+method))
-				}
+		var found []Mismatch
+		for _, method := range lists(t) {
+			reply := askWithInvalidCursor(t, server, method)
+			if reply.Refuses() && !server.Contrasts(t, reply, invalidCursor, Request{Method: method}) {
+				continue // it refuses the list as well
 			}
+			t.Observe()
+			if refusal, refused := reply.Error(); !refused ||
+				refusal.Code != jsonrpc.InvalidParams && !isUnknown(method, refusal) {
+				found = append(found, Wrong(reply, "error -32602 (Invalid params) to "+method))
+			}
+		}
 
-			t.Judge(found...)
-		})
+		t.Judge(found...)
+	})
 
-	It("continues after a cursor it never issued", Verifies("pagination.cursor.invalid-handled"),
-		func(t *T) {
-			server := FreshSession(t)
+	It("continues after a cursor it never issued", Verifies("pagination.cursor.invalid-handled"), func(t *T) {
+		server := FreshSession(t)
 
-			server.Survives(t, lists(t)[0], Object{"cursor": invalidCursor}, invalidReason)
-		})
+		server.Survives(t, lists(t)[0], Object{"cursor": invalidCursor}, invalidReason)
+	})
 }
 
 // afterInvalidCursors checks what becomes of lists once a cursor was refused.
 func afterInvalidCursors() {
-	It(
-		"returns items from its lists after a cursor it never issued",
-		Verifies("pagination.cursor.invalid-handled"),
-		func(t *T) {
-			filled := false
-			server, used := Session(t), FreshSession(t)
-			for _, method := range lists(t) {
-				items := func(reply Reply) []any {
-					page, _ := reply.Object()[mcp.ListMember(method)].([]any)
-					return page
-				}
-				if len(items(server.Ask(t, method, nil))) == 0 {
-					continue
-				}
-				filled = true
-				wrong := Request{
-					Method:     method,
-					Params:     Object{"cursor": invalidCursor},
-					Name:       "that cursor",
-					Deliberate: invalidReason,
-				}
+	It("returns items from its lists after a cursor it never issued", Verifies("pagination.cursor.invalid-handled"), func(t *T) {
+		filled := false
+		server, used := Session(t), FreshSession(t)
+		for _, method := range lists(t) {
+			items := func(reply Reply) []any {
+				page, _ := reply.Object()[mcp.ListMember(method)].([]any)
+				return page
+			}
+			if len(items(server.Ask(t, method, nil))) == 0 {
+				continue
+			}
+			filled = true
+			wrong := Request{
+				Method:     method,
+				Params:     Object{"cursor": invalidCursor},
+				Name:       "that cursor",
+				Deliberate: invalidReason,
+			}
 
-				used.StillServes(
-					t,
-					wrong,
-					Request{Method: method},
-					func(reply Reply) bool { return len(items(reply)) > 0 },
-				)
-			}
-			if !filled {
-				t.NotApplicable("the server lists nothing")
-			}
-		},
-	)
+			used.StillServes(t, wrong, Request{Method: method}, func(reply Reply) bool { return len(items(reply)) > 0 })
+		}
+		if !filled {
+			t.NotApplicable("the server lists nothing")
+		}
+	})
 }
 
 // samePage tells whether two pages have the same items in the same order: what tells

@@ -10,11 +10,8 @@ import (
 func ClientChecks() {
 	Describe("Prompts", func() {
 
-		It(
-			"sends prompts/list and prompts/get only if the server declares prompts",
-			Verifies("prompts.capability.respected"),
-			In(features.Promptless),
-			func(t *T) {
+		It("sends prompts/list and prompts/get only if the server declares prompts",
+			Verifies("prompts.capability.respected"), In(features.Promptless), func(t *T) {
 				features.DemandRestraint(t,
 					RunScenario(t),
 					Beside(t, features.AllStateless),
@@ -22,7 +19,6 @@ func ClientChecks() {
 					"prompts/list",
 					"prompts/get",
 				)
-			},
-		)
+			})
 	})
 }

@@ -8,9 +8,8 @@ import (
 
 // inForms is a check of the same request with other optional members.
 func inForms() {
-	It("returns the same prompts in each legal form of params and _meta", Verifies("prompts.list.answered"),
-		NeedsCapability("prompts"),
-		func(t *T) {
+	It("returns the same prompts in each legal form of params and _meta",
+		Verifies("prompts.list.answered"), NeedsCapability("prompts"), func(t *T) {
 			InEachForm(t, Harmless{Method: "prompts/list"}, FormsOf(t, forms.Params, forms.Meta, forms.Token))
 		})
 }

@@ -31,30 +31,24 @@ func ServerChecks() {
 	Describe("Prompts", func() {
 		inForms()
 
-		It("declares prompts if prompts/list returns any", Verifies("prompts.capability.declared"),
-			func(t *T) { lists.JudgeDeclaration(t, "prompts", "name") })
+		It("declares prompts if prompts/list returns any",
+			Verifies("prompts.capability.declared"), func(t *T) { lists.JudgeDeclaration(t, "prompts", "name") })
 
 		It("declares prompts to a client that declares no capabilities, too, if prompts/list returns any to it",
-			Verifies("prompts.capability.declared"),
-			func(t *T) { lists.JudgeDeclarationToAll(t, "prompts", "name") })
+			Verifies("prompts.capability.declared"), func(t *T) { lists.JudgeDeclarationToAll(t, "prompts", "name") })
 
-		It("returns its prompts from prompts/list", Verifies("prompts.list.answered"), NeedsCapability("prompts"),
-			func(t *T) {
-				server := Session(t)
+		It("returns its prompts from prompts/list", Verifies("prompts.list.answered"), NeedsCapability("prompts"), func(t *T) {
+			server := Session(t)
 
-				reply := server.Ask(t, "prompts/list", nil)
+			reply := server.Ask(t, "prompts/list", nil)
 
-				t.Expect(reply).To(BeResult())
-				t.Expect(reply).To(HaveMember("prompts", BeAList()))
-				t.Expect(server.Ask(t, "prompts/list", Object{})).To(BeResult())
-			})
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).To(HaveMember("prompts", BeAList()))
+			t.Expect(server.Ask(t, "prompts/list", Object{})).To(BeResult())
+		})
 
-		It(
-			"returns the same prompts from prompts/list on each connection",
-			Verifies("prompts.list.stateless"),
-			NeedsCapability("prompts"),
-			func(t *T) { lists.StayTheSame(t, "prompts/list") },
-		)
+		It("returns the same prompts from prompts/list on each connection",
+			Verifies("prompts.list.stateless"), NeedsCapability("prompts"), func(t *T) { lists.StayTheSame(t, "prompts/list") })
 
 		It("sends notifications/prompts/list_changed when its prompts change", Verifies("prompts.list-changed.sent"),
 			NeedsCapability("prompts.listChanged"), NeedsProvocation("prompts-changed"), Alone(),
@@ -63,11 +57,8 @@ func ServerChecks() {
 
 	Describe("Getting prompts", func() {
 
-		It(
-			"returns messages from prompts/get of its listed prompts",
-			Verifies("prompts.get.answered"),
-			NeedsCapability("prompts"),
-			func(t *T) {
+		It("returns messages from prompts/get of its listed prompts",
+			Verifies("prompts.get.answered"), NeedsCapability("prompts"), func(t *T) {
 				prompts := listed(t)
 				server := Session(t)
 
@@ -87,12 +78,7 @@ func ServerChecks() {
 					case refused && chosen != byServer && !servedWithMore(t, server, prompt, params): // what was made up, or put together, may be wrong
 						refusals = append(
 							refusals,
-							fmt.Sprintf(
-								"%s with %s: %s",
-								Show(prompt["name"]),
-								Show(params["arguments"]),
-								reply.Describe(),
-							),
+							fmt.Sprintf("%s with %s: %s", Show(prompt["name"]), Show(params["arguments"]), reply.Describe()),
 						)
 						continue
 					case refused:
@@ -109,14 +95,10 @@ func ServerChecks() {
 						"name arguments for a prompt in mcpconform.yaml: arguments: {NAME: {…}}, or offer completions")
 				}
 				t.Judge(wrong...)
-			},
-		)
+			})
 
-		It(
-			"answers resources/read of a resource_link in a prompt",
-			Verifies("prompts.resource-link.readable"),
-			NeedsCapability("prompts", "resources"),
-			func(t *T) {
+		It("answers resources/read of a resource_link in a prompt",
+			Verifies("prompts.resource-link.readable"), NeedsCapability("prompts", "resources"), func(t *T) {
 				server := Session(t)
 
 				var links []string
@@ -136,12 +118,10 @@ func ServerChecks() {
 				for _, uri := range links[:min(maxLinks, len(links))] {
 					t.Expect(server.Ask(t, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
 				}
-			},
-		)
+			})
 
-		It("returns messages from prompts/get after it rejected an unknown prompt", Verifies("prompts.get.answered"),
-			NeedsCapability("prompts"),
-			func(t *T) {
+		It("returns messages from prompts/get after it rejected an unknown prompt",
+			Verifies("prompts.get.answered"), NeedsCapability("prompts"), func(t *T) {
 				plain := inOrder(t, Session(t), ListedPrompts(t))
 				if len(plain) == 0 {
 					t.NotApplicable("the server lists no prompts")
@@ -150,15 +130,13 @@ func ServerChecks() {
 				StillServes(t, unknown(), plain[0], Brings("messages"))
 			})
 
-		It("returns prompts from prompts/list after it rejected an unknown prompt", Verifies("prompts.list.answered"),
-			NeedsCapability("prompts"),
-			func(t *T) {
+		It("returns prompts from prompts/list after it rejected an unknown prompt",
+			Verifies("prompts.list.answered"), NeedsCapability("prompts"), func(t *T) {
 				StillServes(t, unknown(), Request{Method: "prompts/list"}, Brings("prompts"))
 			})
 
-		It("rejects prompts/get of an unknown prompt with -32602", Verifies("prompts.unknown.code"),
-			NeedsCapability("prompts"),
-			func(t *T) {
+		It("rejects prompts/get of an unknown prompt with -32602",
+			Verifies("prompts.unknown.code"), NeedsCapability("prompts"), func(t *T) {
 				server := Session(t)
 
 				reply := server.AskWrong(t, unknown(), inOrder(t, server, ListedPrompts(t))...)
@@ -166,9 +144,8 @@ func ServerChecks() {
 				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			})
 
-		It("rejects prompts/get without a required argument with -32602", Verifies("prompts.missing-argument.code"),
-			NeedsCapability("prompts"),
-			func(t *T) {
+		It("rejects prompts/get without a required argument with -32602",
+			Verifies("prompts.missing-argument.code"), NeedsCapability("prompts"), func(t *T) {
 				prompt := having(t, "no prompt has a required argument", func(prompt Object) bool {
 					return len(arguments.Required(arguments.OfPrompt(prompt))) > 0
 				})
@@ -191,11 +168,8 @@ func ServerChecks() {
 				}
 			})
 
-		It(
-			"rejects prompts/get with an argument that is not a string",
-			Verifies("prompts.arguments.validated"),
-			NeedsCapability("prompts"),
-			func(t *T) {
+		It("rejects prompts/get with an argument that is not a string",
+			Verifies("prompts.arguments.validated"), NeedsCapability("prompts"), func(t *T) {
 				prompt := having(t, "no prompt has an argument", func(prompt Object) bool {
 					return len(arguments.OfPrompt(prompt)) > 0
 				})
@@ -214,14 +188,10 @@ func ServerChecks() {
 
 					t.Expect(reply).To(BeJSONRPCError())
 				}
-			},
-		)
+			})
 
-		It(
-			"rejects prompts/get whose arguments are not an object",
-			Verifies("prompts.arguments.validated"),
-			NeedsCapability("prompts"),
-			func(t *T) {
+		It("rejects prompts/get whose arguments are not an object",
+			Verifies("prompts.arguments.validated"), NeedsCapability("prompts"), func(t *T) {
 				prompt := having(t, "no prompt has an argument", func(prompt Object) bool {
 					return len(arguments.OfPrompt(prompt)) > 0
 				})
@@ -240,8 +210,7 @@ func ServerChecks() {
 
 					t.Expect(reply).To(BeJSONRPCError())
 				}
-			},
-		)
+			})
 	})
 }
 

@@ -59,54 +59,26 @@ func templateSteps() Steps {
 }
 
 func expandingTemplates() {
-	It(
-		"expands a simple uriTemplate expression such as {id} for resources/read",
-		Verifies("resources.templates.expanded"),
-		In(templates),
-		func(t *T) { demandExpansion(t, RunScenario(t), 0) },
-	)
+	It("expands a simple uriTemplate expression such as {id} for resources/read",
+		Verifies("resources.templates.expanded"), In(templates), func(t *T) { demandExpansion(t, RunScenario(t), 0) })
 
-	It(
-		"percent-encodes reserved and non-ASCII characters in a uriTemplate expression such as {name}",
-		Verifies("resources.templates.expanded"),
-		In(templates),
-		func(t *T) { demandExpansion(t, RunScenario(t), 1) },
-	)
+	It("percent-encodes reserved and non-ASCII characters in a uriTemplate expression such as {name}",
+		Verifies("resources.templates.expanded"), In(templates), func(t *T) { demandExpansion(t, RunScenario(t), 1) })
 
-	It(
-		"keeps reserved characters in a uriTemplate expression such as {+path}",
-		Verifies("resources.templates.expanded"),
-		In(templates),
-		func(t *T) { demandExpansion(t, RunScenario(t), 2) },
-	)
+	It("keeps reserved characters in a uriTemplate expression such as {+path}",
+		Verifies("resources.templates.expanded"), In(templates), func(t *T) { demandExpansion(t, RunScenario(t), 2) })
 
-	It(
-		"omits undefined variables from a uriTemplate query such as {?query,lang}",
-		Verifies("resources.templates.expanded"),
-		In(templates),
-		func(t *T) { demandExpansion(t, RunScenario(t), 3) },
-	)
+	It("omits undefined variables from a uriTemplate query such as {?query,lang}",
+		Verifies("resources.templates.expanded"), In(templates), func(t *T) { demandExpansion(t, RunScenario(t), 3) })
 
-	It(
-		"percent-encodes !, ', (, ) and * in a uriTemplate expression such as {title}",
-		Verifies("resources.templates.expanded"),
-		In(templates),
-		func(t *T) { demandExpansion(t, RunScenario(t), 4) },
-	)
+	It("percent-encodes !, ', (, ) and * in a uriTemplate expression such as {title}",
+		Verifies("resources.templates.expanded"), In(templates), func(t *T) { demandExpansion(t, RunScenario(t), 4) })
 
-	It(
-		"omits a uriTemplate query such as {?state,limit} if none of its variables is defined",
-		Verifies("resources.templates.expanded"),
-		In(templates),
-		func(t *T) { demandExpansion(t, RunScenario(t), 5) },
-	)
+	It("omits a uriTemplate query such as {?state,limit} if none of its variables is defined",
+		Verifies("resources.templates.expanded"), In(templates), func(t *T) { demandExpansion(t, RunScenario(t), 5) })
 
-	It(
-		"joins the values of a uriTemplate expression such as {x,y} with commas",
-		Verifies("resources.templates.expanded"),
-		In(templates),
-		func(t *T) { demandExpansion(t, RunScenario(t), 6) },
-	)
+	It("joins the values of a uriTemplate expression such as {x,y} with commas",
+		Verifies("resources.templates.expanded"), In(templates), func(t *T) { demandExpansion(t, RunScenario(t), 6) })
 }
 
 // demandExpansion demands that the client reads what one of the templates expands to.
@@ -121,13 +93,9 @@ func demandExpansion(t *T, client *Client, number int) {
 		uri, _ := read.ParamsObject()["uri"].(string)
 		if strings.HasPrefix(uri, beginning) {
 			client.Blame(read, Mismatch{
-				Wanted: Show(
-					one.uri,
-				) + ", which " + one.template + " with " + Show(
-					one.arguments,
-				) + " expands to",
-				Found: Show(uri),
-				Where: "/params/uri",
+				Wanted: Show(one.uri) + ", which " + one.template + " with " + Show(one.arguments) + " expands to",
+				Found:  Show(uri),
+				Where:  "/params/uri",
 			})
 		}
 	}

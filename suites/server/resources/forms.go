@@ -8,9 +8,8 @@ import (
 
 // inForms is a check of the same request with other optional members.
 func inForms() {
-	It("returns the same resources in each legal form of params and _meta", Verifies("resources.list.answered"),
-		NeedsCapability("resources"),
-		func(t *T) {
+	It("returns the same resources in each legal form of params and _meta",
+		Verifies("resources.list.answered"), NeedsCapability("resources"), func(t *T) {
 			InEachForm(t, Harmless{Method: "resources/list"}, FormsOf(t, forms.Params, forms.Meta, forms.Token))
 		})
 }

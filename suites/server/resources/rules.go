@@ -70,24 +70,14 @@ func Rules() []rules.Rule {
 			Text:     "uses only user and assistant as audience in annotations",
 			Verifies: rules.Verifies("resources.annotations.audience"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
-				claims.JudgeBy(
-					conversation,
-					reporter,
-					annotations(conversation, "audience"),
-					"Annotations/properties/audience",
-				)
+				claims.JudgeBy(conversation, reporter, annotations(conversation, "audience"), "Annotations/properties/audience")
 			},
 		},
 		{
 			Text:     "sets priority in annotations to a number from 0 to 1",
 			Verifies: rules.Verifies("resources.annotations.priority"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
-				claims.JudgeBy(
-					conversation,
-					reporter,
-					annotations(conversation, "priority"),
-					"Annotations/properties/priority",
-				)
+				claims.JudgeBy(conversation, reporter, annotations(conversation, "priority"), "Annotations/properties/priority")
 			},
 		},
 		{

@@ -42,18 +42,14 @@ func ServerChecks() {
 	Describe("Resources", func() {
 		inForms()
 
-		It("declares resources if resources/list returns any", Verifies("resources.capability.declared"),
-			func(t *T) { lists.JudgeDeclaration(t, "resources", "uri") })
+		It("declares resources if resources/list returns any",
+			Verifies("resources.capability.declared"), func(t *T) { lists.JudgeDeclaration(t, "resources", "uri") })
 
 		It("declares resources to a client that declares no capabilities, too, if resources/list returns any to it",
-			Verifies("resources.capability.declared"),
-			func(t *T) { lists.JudgeDeclarationToAll(t, "resources", "uri") })
+			Verifies("resources.capability.declared"), func(t *T) { lists.JudgeDeclarationToAll(t, "resources", "uri") })
 
-		It(
-			"returns its resources from resources/list",
-			Verifies("resources.list.answered"),
-			NeedsCapability("resources"),
-			func(t *T) {
+		It("returns its resources from resources/list",
+			Verifies("resources.list.answered"), NeedsCapability("resources"), func(t *T) {
 				server := Session(t)
 
 				reply := server.Ask(t, "resources/list", nil)
@@ -61,8 +57,7 @@ func ServerChecks() {
 				t.Expect(reply).To(BeResult())
 				t.Expect(reply).To(HaveMember("resources", BeAList()))
 				t.Expect(server.Ask(t, "resources/list", Object{})).To(BeResult())
-			},
-		)
+			})
 
 		It(
 			"returns the same resources from resources/list on each connection",
@@ -83,23 +78,16 @@ func ServerChecks() {
 
 	Describe("Reading resources", func() {
 
-		It(
-			"answers resources/read of its listed resources",
-			Verifies("resources.read.answered"),
-			NeedsCapability("resources"),
-			func(t *T) {
+		It("answers resources/read of its listed resources",
+			Verifies("resources.read.answered"), NeedsCapability("resources"), func(t *T) {
 				uris := listed(t, maxRead)
 				server := Session(t)
 
 				judgeReadable(t, server, uris)
-			},
-		)
+			})
 
-		It(
-			"answers resources/read of a uriTemplate that is filled with its own completions",
-			Verifies("resources.templates.readable"),
-			NeedsCapability("resources", "completions"),
-			func(t *T) {
+		It("answers resources/read of a uriTemplate that is filled with its own completions",
+			Verifies("resources.templates.readable"), NeedsCapability("resources", "completions"), func(t *T) {
 				server := Session(t)
 				uris := expanded(t, server)
 				if len(uris) == 0 {
@@ -107,41 +95,29 @@ func ServerChecks() {
 				}
 
 				judgeReadable(t, server, uris)
-			},
-		)
+			})
 
-		It(
-			"returns contents from resources/read after it rejected an unknown resource",
-			Verifies("resources.read.answered"),
-			NeedsCapability("resources"),
-			func(t *T) {
+		It("returns contents from resources/read after it rejected an unknown resource",
+			Verifies("resources.read.answered"), NeedsCapability("resources"), func(t *T) {
 				plain := inOrder(t)
 				if len(plain) == 0 {
 					t.NotApplicable("the server lists no resources")
 				}
 
 				StillServes(t, reading(unknownURI), plain[0], Brings("contents"))
-			},
-		)
+			})
 
-		It(
-			"returns resources from resources/list after it rejected an unknown resource",
-			Verifies("resources.list.answered"),
-			NeedsCapability("resources"),
-			func(t *T) {
+		It("returns resources from resources/list after it rejected an unknown resource",
+			Verifies("resources.list.answered"), NeedsCapability("resources"), func(t *T) {
 				StillServes(t, reading(unknownURI), Request{Method: "resources/list"}, Brings("resources"))
 				if len(ListedTemplates(t)) > 0 {
 					templates := Request{Method: "resources/templates/list"}
 					StillServes(t, reading(unknownURI), templates, Brings("resourceTemplates"))
 				}
-			},
-		)
+			})
 
-		It(
-			"rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602",
-			Verifies("resources.unknown.code"),
-			NeedsCapability("resources"),
-			func(t *T) {
+		It("rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602",
+			Verifies("resources.unknown.code"), NeedsCapability("resources"), func(t *T) {
 				if isOffered(t, unknownURI) {
 					t.NotApplicable("a resource template of the server matches any URI")
 				}
@@ -150,14 +126,10 @@ func ServerChecks() {
 				reply := server.AskWrong(t, reading(unknownURI), inOrder(t)...)
 
 				t.Expect(reply).To(BeJSONRPCError(notFound(t)))
-			},
-		)
+			})
 
-		It(
-			"does not answer resources/read of an unknown resource with empty contents",
-			Verifies("resources.unknown.not-empty"),
-			NeedsCapability("resources"),
-			func(t *T) {
+		It("does not answer resources/read of an unknown resource with empty contents",
+			Verifies("resources.unknown.not-empty"), NeedsCapability("resources"), func(t *T) {
 				if isOffered(t, unknownURI) {
 					t.NotApplicable("a resource template of the server matches any URI")
 				}
@@ -178,14 +150,10 @@ func ServerChecks() {
 					)
 				}
 				t.DemandOf(reply, !isList || len(contents) > 0, "an error that says that the resource does not exist")
-			},
-		)
+			})
 
-		It(
-			"rejects resources/read of a uri that is not a URI",
-			Verifies("resources.uri.validated"),
-			NeedsCapability("resources"),
-			func(t *T) {
+		It("rejects resources/read of a uri that is not a URI",
+			Verifies("resources.uri.validated"), NeedsCapability("resources"), func(t *T) {
 				server := Session(t)
 
 				reply := server.AskWrong(t, reading(noURI), inOrder(t)...)
@@ -198,15 +166,13 @@ func ServerChecks() {
 					)
 				}
 				t.Expect(reply).To(BeJSONRPCError())
-			},
-		)
+			})
 	})
 
 	Describe("Subscriptions", func() {
 
-		It("accepts resources/subscribe to a listed resource", Verifies("resources.subscribe.answered"),
-			NeedsCapability("resources.subscribe"),
-			func(t *T) {
+		It("accepts resources/subscribe to a listed resource",
+			Verifies("resources.subscribe.answered"), NeedsCapability("resources.subscribe"), func(t *T) {
 				server := FreshSession(t)
 
 				uri, reply := subscribed(t, server.Ask)
@@ -214,11 +180,8 @@ func ServerChecks() {
 				t.DemandOf(reply, uri != "", "a result of resources/subscribe for a resource that is listed")
 			})
 
-		It(
-			"acknowledges subscriptions/listen with some of the requested resourceSubscriptions",
-			Verifies("resources.subscribe.agreed"),
-			NeedsCapability("resources.subscribe"),
-			func(t *T) {
+		It("acknowledges subscriptions/listen with some of the requested resourceSubscriptions",
+			Verifies("resources.subscribe.agreed"), NeedsCapability("resources.subscribe"), func(t *T) {
 				server := FreshSession(t)
 
 				subscription := server.Subscribe(t, Object{"resourceSubscriptions": listed(t, maxAgreed)})
@@ -229,12 +192,10 @@ func ServerChecks() {
 					"resourceSubscriptions in the acknowledgement, with some of the resources that are listed",
 					Show(subscription.Acknowledged),
 				)
-			},
-		)
+			})
 
-		It("accepts resources/unsubscribe after resources/subscribe", Verifies("resources.unsubscribe.answered"),
-			NeedsCapability("resources.subscribe"),
-			func(t *T) {
+		It("accepts resources/unsubscribe after resources/subscribe",
+			Verifies("resources.unsubscribe.answered"), NeedsCapability("resources.subscribe"), func(t *T) {
 				server := FreshSession(t)
 				uri, _ := subscribed(t, server.NeedReply)
 				if uri == "" {

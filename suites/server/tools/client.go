@@ -23,11 +23,8 @@ var structuredResults = &Scenario{
 }
 
 func takingResults() {
-	It(
-		"rejects structuredContent that does not conform to the tool's outputSchema",
-		Verifies("tools.structured.validated"),
-		In(structuredResults),
-		func(t *T) {
+	It("rejects structuredContent that does not conform to the tool's outputSchema",
+		Verifies("tools.structured.validated"), In(structuredResults), func(t *T) {
 			client := RunScenario(t)
 
 			wrong := client.NeedCalls(results.Wrong)[0]
@@ -42,6 +39,5 @@ func takingResults() {
 					Found:  "the client reports the call as done: " + ShowOutcome(told),
 				})
 			}
-		},
-	)
+		})
 }

@@ -8,9 +8,8 @@ import (
 
 // inForms is a check of the same request with other optional members.
 func inForms() {
-	It("returns the same tools in each legal form of params and _meta", Verifies("tools.list.answered"),
-		NeedsCapability("tools"),
-		func(t *T) {
+	It("returns the same tools in each legal form of params and _meta",
+		Verifies("tools.list.answered"), NeedsCapability("tools"), func(t *T) {
 			InEachForm(t, Harmless{Method: "tools/list"}, FormsOf(t, forms.Params, forms.Meta, forms.Token))
 		})
 }

@@ -39,13 +39,9 @@ func toolRules() []rules.Rule {
 		{
 			Text:     "lists tools whose name contains only ASCII letters, digits, dots, hyphens and underscores",
 			Verifies: rules.Verifies("tools.name.characters"),
-			Judge: places.JudgeText(
-				toolNames,
-				"a name of the characters A-Z, a-z, 0-9, _, - and .",
-				func(name string) bool {
-					return !strangeInName.MatchString(name)
-				},
-			),
+			Judge: places.JudgeText(toolNames, "a name of the characters A-Z, a-z, 0-9, _, - and .", func(name string) bool {
+				return !strangeInName.MatchString(name)
+			}),
 		},
 		{
 			Text:     "lists tools with a valid JSON Schema as inputSchema",
@@ -225,12 +221,7 @@ func (p promises) note(revision string, tool rules.Object) {
 	}
 }
 
-func judgeStructure(
-	conversation *rules.Conversation,
-	result places.Found,
-	output *schema.Compiled,
-	reporter *rules.Reporter,
-) {
+func judgeStructure(conversation *rules.Conversation, result places.Found, output *schema.Compiled, reporter *rules.Reporter) {
 	if result.Object() == nil || result.Object()["isError"] == true {
 		return
 	}

@@ -45,29 +45,24 @@ func ServerChecks() {
 	Describe("Tools", func() {
 		inForms()
 
-		It("declares tools if tools/list returns any", Verifies("tools.capability.declared"),
-			func(t *T) { lists.JudgeDeclaration(t, "tools", "name") })
+		It("declares tools if tools/list returns any",
+			Verifies("tools.capability.declared"), func(t *T) { lists.JudgeDeclaration(t, "tools", "name") })
 
 		It("declares tools to a client that declares no capabilities, too, if tools/list returns any to it",
-			Verifies("tools.capability.declared"),
-			func(t *T) { lists.JudgeDeclarationToAll(t, "tools", "name") })
+			Verifies("tools.capability.declared"), func(t *T) { lists.JudgeDeclarationToAll(t, "tools", "name") })
 
-		It("returns its tools from tools/list", Verifies("tools.list.answered"), NeedsCapability("tools"),
-			func(t *T) {
-				server := Session(t)
+		It("returns its tools from tools/list", Verifies("tools.list.answered"), NeedsCapability("tools"), func(t *T) {
+			server := Session(t)
 
-				reply := server.Ask(t, "tools/list", nil)
+			reply := server.Ask(t, "tools/list", nil)
 
-				t.Expect(reply).To(BeResult())
-				t.Expect(reply).To(HaveMember("tools", BeAList()))
-				t.Expect(server.Ask(t, "tools/list", Object{})).To(BeResult())
-			})
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).To(HaveMember("tools", BeAList()))
+			t.Expect(server.Ask(t, "tools/list", Object{})).To(BeResult())
+		})
 
-		It(
-			"returns the tools from tools/list in the same order each time",
-			Verifies("tools.list.ordered"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("returns the tools from tools/list in the same order each time",
+			Verifies("tools.list.ordered"), NeedsCapability("tools"), func(t *T) {
 				first, second := Session(t), FreshSession(t)
 
 				listings := [][]any{
@@ -83,14 +78,9 @@ func ServerChecks() {
 					if !lists.SameItems(listings[0], again) {
 						t.Inconclusive("the list of tools changed in between", "check a server whose tools stay the same")
 					}
-					t.Demand(
-						reflect.DeepEqual(listings[0], again),
-						"the tools in the order "+Show(listings[0]),
-						Show(again),
-					)
+					t.Demand(reflect.DeepEqual(listings[0], again), "the tools in the order "+Show(listings[0]), Show(again))
 				}
-			},
-		)
+			})
 
 		It(
 			"returns the same tools from tools/list on each connection",
@@ -106,11 +96,8 @@ func ServerChecks() {
 
 	Describe("Calling tools", func() {
 
-		It(
-			"returns a tool result from tools/call of its listed tools",
-			Verifies("tools.call.answered"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("returns a tool result from tools/call of its listed tools",
+			Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
 				calls := callable(t)
 				server := FreshSession(t)   // a tool may leave something behind
 				server.All(t, "tools/list") // so that rules know the tools' schemas
@@ -147,28 +134,20 @@ func ServerChecks() {
 					)
 				}
 				t.Judge(wrong...)
-			},
-		)
+			})
 
-		It(
-			"answers tools/call without arguments for a tool that needs none",
-			Verifies("tools.call.answered"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("answers tools/call without arguments for a tool that needs none",
+			Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
 				server := Session(t)
 				call := withoutNeeds(t, server)
 
 				reply := server.Ask(t, "tools/call", Object{"name": call.Tool})
 
 				t.DemandOf(reply, succeeded(reply), "the success of "+call.Tool+", as with empty arguments")
-			},
-		)
+			})
 
-		It(
-			"returns a tool result from tools/call with text of many scripts in its arguments",
-			Verifies("tools.call.answered"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("returns a tool result from tools/call with text of many scripts in its arguments",
+			Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
 				server := Session(t)
 				call := withText(t, server)
 
@@ -176,8 +155,7 @@ func ServerChecks() {
 
 				_, refused := reply.Error()
 				t.DemandOf(reply, !refused || mayRefuse(t, reply), "a tool result of "+call.Tool)
-			},
-		)
+			})
 
 		It(
 			"returns a tool result from tools/call without task to a client that declares tasks",
@@ -204,45 +182,30 @@ func ServerChecks() {
 			},
 		)
 
-		It(
-			"returns a result from tools/call after it rejected an unknown tool",
-			Verifies("tools.call.answered"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("returns a result from tools/call after it rejected an unknown tool",
+			Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
 				plain := inOrder(callable(t))
 
 				StillServes(t, inOrder([]Provocation{{Tool: unknownTool}})[0], plain[0], Brings("content"))
-			},
-		)
+			})
 
-		It(
-			"returns tools from tools/list after it rejected an unknown tool",
-			Verifies("tools.list.answered"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("returns tools from tools/list after it rejected an unknown tool",
+			Verifies("tools.list.answered"), NeedsCapability("tools"), func(t *T) {
 				unknown := inOrder([]Provocation{{Tool: unknownTool}})[0]
 				StillServes(t, unknown, Request{Method: "tools/list"}, Brings("tools"))
-			},
-		)
+			})
 
-		It(
-			"rejects a call of an unknown tool with a JSON-RPC error",
-			Verifies("tools.unknown.refused"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("rejects a call of an unknown tool with a JSON-RPC error",
+			Verifies("tools.unknown.refused"), NeedsCapability("tools"), func(t *T) {
 				server := Session(t)
 
 				reply := server.AskWrong(t, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
 
 				t.Expect(reply).To(BeJSONRPCError())
-			},
-		)
+			})
 
-		It(
-			"uses -32602 when it rejects a call of an unknown tool",
-			Verifies("tools.unknown.code"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("uses -32602 when it rejects a call of an unknown tool",
+			Verifies("tools.unknown.code"), NeedsCapability("tools"), func(t *T) {
 				server := Session(t)
 
 				reply := server.AskWrong(t, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
@@ -254,14 +217,10 @@ func ServerChecks() {
 					)
 				}
 				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			},
-		)
+			})
 
-		It(
-			"rejects tools/call without name with a JSON-RPC error",
-			Verifies("tools.malformed.refused"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("rejects tools/call without name with a JSON-RPC error",
+			Verifies("tools.malformed.refused"), NeedsCapability("tools"), func(t *T) {
 				server := Session(t)
 
 				reply := server.AskWrong(
@@ -270,14 +229,10 @@ func ServerChecks() {
 					inOrder(harmless(t))...)
 
 				t.Expect(reply).To(BeJSONRPCError())
-			},
-		)
+			})
 
-		It(
-			"rejects tools/call with arguments that are an array or a string with a JSON-RPC error",
-			Verifies("tools.malformed.refused"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("rejects tools/call with arguments that are an array or a string with a JSON-RPC error",
+			Verifies("tools.malformed.refused"), NeedsCapability("tools"), func(t *T) {
 				calls := harmless(t)
 				if len(calls) == 0 {
 					t.NotApplicable("the server has no callable tool")
@@ -297,55 +252,40 @@ func ServerChecks() {
 
 					t.Expect(reply).To(BeJSONRPCError())
 				}
-			},
-		)
-
-		It("treats tool names as case-sensitive", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"),
-			func(t *T) {
-				server := Session(t)
-				call := renamed(t, server)
-
-				reply := server.Ask(t, "tools/call", call.Call())
-
-				t.DemandOf(reply, !succeeded(reply), "no tool to be found by the name "+call.Tool)
 			})
+
+		It("treats tool names as case-sensitive", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"), func(t *T) {
+			server := Session(t)
+			call := renamed(t, server)
+
+			reply := server.Ask(t, "tools/call", call.Call())
+
+			t.DemandOf(reply, !succeeded(reply), "no tool to be found by the name "+call.Tool)
+		})
 	})
 
 	Describe("Arguments of tools", func() {
 
-		It(
-			"rejects a tool call without a required argument",
-			Verifies("tools.inputs.validated"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("rejects a tool call without a required argument",
+			Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
 				calls := some(t, withoutRequired(t), "no callable tool has a required argument")
 
 				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
 					return "an error: " + call.Tool + " was called without a required argument", succeeded(reply), true
 				})
-			},
-		)
+			})
 
-		It(
-			"rejects a tool call with an argument of the wrong type",
-			Verifies("tools.inputs.validated"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("rejects a tool call with an argument of the wrong type",
+			Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
 				calls := some(t, withWrongType(t), "no callable tool has a string, number or boolean as argument")
 
 				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
-					return "an error: " + call.Tool + " was called with an argument of the wrong type", succeeded(
-						reply,
-					), true
+					return "an error: " + call.Tool + " was called with an argument of the wrong type", succeeded(reply), true
 				})
-			},
-		)
+			})
 
-		It(
-			"rejects a tool call without arguments if it requires some",
-			Verifies("tools.inputs.validated"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("rejects a tool call without arguments if it requires some",
+			Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
 				calls := some(t, withoutRequired(t), "no callable tool has a required argument")
 				server := Session(t)
 
@@ -368,27 +308,16 @@ func ServerChecks() {
 				if !judged {
 					noneServed(t, calls)
 				}
-			},
-		)
+			})
 
-		It(
-			"rejects a tool call with a number with a fraction for an integer",
-			Verifies("tools.inputs.validated"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("rejects a tool call with a number with a fraction for an integer",
+			Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
 				calls := some(t, withFraction(t), "no callable tool has an integer as argument")
 
 				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
-					return fmt.Sprintf(
-							"an error: %s was called with %g for an integer",
-							call.Tool,
-							fraction,
-						), succeeded(
-							reply,
-						), true
+					return fmt.Sprintf("an error: %s was called with %g for an integer", call.Tool, fraction), succeeded(reply), true
 				})
-			},
-		)
+			})
 
 		It(
 			"accepts whole numbers with a fraction of zero for integers",
@@ -408,11 +337,8 @@ func ServerChecks() {
 			},
 		)
 
-		It(
-			"reports invalid tool arguments in the result with isError, not as a JSON-RPC error",
-			Verifies("tools.error.invalid-input"),
-			NeedsCapability("tools"),
-			func(t *T) {
+		It("reports invalid tool arguments in the result with isError, not as a JSON-RPC error",
+			Verifies("tools.error.invalid-input"), NeedsCapability("tools"), func(t *T) {
 				calls := some(t,
 					slices.Concat(withoutRequired(t), withWrongType(t)),
 					"no callable tool has an argument that could be wrong",
@@ -422,12 +348,10 @@ func ServerChecks() {
 					_, refused := reply.Error()
 					return "a tool result of " + call.Tool + " with isError", refused, !succeeded(reply)
 				})
-			},
-		)
+			})
 
-		It("reports an error of a tool in the result with isError", Verifies("tools.error.in-result"),
-			NeedsCapability("tools"), NeedsProvocation("error"),
-			func(t *T) {
+		It("reports an error of a tool in the result with isError",
+			Verifies("tools.error.in-result"), NeedsCapability("tools"), NeedsProvocation("error"), func(t *T) {
 				server := Session(t)
 
 				reply := server.NeedReply(t, "tools/call", Provoking(t, "error").Call())
@@ -531,10 +455,7 @@ func callable(t *T) []Provocation {
 			"annotate further tools with readOnlyHint, or name them in mcpconform.yaml",
 		)
 	}
-	t.Inconclusive(
-		reason,
-		"annotate tools with readOnlyHint, name them in mcpconform.yaml, or allow all with --call-tools=all",
-	)
+	t.Inconclusive(reason, "annotate tools with readOnlyHint, name them in mcpconform.yaml, or allow all with --call-tools=all")
 	return nil
 }
 
@@ -692,11 +613,7 @@ type spoiledCall struct {
 // arguments: a tool that refuses good ones in the same way, or never replies in time,
 // shows nothing. The judge says what was wanted of a call, and whether its reply breaks
 // that, or shows nothing of it.
-func judgeWrong(
-	t *T,
-	calls []spoiledCall,
-	judge func(spoiledCall, Reply) (wanted string, broken, shown bool),
-) {
+func judgeWrong(t *T, calls []spoiledCall, judge func(spoiledCall, Reply) (wanted string, broken, shown bool)) {
 	server := Session(t)
 	var all []Mismatch
 	judged := 0
@@ -725,10 +642,7 @@ const needing = "make sure that the tools can be served, or name valid arguments
 
 // noneServed ends a check whose calls show nothing of what the tools make of arguments.
 func noneServed(t *T, calls []spoiledCall) {
-	t.Inconclusive(
-		"no tool accepted valid and rejected invalid arguments: "+tried(unspoiled(calls)),
-		needing,
-	)
+	t.Inconclusive("no tool accepted valid and rejected invalid arguments: "+tried(unspoiled(calls)), needing)
 }
 
 // unspoiled are the calls with nothing wrong.

@@ -57,23 +57,16 @@ var noisy = &Scenario{
 }
 
 func noise() {
-	It(
-		"continues when the server writes 100 KiB to its standard error",
-		Verifies("transports.stdio.stderr.harmless"),
-		In(noisy),
-		func(t *T) {
+	It("continues when the server writes 100 KiB to its standard error",
+		Verifies("transports.stdio.stderr.harmless"), In(noisy), func(t *T) {
 			client := RunScenario(t)
 
 			call := client.NeedCalls(scripted.AddNumbers)[0]
 			client.GoesOn(AnswerTo(call), "100 KiB on the standard error of the server")
-		},
-	)
+		})
 
-	It(
-		"continues when the server writes to its standard error",
-		Verifies("transports.stdio.stderr.harmless"),
-		In(noisy),
-		func(t *T) {
+	It("continues when the server writes to its standard error",
+		Verifies("transports.stdio.stderr.harmless"), In(noisy), func(t *T) {
 			client := RunScenario(t)
 
 			requests := client.Requests()
@@ -90,8 +83,7 @@ func noise() {
 				last = answer
 			}
 			client.GoesOn(last, "lines on the standard error of the server")
-		},
-	)
+		})
 }
 
 // abandoned is a call that the client gives up.
@@ -126,11 +118,8 @@ const (
 )
 
 func givingUp() {
-	It(
-		"sends notifications/cancelled for a request that it gives up",
-		Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"),
-		In(abandoned),
-		func(t *T) {
+	It("sends notifications/cancelled for a request that it gives up",
+		Verifies("transports.stdio.cancel.sent", "cancellation.sent.stdio"), In(abandoned), func(t *T) {
 			client := RunScenario(t)
 
 			call := client.NeedCalls(scripted.AddNumbers)[0]
@@ -139,12 +128,8 @@ func givingUp() {
 			}
 			client.NeedGaveUp(callStep, cancelStep)
 			client.NeedGoingOn(call)
-			client.Missing(
-				call,
-				Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String(), Found: "none"},
-			)
-		},
-	)
+			client.Missing(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String(), Found: "none"})
+		})
 }
 
 // leavingTime is how long a server takes to exit when its input ends: longer than a
@@ -226,8 +211,7 @@ const killed = "killed"
 
 func leaving() {
 	It("closes the server's standard input before it terminates the server in any other way",
-		Verifies("lifecycle.shutdown.closes-input", "transports.stdio.shutdown.initiated"), In(parting),
-		func(t *T) {
+		Verifies("lifecycle.shutdown.closes-input", "transports.stdio.shutdown.initiated"), In(parting), func(t *T) {
 			client := RunScenario(t)
 
 			parted := departureOf(client)
@@ -243,8 +227,7 @@ func leaving() {
 		})
 
 	It("waits for the server to exit after closing its standard input",
-		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(parting),
-		func(t *T) {
+		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(parting), func(t *T) {
 			client := RunScenario(t)
 
 			parted := departureOf(client)
@@ -260,8 +243,7 @@ func leaving() {
 		})
 
 	It("terminates a server that does not exit after its standard input is closed",
-		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(stubborn),
-		func(t *T) {
+		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(stubborn), func(t *T) {
 			client := RunScenario(t)
 
 			parted := departureOf(client)
@@ -277,14 +259,11 @@ func leaving() {
 		})
 
 	It("kills a server that does not exit after a request to terminate",
-		Verifies("lifecycle.shutdown.kills", "transports.stdio.shutdown.initiated"), In(stubborn),
-		func(t *T) {
+		Verifies("lifecycle.shutdown.kills", "transports.stdio.shutdown.initiated"), In(stubborn), func(t *T) {
 			client := RunScenario(t)
 
 			parted := departureOf(client)
-			if t.Observed(
-				len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Exit.Ended,
-			) {
+			if t.Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Exit.Ended) {
 				return
 			}
 			if parted.orphaned == nil {
@@ -324,10 +303,7 @@ var crashing = &Scenario{
 				return // it is about to exit
 			}
 			if gone != nil { // who subscribes anew has time for it
-				call.Session.Until(
-					0,
-					func(received scripted.Received) bool { return received.Method == "subscriptions/listen" },
-				)
+				call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "subscriptions/listen" })
 			}
 			call.Good()
 		})
@@ -350,29 +326,25 @@ func restarted(client *Client) *Message {
 }
 
 func restarting() {
-	It("restarts a server that exits unexpectedly", Verifies("transports.stdio.restarted"), In(crashing),
-		func(t *T) {
-			client := RunScenario(t)
+	It("restarts a server that exits unexpectedly", Verifies("transports.stdio.restarted"), In(crashing), func(t *T) {
+		client := RunScenario(t)
 
-			if t.Observed(restarted(client) != nil) {
-				return
+		if t.Observed(restarted(client) != nil) {
+			return
+		}
+		for _, position := range afterCrash {
+			if client.FailedIn(position) == "" {
+				client.NeverBut("the client sent no request after the server exited", "tools/list")
 			}
-			for _, position := range afterCrash {
-				if client.FailedIn(position) == "" {
-					client.NeverBut("the client sent no request after the server exited", "tools/list")
-				}
-			}
-			client.Missing(client.Calls(scripted.AddNumbers)[0], Mismatch{
-				Wanted: "that the server is restarted for the requests after the call",
-				Found:  "no new process, and failing requests",
-			})
+		}
+		client.Missing(client.Calls(scripted.AddNumbers)[0], Mismatch{
+			Wanted: "that the server is restarted for the requests after the call",
+			Found:  "no new process, and failing requests",
 		})
+	})
 
-	It(
-		"sends subscriptions/listen again after it has restarted the server",
-		Verifies("subscriptions.renewed"),
-		In(crashing),
-		func(t *T) {
+	It("sends subscriptions/listen again after it has restarted the server",
+		Verifies("subscriptions.renewed"), In(crashing), func(t *T) {
 			client := RunScenario(t)
 
 			listens := client.NeedRequests("subscriptions/listen")
@@ -410,6 +382,5 @@ func restarting() {
 			}
 			client.NeedGoingOn(AnswerTo(again)) // for which the server has waited
 			client.Missing(again, Mismatch{Wanted: "subscriptions/listen to the new process, too", Found: "none"})
-		},
-	)
+		})
 }

@@ -37,46 +37,30 @@ var telling = map[string]string{
 func ServerChecks() {
 	Describe("stdio", func() {
 
-		It(
-			"accepts two messages that arrive on standard input at once",
-			Verifies("transports.stdio.messages"),
-			ByBarrier(),
-			func(t *T) {
+		It("accepts two messages that arrive on standard input at once",
+			Verifies("transports.stdio.messages"), ByBarrier(), func(t *T) {
 				server := Session(t)
-				first, second := jsonrpc.StringID(
-					"mcpconform-first-of-two",
-				), jsonrpc.StringID(
-					"mcpconform-second-of-two",
-				)
+				first, second := jsonrpc.StringID("mcpconform-first-of-two"), jsonrpc.StringID("mcpconform-second-of-two")
 				mark := server.Mark()
 
 				write(t, server, line(t, server, first), line(t, server, second))
 
 				server.Until(t, mark, "an answer to the first of two requests", answers(first))
 				server.Until(t, mark, "an answer to the second of two requests", answers(second))
-			},
-		)
+			})
 
-		It(
-			"accepts a message that ends with CR and LF, of which the first is white space of JSON",
-			Verifies("transports.stdio.messages"),
-			ByBarrier(),
-			func(t *T) {
+		It("accepts a message that ends with CR and LF, of which the first is white space of JSON",
+			Verifies("transports.stdio.messages"), ByBarrier(), func(t *T) {
 				server := Session(t)
 				id, mark := jsonrpc.StringID("mcpconform-crlf"), server.Mark()
 
 				write(t, server, bytes.TrimSuffix(line(t, server, id), []byte("\n")), []byte("\r\n"))
 
 				server.Until(t, mark, "an answer to a request that ends with CR and LF", answers(id))
-			},
-		)
+			})
 
-		It(
-			"accepts a message that arrives on standard input in two parts",
-			Together("declaring nothing"),
-			Verifies("transports.stdio.messages"),
-			ByBarrier(),
-			func(t *T) {
+		It("accepts a message that arrives on standard input in two parts",
+			Together("declaring nothing"), Verifies("transports.stdio.messages"), ByBarrier(), func(t *T) {
 				// Nothing of the client's own may get between the pieces.
 				server := SessionOf(t, scripted.Nothing())
 				server.Answer("ping", scripted.Silence)
@@ -88,16 +72,10 @@ func ServerChecks() {
 				write(t, server, message[len(message)/2:])
 
 				server.Until(t, mark, fmt.Sprintf("an answer to a request of %d bytes", len(message)), answers(id))
-			},
-		)
+			})
 
-		It(
-			"accepts a message that arrives on standard input in two parts that split a character",
-			Together("declaring nothing"),
-			Verifies("transports.utf8"),
-			NeedsTransport(protocol.Stdio),
-			ByBarrier(),
-			func(t *T) {
+		It("accepts a message that arrives on standard input in two parts that split a character",
+			Together("declaring nothing"), Verifies("transports.utf8"), NeedsTransport(protocol.Stdio), ByBarrier(), func(t *T) {
 				// Nothing of the client's own may get between the pieces.
 				server := SessionOf(t, scripted.Nothing())
 				server.Answer("ping", scripted.Silence)
@@ -113,14 +91,10 @@ func ServerChecks() {
 				write(t, server, message[within:])
 
 				server.Until(t, mark, "an answer under the id "+id.String(), answers(id))
-			},
-		)
+			})
 
-		It(
-			"returns the matching result for each of several concurrent requests",
-			Verifies("transports.stdio.interleaved"),
-			ByBarrier(),
-			func(t *T) {
+		It("returns the matching result for each of several concurrent requests",
+			Verifies("transports.stdio.interleaved"), ByBarrier(), func(t *T) {
 				server := FreshSession(t)
 				server.Hear(t) // a subscription on the same channel, where the server has some
 
@@ -145,21 +119,18 @@ func ServerChecks() {
 					t.Inconclusive("the server rejects all requests but one, so their answers cannot be distinguished",
 						"make sure that the server can answer them")
 				}
-			},
-		)
-
-		It("exits when its standard input is closed", Verifies("transports.stdio.shutdown.exits"), ByBarrier(),
-			func(t *T) {
-				server := FreshSession(t)
-				id := jsonrpc.StringID("mcpconform-before-the-end")
-				server.Await(t, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)) // it is there
-
-				demandExit(t, server, exits(t, server))
 			})
 
-		It("exits when its standard input is closed during a call", Verifies("transports.stdio.shutdown.exits"),
-			NeedsProvocation("slow"), ByBarrier(),
-			func(t *T) {
+		It("exits when its standard input is closed", Verifies("transports.stdio.shutdown.exits"), ByBarrier(), func(t *T) {
+			server := FreshSession(t)
+			id := jsonrpc.StringID("mcpconform-before-the-end")
+			server.Await(t, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)) // it is there
+
+			demandExit(t, server, exits(t, server))
+		})
+
+		It("exits when its standard input is closed during a call",
+			Verifies("transports.stdio.shutdown.exits"), NeedsProvocation("slow"), ByBarrier(), func(t *T) {
 				server := FreshSession(t)
 				server.Start(t, "tools/call", Provoking(t, "slow").Call())
 				server.Barrier(t) // the call is under way
@@ -168,8 +139,7 @@ func ServerChecks() {
 			})
 
 		It("exits when its standard input is closed while a subscription is open",
-			Verifies("transports.stdio.shutdown.exits"), AtRevisionsWith(protocol.Subscriptions),
-			func(t *T) {
+			Verifies("transports.stdio.shutdown.exits"), AtRevisionsWith(protocol.Subscriptions), func(t *T) {
 				server := FreshSession(t)
 				server.Subscribe(t, Object{"toolsListChanged": true})
 
@@ -205,11 +175,7 @@ func demandExitFrom(t *T, server *Server, amid string) {
 
 func demandExit(t *T, server *Server, exited bool) {
 	t.JudgingNothing()
-	server.DemandInTime(
-		exited,
-		"the exit of the process after its standard input was closed",
-		"a process that still runs",
-	)
+	server.DemandInTime(exited, "the exit of the process after its standard input was closed", "a process that still runs")
 }
 
 // line is a request that every server answers, on a line of its own.

@@ -137,50 +137,30 @@ var streamedOpening = &Scenario{
 }
 
 func takingAnswers() {
-	It(
-		"accepts text/event-stream as the answer to a request",
-		Verifies("transports.http.request.both-answers"),
-		In(bothForms),
-		func(t *T) {
+	It("accepts text/event-stream as the answer to a request",
+		Verifies("transports.http.request.both-answers"), In(bothForms), func(t *T) {
 			takes(t, streamedCall, plainCall, "an answer by an event stream")
-		},
-	)
+		})
 
-	It(
-		"accepts application/json as the answer to a request",
-		Verifies("transports.http.request.both-answers"),
-		In(bothForms),
-		func(t *T) {
+	It("accepts application/json as the answer to a request",
+		Verifies("transports.http.request.both-answers"), In(bothForms), func(t *T) {
 			takes(t, plainCall, streamedCall, "an answer by a JSON object")
-		},
-	)
+		})
 
-	It(
-		"accepts an event stream as the answer to its first request",
-		Verifies("transports.http.request.both-answers"),
-		In(streamedOpening),
-		func(t *T) {
+	It("accepts an event stream as the answer to its first request",
+		Verifies("transports.http.request.both-answers"), In(streamedOpening), func(t *T) {
 			forms.Opens(t, "an event stream that answers its first request")
-		},
-	)
+		})
 
-	It(
-		"accepts a JSON response whatever the case of the Content-Type header name",
-		Verifies("transports.http.headers.names"),
-		In(bothForms),
-		func(t *T) {
+	It("accepts a JSON response whatever the case of the Content-Type header name",
+		Verifies("transports.http.headers.names"), In(bothForms), func(t *T) {
 			takes(t, oddPlainCall, plainCall, "a header cOnTeNt-TyPe")
-		},
-	)
+		})
 
-	It(
-		"accepts an event stream whatever the case of the Content-Type header name",
-		Verifies("transports.http.headers.names"),
-		In(bothForms),
-		func(t *T) {
+	It("accepts an event stream whatever the case of the Content-Type header name",
+		Verifies("transports.http.headers.names"), In(bothForms), func(t *T) {
 			takes(t, oddStreamedCall, streamedCall, "a header CONTENT-TYPE")
-		},
-	)
+		})
 }
 
 // takes demands that the client takes the answer to one of its calls as it takes
@@ -247,11 +227,8 @@ const (
 )
 
 func givingUp() {
-	It(
-		"sends notifications/cancelled when it cancels a call",
-		Verifies("transports.http.disconnect.cancelled"),
-		In(givenUp),
-		func(t *T) {
+	It("sends notifications/cancelled when it cancels a call",
+		Verifies("transports.http.disconnect.cancelled"), In(givenUp), func(t *T) {
 			client := RunScenario(t)
 
 			call := client.NeedCalls(slowTool)[0]
@@ -270,8 +247,7 @@ func givingUp() {
 				call,
 				Mismatch{Wanted: wanted, Found: "nothing, although the client reports that it cancelled the call"},
 			)
-		},
-	)
+		})
 }
 
 // endOf returns the end of the stream of a message, by the side that ended it; nil
@@ -288,10 +264,7 @@ func endOf(client *Client, said *Message, by protocol.Party) *transcript.Event {
 
 // asksAfter tells whether the client asked for anything after an event.
 func asksAfter(client *Client, event transcript.Event) bool {
-	return slices.ContainsFunc(
-		client.Requests(),
-		func(request *Message) bool { return request.Event.At.After(event.At) },
-	)
+	return slices.ContainsFunc(client.Requests(), func(request *Message) bool { return request.Event.At.After(event.At) })
 }
 
 // brokenCall is the position of the step that calls it.
@@ -387,11 +360,7 @@ func breakOff(server *scripted.Server, retry, again int) func(*scripted.Exchange
 			exchange.Finish()
 			return true
 		}
-		exchange.Event(
-			new(strings.Replace(last, lastEvent, "event-3", 1)),
-			jsonrpc.NewResult(id, scripted.Text("resumed")),
-			"",
-		)
+		exchange.Event(new(strings.Replace(last, lastEvent, "event-3", 1)), jsonrpc.NewResult(id, scripted.Text("resumed")), "")
 		exchange.Finish()
 		return true
 	}
@@ -407,24 +376,20 @@ func eventID(name string, nth int) string {
 }
 
 func resumingStreams() {
-	It("resumes a stream whose connection the server closed", Verifies("transports.http.stream.polled"), In(broken),
-		func(t *T) {
-			client := RunScenario(t)
+	It("resumes a stream whose connection the server closed", Verifies("transports.http.stream.polled"), In(broken), func(t *T) {
+		client := RunScenario(t)
 
-			end := brokenOff(client)
-			if !t.Observed(len(resumptions(client, end)) > 0) {
-				client.NeedOver(brokenCall, client.Calls(brokenTool)[0])
-				client.MissingAfter(end, Mismatch{
-					Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no request with such a header",
-				})
-			}
-		})
+		end := brokenOff(client)
+		if !t.Observed(len(resumptions(client, end)) > 0) {
+			client.NeedOver(brokenCall, client.Calls(brokenTool)[0])
+			client.MissingAfter(end, Mismatch{
+				Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no request with such a header",
+			})
+		}
+	})
 
-	It(
-		"resumes a stream again that ended before another event",
-		Verifies("transports.http.stream.polled"),
-		In(brokenAgain),
-		func(t *T) {
+	It("resumes a stream again that ended before another event",
+		Verifies("transports.http.stream.polled"), In(brokenAgain), func(t *T) {
 			client := RunScenario(t)
 
 			end := brokenOff(client)
@@ -441,14 +406,10 @@ func resumingStreams() {
 					Found:  "no further request with such a header",
 				})
 			}
-		},
-	)
+		})
 
-	It(
-		"waits for the SSE retry time before it reconnects with Last-Event-ID",
-		Verifies("transports.http.stream.retry.respected"),
-		In(broken),
-		func(t *T) {
+	It("waits for the SSE retry time before it reconnects with Last-Event-ID",
+		Verifies("transports.http.stream.retry.respected"), In(broken), func(t *T) {
 			client := RunScenario(t)
 
 			end := brokenOff(client)
@@ -462,41 +423,29 @@ func resumingStreams() {
 					Found:  "one after " + waited.Round(time.Millisecond).String(),
 				})
 			}
-		},
-	)
-
-	It("resumes a stream by GET with Last-Event-ID", Verifies("transports.http.resume.requested"), In(broken),
-		func(t *T) {
-			client := RunScenario(t)
-
-			again := resumptions(client, brokenOff(client))
-			if len(again) == 0 {
-				client.NeverBut("the client did not resume the stream", "tools/call")
-			}
-			if method := again[0].HTTP.Method; method != http.MethodGet {
-				client.BlameEvent(
-					again[0],
-					Mismatch{
-						Wanted: "a GET with the header Last-Event-ID",
-						Found:  "a " + method + " with it",
-						Where:  "method",
-					},
-				)
-			}
-			if last := again[0].HTTP.Header.Get(
-				scripted.LastEventID,
-			); !t.Observed(
-				last == lastEvent || strings.HasPrefix(last, lastEvent+"-of-call-"),
-			) {
-				client.BlameEvent(again[0], Mismatch{
-					Wanted: Show(
-						lastEvent,
-					) + ", the last id that the client received",
-					Found: Show(last),
-					Where: "header Last-Event-ID",
-				})
-			}
 		})
+
+	It("resumes a stream by GET with Last-Event-ID", Verifies("transports.http.resume.requested"), In(broken), func(t *T) {
+		client := RunScenario(t)
+
+		again := resumptions(client, brokenOff(client))
+		if len(again) == 0 {
+			client.NeverBut("the client did not resume the stream", "tools/call")
+		}
+		if method := again[0].HTTP.Method; method != http.MethodGet {
+			client.BlameEvent(
+				again[0],
+				Mismatch{Wanted: "a GET with the header Last-Event-ID", Found: "a " + method + " with it", Where: "method"},
+			)
+		}
+		if last := again[0].HTTP.Header.Get(scripted.LastEventID); !t.Observed(last == lastEvent || strings.HasPrefix(last, lastEvent+"-of-call-")) {
+			client.BlameEvent(again[0], Mismatch{
+				Wanted: Show(lastEvent) + ", the last id that the client received",
+				Found:  Show(last),
+				Where:  "header Last-Event-ID",
+			})
+		}
+	})
 }
 
 // brokenOff returns the end of the stream of the call that is not answered on it.

@@ -28,18 +28,12 @@ var bulky = strings.Repeat("0123456789abcdef", 80<<10/16)
 
 // Event streams and JSON bodies, each written in a way of its own.
 var (
-	plainStream = &forms.Form{
-		Despite: "an event stream",
-		Shows:   sum,
-		Answer:  inEvents(named),
-	}
-	plainBody = &forms.Form{Despite: "a JSON body", Shows: sum, Answer: embodied(nil, nil)}
-	crlf      = &forms.Form{
+	plainStream = &forms.Form{Despite: "an event stream", Shows: sum, Answer: inEvents(named)}
+	plainBody   = &forms.Form{Despite: "a JSON body", Shows: sum, Answer: embodied(nil, nil)}
+	crlf        = &forms.Form{
 		Despite: "an event stream whose lines end with CRLF",
 		Shows:   sum,
-		Answer: inEvents(
-			func(message []byte) []byte { return block("\r\n", "event: message", "data: "+string(message)) },
-		),
+		Answer:  inEvents(func(message []byte) []byte { return block("\r\n", "event: message", "data: "+string(message)) }),
 	}
 	cr = &forms.Form{
 		Despite: "an event stream whose lines end with CR", Shows: sum,
@@ -50,9 +44,7 @@ var (
 	crAtEnd = &forms.Form{
 		Despite: "an event stream that ends with CR",
 		Shows:   sum,
-		Answer: inEvents(
-			func(message []byte) []byte { return block("\r", "event: message", "data: "+string(message)) },
-		),
+		Answer:  inEvents(func(message []byte) []byte { return block("\r", "event: message", "data: "+string(message)) }),
 	}
 	severalLines = &forms.Form{
 		Despite: "an event with several data lines", Shows: sum,
@@ -144,12 +136,7 @@ var (
 	unavailable = &forms.Form{
 		Despite: "the status 503 for one call", Fails: true,
 		Answer: func(call *scripted.Call) {
-			call.Exchange.Answer(
-				http.StatusServiceUnavailable,
-				map[string]string{"Content-Type": "text/plain"},
-				nil,
-				"",
-			)
+			call.Exchange.Answer(http.StatusServiceUnavailable, map[string]string{"Content-Type": "text/plain"}, nil, "")
 		},
 	}
 	lastingStream = &forms.Form{
@@ -340,8 +327,7 @@ func inTwoPieces(call *scripted.Call) {
 
 func takingFramings() {
 	verifies := func(requirement, what string, form, like *forms.Form) {
-		It("accepts "+what, Verifies(requirement), In(framed),
-			func(t *T) { framings.Accepts(t, form, like) })
+		It("accepts "+what, Verifies(requirement), In(framed), func(t *T) { framings.Accepts(t, form, like) })
 	}
 	accepts := func(what string, form, like *forms.Form) {
 		verifies("transports.http.request.both-answers", what, form, like)
@@ -361,12 +347,7 @@ func takingFramings() {
 	accepts("an event stream whose chunks split a multi-byte character", cutLetters, plainStream)
 	accepts("U+2028, U+2029 and U+0085 on an event stream", separatedStream, plainStream)
 	const answerForms = "transports.http.request.answer-forms"
-	verifies(
-		answerForms,
-		"an event stream whose Content-Type has mixed case and a charset",
-		typedStream,
-		plainStream,
-	)
+	verifies(answerForms, "an event stream whose Content-Type has mixed case and a charset", typedStream, plainStream)
 	verifies(answerForms, "an event stream that begins with a byte order mark", marked, plainStream)
 	verifies(answerForms, "a JSON body whose Content-Type has mixed case and a charset", typedBody, plainBody)
 	accepts("a JSON body that is indented", indentedBody, plainBody)
@@ -374,19 +355,19 @@ func takingFramings() {
 	accepts("a JSON body of 80 KiB", bulkyBody, plainBody)
 	accepts("an answer on an event stream that stays open", lastingStream, plainStream)
 
-	It("reports an error in a JSON body with the status 200", Verifies("base.responses.errors"), In(framed),
-		func(t *T) { framings.Accepts(t, errorBody, plainBody) })
+	It("reports an error in a JSON body with the status 200",
+		Verifies("base.responses.errors"), In(framed), func(t *T) { framings.Accepts(t, errorBody, plainBody) })
 
-	It("continues after a POST that was refused with 503", Verifies("transports.http.statuses.accepted"), In(framed),
-		func(t *T) { framings.Accepts(t, unavailable, plainBody) })
+	It("continues after a POST that was refused with 503",
+		Verifies("transports.http.statuses.accepted"), In(framed), func(t *T) { framings.Accepts(t, unavailable, plainBody) })
 
-	It("continues after a POST that was refused with any other status", Verifies("transports.http.statuses.accepted"),
-		In(framed), func(t *T) {
+	It("continues after a POST that was refused with any other status",
+		Verifies("transports.http.statuses.accepted"), In(framed), func(t *T) {
 			for _, refused := range refusedPosts {
 				framings.Accepts(t, refused, plainBody)
 			}
 		})
 
-	It("reports an error on an event stream", Verifies("base.responses.errors"), In(framed),
-		func(t *T) { framings.Accepts(t, errorStream, plainStream) })
+	It("reports an error on an event stream",
+		Verifies("base.responses.errors"), In(framed), func(t *T) { framings.Accepts(t, errorStream, plainStream) })
 }

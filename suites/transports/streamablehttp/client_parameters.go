@@ -58,10 +58,7 @@ var routes = &Scenario{
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
-		ToCall(
-			routeTool,
-			routeCalls[0],
-		),
+		ToCall(routeTool, routeCalls[0]),
 		ToCall(routeTool, routeCalls[1]),
 		ToCall(routeTool, routeCalls[2]),
 		ToCall(routeTool, routeCalls[3]),
@@ -74,10 +71,7 @@ var routes = &Scenario{
 	},
 	Server: func(server *scripted.Server) {
 		server.AddTool(routeTool, schemaOf(Object{
-			"region": designated(
-				"string",
-				"Region",
-			),
+			"region":   designated("string", "Region"),
 			"priority": designated("integer", "Priority"),
 			"urgent":   designated("boolean", "Urgent"),
 			"via":      schemaOf(Object{"city": designated("string", "City")}),
@@ -142,11 +136,7 @@ var wrong = &Scenario{
 			{accentTool, Object{"region": designated("string", "Région")}},
 			{tabTool, Object{"region": designated("string", "Region\t1")}},
 		} {
-			server.AddTool(
-				tool.name,
-				schemaOf(tool.properties),
-				func(call *scripted.Call) { call.Answer(scripted.Text("done")) },
-			)
+			server.AddTool(tool.name, schemaOf(tool.properties), func(call *scripted.Call) { call.Answer(scripted.Text("done")) })
 		}
 	},
 }
@@ -207,11 +197,8 @@ func namesIn(told any) []string {
 }
 
 func designatedParameters() {
-	It(
-		"sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header",
-		Verifies("transports.http.params.sent"),
-		In(routes),
-		func(t *T) {
+	It("sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header",
+		Verifies("transports.http.params.sent"), In(routes), func(t *T) {
 			client := RunScenario(t)
 
 			for _, call := range client.NeedCalls(routeTool) {
@@ -221,35 +208,21 @@ func designatedParameters() {
 					continue
 				}
 				if found := head.HTTP.Header.Get("Mcp-Param-Region"); !t.Observed(found == "us-west1") {
-					client.BlameEvent(
-						head,
-						Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"},
-					)
+					client.BlameEvent(head, Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"})
 				}
 				return
 			}
 			client.Never("tools/call")
-		},
-	)
+		})
 
-	It(
-		"excludes tools with an invalid x-mcp-header",
-		Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"),
-		In(wrong),
-		func(t *T) {
+	It("excludes tools with an invalid x-mcp-header",
+		Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"), In(wrong), func(t *T) {
 			client := RunScenario(t)
 
 			list := client.NeedRequests("tools/list")[0]
 			for _, call := range client.Requests("tools/call") { // nobody tells it to call such a tool
 				if name, _ := call.ParamsObject()["name"].(string); slices.Contains(wrongTools, name) {
-					client.Blame(
-						call,
-						Mismatch{
-							Wanted: "no call of an excluded tool",
-							Found:  Show(name),
-							Where:  "/params/name",
-						},
-					)
+					client.Blame(call, Mismatch{Wanted: "no call of an excluded tool", Found: Show(name), Where: "/params/name"})
 				}
 			}
 			told, there := client.ToldOutcome(listStep)
@@ -272,43 +245,34 @@ func designatedParameters() {
 					})
 				}
 			}
-		},
-	)
+		})
 
-	It(
-		"keeps a tool whose x-mcp-header is on a nested property",
-		Verifies("base.results.accepted"),
-		In(wrong),
-		func(t *T) {
-			client := RunScenario(t)
+	It("keeps a tool whose x-mcp-header is on a nested property", Verifies("base.results.accepted"), In(wrong), func(t *T) {
+		client := RunScenario(t)
 
-			list := client.NeedRequests("tools/list")[0]
-			if t.Observed(len(client.Calls(deepTool)) > 0) {
-				return // nobody tells it to: it calls all tools that it has found
-			}
-			told, there := client.ToldOutcome(listStep)
-			if !there || told.Failed() {
-				client.NeverBut("the client does not report which tools it found", "tools/list")
-			}
-			names := namesIn(told.Result)
-			if !slices.Contains(names, rightTool) {
-				client.NeverBut("the client does not report that it found the valid tool", "tools/list")
-			}
-			if !t.Observed(slices.Contains(names, deepTool)) {
-				client.Blame(AnswerTo(list), Mismatch{
-					Wanted: "a tool list in the client with " + deepTool,
-					Found:  "one without it",
-					Where:  "/result/tools",
-				})
-			}
-		},
-	)
+		list := client.NeedRequests("tools/list")[0]
+		if t.Observed(len(client.Calls(deepTool)) > 0) {
+			return // nobody tells it to: it calls all tools that it has found
+		}
+		told, there := client.ToldOutcome(listStep)
+		if !there || told.Failed() {
+			client.NeverBut("the client does not report which tools it found", "tools/list")
+		}
+		names := namesIn(told.Result)
+		if !slices.Contains(names, rightTool) {
+			client.NeverBut("the client does not report that it found the valid tool", "tools/list")
+		}
+		if !t.Observed(slices.Contains(names, deepTool)) {
+			client.Blame(AnswerTo(list), Mismatch{
+				Wanted: "a tool list in the client with " + deepTool,
+				Found:  "one without it",
+				Where:  "/result/tools",
+			})
+		}
+	})
 
-	It(
-		"sends tools/list and retries the tools/call after -32020 for a Mcp-Param-{Name} header",
-		Verifies("transports.http.params.retried"),
-		In(moved),
-		func(t *T) {
+	It("sends tools/list and retries the tools/call after -32020 for a Mcp-Param-{Name} header",
+		Verifies("transports.http.params.retried"), In(moved), func(t *T) {
 			client := RunScenario(t)
 
 			refusal := AnswerTo(client.NeedCalls(scripted.AddNumbers)[0])
@@ -328,10 +292,7 @@ func designatedParameters() {
 			calls := after(client.Calls(scripted.AddNumbers))
 			if len(calls) == 0 {
 				client.NeedOver(movedCall, refusal)
-				client.Missing(
-					refusal,
-					Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"},
-				)
+				client.Missing(refusal, Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"})
 			}
 			last := calls[len(calls)-1]
 			if head, there := client.HeadOf(last); there && !t.Observed(rightHeader(head.HTTP.Header) != "") {
@@ -341,6 +302,5 @@ func designatedParameters() {
 					Where:  "header Mcp-Param-Right",
 				})
 			}
-		},
-	)
+		})
 }

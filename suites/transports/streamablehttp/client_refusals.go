@@ -85,29 +85,28 @@ var refusing = &Scenario{
 }
 
 func takingRefusals() {
-	It("accepts a session id of any visible ASCII characters", Verifies("transports.http.session.sent"), In(refusing),
-		func(t *T) {
+	It("accepts a session id of any visible ASCII characters",
+		Verifies("transports.http.session.sent"), In(refusing), func(t *T) {
 			forms.Opens(t, "the session id "+visible)
 		})
 
-	It("continues after GET is refused with 405", Verifies("transports.http.statuses.accepted"), In(refusing),
-		func(t *T) {
-			client := RunScenario(t)
+	It("continues after GET is refused with 405", Verifies("transports.http.statuses.accepted"), In(refusing), func(t *T) {
+		client := RunScenario(t)
 
-			refused := refusalOf(t, client, http.MethodGet)
-			if t.Observed(len(client.Calls(scripted.AddNumbers)) > 0) {
-				return
-			}
-			failed := client.Breakdown()
-			if failed == "" {
-				failed = client.Unconnected()
-			}
-			met := Beside(t, Meeting)
-			if failed == "" || met == nil || met.Unconnected() != "" {
-				client.NeverBut("the client sent no request after its GET", "tools/list")
-			}
-			client.MissingAfter(refused, Mismatch{Wanted: "that the client continues without the stream", Found: failed})
-		})
+		refused := refusalOf(t, client, http.MethodGet)
+		if t.Observed(len(client.Calls(scripted.AddNumbers)) > 0) {
+			return
+		}
+		failed := client.Breakdown()
+		if failed == "" {
+			failed = client.Unconnected()
+		}
+		met := Beside(t, Meeting)
+		if failed == "" || met == nil || met.Unconnected() != "" {
+			client.NeverBut("the client sent no request after its GET", "tools/list")
+		}
+		client.MissingAfter(refused, Mismatch{Wanted: "that the client continues without the stream", Found: failed})
+	})
 
 	It("accepts a 202 that has no Content-Type", Verifies("transports.http.statuses.accepted"), In(Meeting),
 		NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake),
@@ -131,17 +130,16 @@ func takingRefusals() {
 			})
 		})
 
-	It("accepts a 202 that has a Content-Type", Verifies("transports.http.statuses.accepted"), In(refusing),
-		func(t *T) {
-			client := RunScenario(t)
+	It("accepts a 202 that has a Content-Type", Verifies("transports.http.statuses.accepted"), In(refusing), func(t *T) {
+		client := RunScenario(t)
 
-			call := client.NeedCalls(scripted.AddNumbers)[0]
-			if len(client.Responses("ping")) == 0 {
-				client.NeverBut("the client answered no ping, so there was nothing to accept", "tools/call")
-			}
-			client.Does(calledFirst, listedFirst, "a 202 with a Content-Type for its answer to a ping")
-			client.GoesOn(AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
-		})
+		call := client.NeedCalls(scripted.AddNumbers)[0]
+		if len(client.Responses("ping")) == 0 {
+			client.NeverBut("the client answered no ping, so there was nothing to accept", "tools/call")
+		}
+		client.Does(calledFirst, listedFirst, "a 202 with a Content-Type for its answer to a ping")
+		client.GoesOn(AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
+	})
 
 	for _, one := range []struct {
 		status int
@@ -151,9 +149,7 @@ func takingRefusals() {
 		{http.StatusNotFound, brokenAgain},
 	} {
 		It(fmt.Sprintf("exits without an error if DELETE is refused with %d", one.status),
-			Verifies("transports.http.statuses.accepted"),
-			In(one.in),
-			func(t *T) {
+			Verifies("transports.http.statuses.accepted"), In(one.in), func(t *T) {
 				client := RunScenario(t)
 
 				refused := refusalOf(t, client, http.MethodDelete)
@@ -173,10 +169,7 @@ func takingRefusals() {
 					)
 				}
 				if !t.Observed(client.Exit.Well()) {
-					client.BlameEvent(
-						refused,
-						Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status},
-					)
+					client.BlameEvent(refused, Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status})
 				}
 			})
 	}

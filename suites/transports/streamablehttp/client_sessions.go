@@ -74,43 +74,25 @@ func keepingSessions() {
 		func(t *T) { forms.Opens(t, "an answer to initialize without Mcp-Session-Id") },
 	)
 
-	It(
-		"sends initialize without Mcp-Session-Id after HTTP 404 for its session",
-		Verifies("transports.http.session.renewed"),
-		In(forgotten),
-		func(t *T) { renewsSession(t, secondCall) },
-	)
+	It("sends initialize without Mcp-Session-Id after HTTP 404 for its session",
+		Verifies("transports.http.session.renewed"), In(forgotten), func(t *T) { renewsSession(t, secondCall) })
 
-	It(
-		"sends initialize without Mcp-Session-Id after HTTP 404 for its session, whatever the error in the body",
-		Verifies("transports.http.session.renewed"),
-		In(pagination.LostPages),
-		func(t *T) { renewsSession(t, secondList) },
-	)
+	It("sends initialize without Mcp-Session-Id after HTTP 404 for its session, whatever the error in the body",
+		Verifies("transports.http.session.renewed"), In(pagination.LostPages), func(t *T) { renewsSession(t, secondList) })
 
-	It(
-		"sends initialize without Mcp-Session-Id after HTTP 404 for its second session, too",
-		Verifies("transports.http.session.renewed"),
-		In(forgotten),
-		func(t *T) {
+	It("sends initialize without Mcp-Session-Id after HTTP 404 for its second session, too",
+		Verifies("transports.http.session.renewed"), In(forgotten), func(t *T) {
 			client := RunScenario(t)
 
 			lost := lostSessions(client)
 			if len(lost) < 2 {
-				client.NeverBut(
-					"the client sent no request in the second session after the server ended it",
-					"tools/call",
-				)
+				client.NeverBut("the client sent no request in the second session after the server ended it", "tools/call")
 			}
 			renewsAfter(t, client, lost[1], fourthCall)
-		},
-	)
+		})
 
-	It(
-		"requests no older protocolVersion for a new session than for the last one",
-		Verifies("lifecycle.version.latest"),
-		In(forgotten),
-		func(t *T) {
+	It("requests no older protocolVersion for a new session than for the last one",
+		Verifies("lifecycle.version.latest"), In(forgotten), func(t *T) {
 			client := RunScenario(t)
 
 			hellos := client.NeedRequests("initialize")
@@ -127,41 +109,32 @@ func keepingSessions() {
 					})
 				}
 			}
-		},
-	)
+		})
 
-	It(
-		"uses the Mcp-Session-Id of its new session",
-		Verifies("transports.http.session.sent"),
-		In(forgotten),
-		func(t *T) {
-			client := RunScenario(t)
+	It("uses the Mcp-Session-Id of its new session", Verifies("transports.http.session.sent"), In(forgotten), func(t *T) {
+		client := RunScenario(t)
 
-			lost := lostSession(client)
-			given := begun(client)
-			for _, initialized := range client.Notifications("notifications/initialized") {
-				if !initialized.Event.At.After(lost.At) {
-					continue
-				}
-				head, there := client.HeadOf(initialized)
-				if there && !t.Observed(len(given) < 2 || sessionOf(head) != given[0]) {
-					client.BlameEvent(head, Mismatch{
-						Wanted: "the id of the new session, " + Show(given[1]),
-						Found:  Show(sessionOf(head)) + ", the id of the earlier session",
-						Where:  "header Mcp-Session-Id",
-					})
-				}
-				return
+		lost := lostSession(client)
+		given := begun(client)
+		for _, initialized := range client.Notifications("notifications/initialized") {
+			if !initialized.Event.At.After(lost.At) {
+				continue
 			}
-			client.NeverBut("the client did not begin a new session", "tools/call")
-		},
-	)
+			head, there := client.HeadOf(initialized)
+			if there && !t.Observed(len(given) < 2 || sessionOf(head) != given[0]) {
+				client.BlameEvent(head, Mismatch{
+					Wanted: "the id of the new session, " + Show(given[1]),
+					Found:  Show(sessionOf(head)) + ", the id of the earlier session",
+					Where:  "header Mcp-Session-Id",
+				})
+			}
+			return
+		}
+		client.NeverBut("the client did not begin a new session", "tools/call")
+	})
 
-	It(
-		"sends DELETE with Mcp-Session-Id when it no longer needs the session",
-		Verifies("transports.http.session.deleted"),
-		In(Meeting),
-		func(t *T) {
+	It("sends DELETE with Mcp-Session-Id when it no longer needs the session",
+		Verifies("transports.http.session.deleted"), In(Meeting), func(t *T) {
 			client := RunScenario(t)
 
 			initialize := client.NeedRequests("initialize")[0]
@@ -186,8 +159,7 @@ func keepingSessions() {
 				Wanted: "a DELETE with the session id of this response, before the client ends",
 				Found:  "no such DELETE",
 			})
-		},
-	)
+		})
 }
 
 // renewsSession demands that a client whose session is over begins a new one. It asks for more
@@ -214,15 +186,9 @@ func renewsAfter(t *T, client *Client, lost transcript.Event, later int) {
 		return
 	}
 	if !asksInSession(client, lost) && client.FailedIn(later) == "" && !client.Hangs() {
-		client.NeverBut(
-			"the client sent no further request after the server no longer knew its session",
-			"tools/call",
-		)
+		client.NeverBut("the client sent no further request after the server no longer knew its session", "tools/call")
 	}
-	client.MissingAfter(
-		lost,
-		Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"},
-	)
+	client.MissingAfter(lost, Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"})
 }
 
 // begun are the ids that the server gave to sessions, in order.
@@ -316,11 +282,8 @@ var later = &Scenario{
 }
 
 func olderServers() {
-	It(
-		"finds the endpoint of an HTTP+SSE server by GET and its endpoint event",
-		Verifies("transports.http.older-servers"),
-		In(older),
-		func(t *T) {
+	It("finds the endpoint of an HTTP+SSE server by GET and its endpoint event",
+		Verifies("transports.http.older-servers"), In(older), func(t *T) {
 			client := RunScenario(t)
 
 			first := client.Heads(http.MethodPost)
@@ -334,17 +297,8 @@ func olderServers() {
 			if len(gets) == 0 {
 				client.NeverBut("the client does not support HTTP+SSE, which is optional", "initialize")
 			}
-			if accept := strings.Join(
-				gets[0].HTTP.Header.Values("Accept"),
-				", ",
-			); !strings.Contains(
-				accept,
-				"text/event-stream",
-			) {
-				client.BlameEvent(
-					gets[0],
-					Mismatch{Wanted: "text/event-stream", Found: Show(accept), Where: "header Accept"},
-				)
+			if accept := strings.Join(gets[0].HTTP.Header.Values("Accept"), ", "); !strings.Contains(accept, "text/event-stream") {
+				client.BlameEvent(gets[0], Mismatch{Wanted: "text/event-stream", Found: Show(accept), Where: "header Accept"})
 			}
 			for _, post := range first {
 				if !post.At.After(gets[0].At) {
@@ -360,14 +314,10 @@ func olderServers() {
 				return
 			}
 			client.NeverBut("the client sent nothing after it had opened the stream", "initialize")
-		},
-	)
+		})
 
-	It(
-		"continues over HTTP+SSE when its initialize is accepted with 202 and answered on the stream",
-		Verifies("transports.http.older-servers"),
-		In(older),
-		func(t *T) {
+	It("continues over HTTP+SSE when its initialize is accepted with 202 and answered on the stream",
+		Verifies("transports.http.older-servers"), In(older), func(t *T) {
 			client := RunScenario(t)
 
 			posts := slices.DeleteFunc(client.Heads(http.MethodPost), func(post transcript.Event) bool {
@@ -396,15 +346,10 @@ func olderServers() {
 					Wanted: "another message to the endpoint, when initialize is answered", Found: "none: " + failed,
 				})
 			}
-		},
-	)
+		})
 
-	It(
-		"falls back to initialize after HTTP 400 with the error -32000",
-		Verifies("transports.http.older.inspected"),
-		In(versioning.Balking),
-		NeedsTransport(protocol.HTTP),
-		func(t *T) {
+	It("falls back to initialize after HTTP 400 with the error -32000",
+		Verifies("transports.http.older.inspected"), In(versioning.Balking), NeedsTransport(protocol.HTTP), func(t *T) {
 			client := RunScenario(t)
 
 			versioning.DemandFallback(t, client, AnswerTo(versioning.Probe(client)), Mismatch{
@@ -412,14 +357,10 @@ func olderServers() {
 				Found:  "no such request",
 				Where:  "/error/code",
 			})
-		},
-	)
+		})
 
-	It(
-		"sends no initialize after HTTP 400 with the error -32022",
-		Verifies("transports.http.older.inspected"),
-		In(later),
-		func(t *T) {
+	It("sends no initialize after HTTP 400 with the error -32022",
+		Verifies("transports.http.older.inspected"), In(later), func(t *T) {
 			client := RunScenario(t)
 
 			probe := versioning.Probe(client)
@@ -434,6 +375,5 @@ func olderServers() {
 				t.NotApplicable("the client speaks no revision with a handshake")
 			}
 			client.Refrained(AnswerTo(probe), connectStep)
-		},
-	)
+		})
 }

@@ -16,35 +16,26 @@ import (
 // otherEras checks the heading Earlier Streamable HTTP Revisions of the stateless era. A
 // server that speaks earlier ones, too, may do what those say.
 func otherEras() {
-	It(
-		"rejects GET with HTTP 405, unless it supports older protocol versions",
-		Verifies("transports.http.older.methods"),
-		func(t *T) {
+	It("rejects GET with HTTP 405, unless it supports older protocol versions",
+		Verifies("transports.http.older.methods"), func(t *T) {
 			mustBeOfOneEra(t)
 
 			response := Session(t).Get(t, fromOlder)
 
 			t.Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
-		},
-	)
+		})
 
-	It(
-		"rejects DELETE with HTTP 405, unless it supports older protocol versions",
-		Verifies("transports.http.older.methods"),
-		func(t *T) {
+	It("rejects DELETE with HTTP 405, unless it supports older protocol versions",
+		Verifies("transports.http.older.methods"), func(t *T) {
 			mustBeOfOneEra(t)
 
 			response := Session(t).Delete(t, fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
 
 			t.Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
-		},
-	)
+		})
 
-	It(
-		"ignores Mcp-Session-Id and assigns none, unless it supports older protocol versions",
-		Verifies("transports.http.older.sessions"),
-		ByBarrier(),
-		func(t *T) {
+	It("ignores Mcp-Session-Id and assigns none, unless it supports older protocol versions",
+		Verifies("transports.http.older.sessions"), ByBarrier(), func(t *T) {
 			mustBeOfOneEra(t)
 			server := Session(t)
 			served := Be("the same answer as without a session id", func(actual any) bool {
@@ -53,33 +44,22 @@ func otherEras() {
 			})
 
 			InEachMethod(t, served, func(request Harmless) any {
-				given := postRequest(
-					t,
-					server,
-					request,
-					fromOlder,
-					WithHeader(scripted.SessionHeader, sessionOfNobody),
-				)
+				given := postRequest(t, server, request, fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
 
 				t.Demand(sessionIn(given.Response) == "", "no session id", "the session id "+sessionIn(given.Response))
 				return given
 			})
-		},
-	)
+		})
 
-	It(
-		"ignores Last-Event-ID, unless it supports older protocol versions",
-		Verifies("transports.http.stream.not-resumable"),
-		ByBarrier(),
-		func(t *T) {
+	It("ignores Last-Event-ID, unless it supports older protocol versions",
+		Verifies("transports.http.stream.not-resumable"), ByBarrier(), func(t *T) {
 			mustBeOfOneEra(t)
 			server := Session(t)
 
 			given := post(t, server, anyRequest(t, server), fromOlder, WithHeader(scripted.LastEventID, "mcpconform-1"))
 
 			t.DemandOf(given, !given.refused(), "the same answer as without Last-Event-ID")
-		},
-	)
+		})
 }
 
 const (
@@ -118,15 +98,12 @@ func handshakeAt(t *T, revision string) string {
 	server := Connect(t)
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {scripted.AcceptBoth}}
 	hello := jsonrpc.NewRequest(server.NextID(), "initialize", scripted.Hello(revision, scripted.Nothing()))
-	response := server.Exchange(
-		t,
-		transport.Request{
-			Method: http.MethodPost,
-			Header: header,
-			Body:   hello,
-			Note:   "finds out which other revisions the server supports",
-		},
-	)
+	response := server.Exchange(t, transport.Request{
+		Method: http.MethodPost,
+		Header: header,
+		Body:   hello,
+		Note:   "finds out which other revisions the server supports",
+	})
 	result, _ := answered(t, server, response, hello).message.Result()
 	members, _ := result.(map[string]any)
 	agreed, _ := members["protocolVersion"].(string)

@@ -16,81 +16,45 @@ import (
 
 // inAnyForm checks that a POST is served whichever form HTTP gives its head and its body.
 func inAnyForm() {
-	It(
-		"accepts Content-Type: application/json with a parameter",
-		Verifies("transports.http.request.forms"),
-		ByBarrier(),
-		func(t *T) {
+	It("accepts Content-Type: application/json with a parameter",
+		Verifies("transports.http.request.forms"), ByBarrier(), func(t *T) {
 			demandAccepted(t, transport.Request{}, WithHeader("Content-Type", "application/json; charset=utf-8"))
-		},
-	)
+		})
 
-	It(
-		"accepts Content-Type: application/json in any case",
-		Verifies("transports.http.request.forms"),
-		ByBarrier(),
-		func(t *T) {
-			demandAccepted(t, transport.Request{}, WithHeader("Content-Type", "Application/JSON"))
-		},
-	)
+	It("accepts Content-Type: application/json in any case", Verifies("transports.http.request.forms"), ByBarrier(), func(t *T) {
+		demandAccepted(t, transport.Request{}, WithHeader("Content-Type", "Application/JSON"))
+	})
 
-	It(
-		"accepts the media types of Accept in any order",
-		Verifies("transports.http.request.content-type"),
-		ByBarrier(),
-		func(t *T) {
+	It("accepts the media types of Accept in any order",
+		Verifies("transports.http.request.content-type"), ByBarrier(), func(t *T) {
 			for _, accept := range []string{"text/event-stream, application/json", "application/json,text/event-stream"} {
 				demandAccepted(t, transport.Request{}, WithHeader("Accept", accept))
 			}
-		},
-	)
-
-	It(
-		"accepts the media types of Accept with weights",
-		Verifies("transports.http.request.forms"),
-		ByBarrier(),
-		func(t *T) {
-			demandAccepted(
-				t,
-				transport.Request{},
-				WithHeader("Accept", "application/json;q=0.9, text/event-stream;q=0.8, */*;q=0.1"),
-			)
-		},
-	)
-
-	It(
-		"accepts the media types of Accept in two header fields",
-		Verifies("transports.http.request.forms"),
-		ByBarrier(),
-		func(t *T) {
-			demandAccepted(
-				t,
-				transport.Request{Header: http.Header{"Accept": {"application/json", "text/event-stream"}}},
-			)
-		},
-	)
-
-	It(
-		"accepts the names of headers in lower case",
-		Verifies("transports.http.request.forms"),
-		ByBarrier(),
-		func(t *T) {
-			server := Session(t)
-
-			given := postSpelled(t, server, identified(t, server, "mcpconform-names-of-headers"), strings.ToLower)
-
-			judgeAccepted(t, server, given)
-		},
-	)
-
-	It("accepts a body in chunks", Verifies("transports.http.request.forms"), ByBarrier(),
-		func(t *T) {
-			demandAccepted(t, transport.Request{Piece: 7})
 		})
 
-	It("accepts a body in chunks that split characters", Verifies("transports.utf8"),
-		NeedsTransport(protocol.HTTP), ByBarrier(),
-		func(t *T) {
+	It("accepts the media types of Accept with weights", Verifies("transports.http.request.forms"), ByBarrier(), func(t *T) {
+		demandAccepted(t, transport.Request{}, WithHeader("Accept", "application/json;q=0.9, text/event-stream;q=0.8, */*;q=0.1"))
+	})
+
+	It("accepts the media types of Accept in two header fields",
+		Verifies("transports.http.request.forms"), ByBarrier(), func(t *T) {
+			demandAccepted(t, transport.Request{Header: http.Header{"Accept": {"application/json", "text/event-stream"}}})
+		})
+
+	It("accepts the names of headers in lower case", Verifies("transports.http.request.forms"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		given := postSpelled(t, server, identified(t, server, "mcpconform-names-of-headers"), strings.ToLower)
+
+		judgeAccepted(t, server, given)
+	})
+
+	It("accepts a body in chunks", Verifies("transports.http.request.forms"), ByBarrier(), func(t *T) {
+		demandAccepted(t, transport.Request{Piece: 7})
+	})
+
+	It("accepts a body in chunks that split characters",
+		Verifies("transports.utf8"), NeedsTransport(protocol.HTTP), ByBarrier(), func(t *T) {
 			server := Session(t)
 			body := identified(t, server, "mcpconform-🙂-in-chunks")
 

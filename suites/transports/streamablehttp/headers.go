@@ -16,118 +16,85 @@ import (
 // standardHeaders checks the headings Standard Request Headers, Case Sensitivity and
 // Server Validation of the stateless era.
 func standardHeaders() {
-	It("rejects a request without Mcp-Method", Verifies("transports.http.headers.missing"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
+	It("rejects a request without Mcp-Method", Verifies("transports.http.headers.missing"), ByBarrier(), func(t *T) {
+		server := Session(t)
 
-			InEachMethod(t, beTurnedDown(), func(request Harmless) any {
-				return postRequest(t, server, request, noMethod, WithoutHeader(transport.MethodHeader))
-			})
+		InEachMethod(t, beTurnedDown(), func(request Harmless) any {
+			return postRequest(t, server, request, noMethod, WithoutHeader(transport.MethodHeader))
 		})
+	})
 
-	It("rejects a request without Mcp-Name", Verifies("transports.http.headers.missing"),
-		func(t *T) {
-			server := Session(t)
+	It("rejects a request without Mcp-Name", Verifies("transports.http.headers.missing"), func(t *T) {
+		server := Session(t)
 
-			for _, named := range mustNameEach(t, server) {
-				given := post(
-					t,
-					server,
-					server.Body(named.method, named.params),
-					"lacks Mcp-Name",
-					WithoutHeader(transport.NameHeader),
-				)
+		for _, named := range mustNameEach(t, server) {
+			given := post(
+				t,
+				server,
+				server.Body(named.method, named.params),
+				"lacks Mcp-Name",
+				WithoutHeader(transport.NameHeader),
+			)
 
-				t.DemandOf(given, given.refused(), "a rejection of "+named.method)
-			}
-		})
+			t.DemandOf(given, given.refused(), "a rejection of "+named.method)
+		}
+	})
 
-	It(
-		"rejects a request whose Mcp-Method differs from the method in the body",
-		Verifies("transports.http.headers.mismatch"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a request whose Mcp-Method differs from the method in the body",
+		Verifies("transports.http.headers.mismatch"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			InEachMethod(t, beTurnedDown(), func(request Harmless) any {
 				other := WithHeader(transport.MethodHeader, besides(request.Method))
 				return postRequest(t, server, request, otherMethod, other)
 			})
-		},
-	)
+		})
 
-	It(
-		"rejects a request whose Mcp-Method differs from the method only in case",
-		Verifies("transports.http.headers.mismatch"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a request whose Mcp-Method differs from the method only in case",
+		Verifies("transports.http.headers.mismatch"), ByBarrier(), func(t *T) {
 			given := withMethodInCapitals(t)
 
 			t.Expect(given).To(beTurnedDown())
-		},
-	)
+		})
 
-	It(
-		"rejects a request whose Mcp-Name differs from the name or uri in the body",
-		Verifies("transports.http.headers.mismatch"),
-		func(t *T) {
+	It("rejects a request whose Mcp-Name differs from the name or uri in the body",
+		Verifies("transports.http.headers.mismatch"), func(t *T) {
 			refusesNames(t, otherName, func(string) string { return stranger })
-		},
-	)
+		})
 
-	It(
-		"rejects a request whose decoded Mcp-Name differs from the name or uri in the body",
-		Verifies("transports.http.headers.mismatch"),
-		func(t *T) {
+	It("rejects a request whose decoded Mcp-Name differs from the name or uri in the body",
+		Verifies("transports.http.headers.mismatch"), func(t *T) {
 			refusesNames(t, otherName, func(string) string { return transport.EncodedHeaderValue(stranger) })
-		},
-	)
+		})
 
-	It(
-		"rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=",
-		Verifies("transports.http.headers.mismatch"),
-		func(t *T) {
-			refusesNames(
-				t,
-				"has no Base64 between the markers of Mcp-Name",
-				func(string) string { return "=?base64?%%%?=" },
-			)
-		},
-	)
+	It("rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=",
+		Verifies("transports.http.headers.mismatch"), func(t *T) {
+			refusesNames(t, "has no Base64 between the markers of Mcp-Name", func(string) string { return "=?base64?%%%?=" })
+		})
 
-	It("returns HTTP 400 and -32020 if Mcp-Method is missing", Verifies("transports.http.headers.error"), ByBarrier(),
-		func(t *T) {
+	It("returns HTTP 400 and -32020 if Mcp-Method is missing",
+		Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
 			given := withoutMethod(t)
 
 			judgeRefusal(t, given, "transports.http.headers.missing")
 		})
 
-	It(
-		"returns HTTP 400 and -32020 if Mcp-Method differs from the method in the body",
-		Verifies("transports.http.headers.error"),
-		ByBarrier(),
-		func(t *T) {
+	It("returns HTTP 400 and -32020 if Mcp-Method differs from the method in the body",
+		Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
 			given := withOtherMethod(t)
 
 			judgeRefusal(t, given, "transports.http.headers.mismatch")
-		},
-	)
+		})
 
-	It(
-		"returns HTTP 400 and -32020 if Mcp-Method differs from the method only in case",
-		Verifies("transports.http.headers.error"),
-		ByBarrier(),
-		func(t *T) {
+	It("returns HTTP 400 and -32020 if Mcp-Method differs from the method only in case",
+		Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
 			given := withMethodInCapitals(t)
 
 			judgeRefusal(t, given, "transports.http.headers.mismatch")
-		},
-	)
+		})
 
-	It(
-		"returns HTTP 400 and -32020 if Mcp-Name is missing or differs from the name or uri in the body",
-		Verifies("transports.http.headers.error"),
-		func(t *T) {
+	It("returns HTTP 400 and -32020 if Mcp-Name is missing or differs from the name or uri in the body",
+		Verifies("transports.http.headers.error"), func(t *T) {
 			server := Session(t)
 
 			refused := false
@@ -147,48 +114,43 @@ func standardHeaders() {
 			if !refused {
 				t.NotApplicable("the server rejects none of them: see transports.http.headers.mismatch")
 			}
-		},
-	)
-
-	It("accepts header names in lower case", Verifies("transports.http.headers.names"),
-		func(t *T) {
-			server := Session(t)
-			named := mustName(t, server)
-
-			given := postSpelled(t, server, named.identified(server, "mcpconform-lower-case"), strings.ToLower)
-
-			t.DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
 		})
 
-	It("accepts header names in upper case", Verifies("transports.http.headers.names"),
-		func(t *T) {
-			server := Session(t)
-			named := mustName(t, server)
+	It("accepts header names in lower case", Verifies("transports.http.headers.names"), func(t *T) {
+		server := Session(t)
+		named := mustName(t, server)
 
-			given := postSpelled(t, server, named.identified(server, "mcpconform-upper-case"), strings.ToUpper)
+		given := postSpelled(t, server, named.identified(server, "mcpconform-lower-case"), strings.ToLower)
 
-			t.DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
+		t.DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
+	})
+
+	It("accepts header names in upper case", Verifies("transports.http.headers.names"), func(t *T) {
+		server := Session(t)
+		named := mustName(t, server)
+
+		given := postSpelled(t, server, named.identified(server, "mcpconform-upper-case"), strings.ToUpper)
+
+		t.DemandOf(given, !given.refused(), "the same answer as with names in the usual case")
+	})
+
+	It("decodes a Base64-encoded Mcp-Name header", Verifies("transports.http.encoding.decoded"), func(t *T) {
+		server := Session(t)
+
+		for _, named := range mustNameEach(t, server) {
+			encoded := WithHeader(transport.NameHeader, transport.EncodedHeaderValue(named.name))
+
+			given := post(t, server, server.Body(named.method, named.params), "", encoded)
+
+			t.DemandOf(given, !given.refused(), "the answer that "+named.method+" gets with the plain name")
+		}
+	})
+
+	It("rejects a Mcp-Name header with =?BASE64?…?= in upper case", Verifies("transports.http.encoding.markers"), func(t *T) {
+		refusesNames(t, "has other markers around Mcp-Name", func(name string) string {
+			return strings.Replace(transport.EncodedHeaderValue(name), "base64", "BASE64", 1)
 		})
-
-	It("decodes a Base64-encoded Mcp-Name header", Verifies("transports.http.encoding.decoded"),
-		func(t *T) {
-			server := Session(t)
-
-			for _, named := range mustNameEach(t, server) {
-				encoded := WithHeader(transport.NameHeader, transport.EncodedHeaderValue(named.name))
-
-				given := post(t, server, server.Body(named.method, named.params), "", encoded)
-
-				t.DemandOf(given, !given.refused(), "the answer that "+named.method+" gets with the plain name")
-			}
-		})
-
-	It("rejects a Mcp-Name header with =?BASE64?…?= in upper case", Verifies("transports.http.encoding.markers"),
-		func(t *T) {
-			refusesNames(t, "has other markers around Mcp-Name", func(name string) string {
-				return strings.Replace(transport.EncodedHeaderValue(name), "base64", "BASE64", 1)
-			})
-		})
+	})
 }
 
 // refusesNames demands that a request of each method that names something is refused with

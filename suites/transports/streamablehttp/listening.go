@@ -17,21 +17,20 @@ import (
 
 // listening checks the heading Listening for Messages from the Server.
 func listening() {
-	It("opens an event stream for GET, or rejects it with HTTP 405", Verifies("transports.http.get.answered"),
-		func(t *T) {
-			server := FreshSession(t)
+	It("opens an event stream for GET, or rejects it with HTTP 405", Verifies("transports.http.get.answered"), func(t *T) {
+		server := FreshSession(t)
 
-			response := server.Get(t, "")
+		response := server.Get(t, "")
 
-			t.Expect(response).To(HaveStatus(200, 405))
-			if response.Status == 200 {
-				t.Expect(response).To(HaveContentType(eventStream))
-			}
-		})
+		t.Expect(response).To(HaveStatus(200, 405))
+		if response.Status == 200 {
+			t.Expect(response).To(HaveContentType(eventStream))
+		}
+	})
 
 	// The header lists the one supported type among others, as the page has it.
-	It("opens an event stream for GET whose Accept lists further media types", Verifies("transports.http.get.answered"),
-		func(t *T) {
+	It("opens an event stream for GET whose Accept lists further media types",
+		Verifies("transports.http.get.answered"), func(t *T) {
 			mustListen(t, FreshSession(t))
 
 			for _, accept := range []string{"application/json, text/event-stream", "text/event-stream, */*;q=0.1"} {
@@ -42,11 +41,8 @@ func listening() {
 			}
 		})
 
-	It(
-		"sends the response to a POST elsewhere than on the stream opened with GET",
-		Verifies("transports.http.get.no-response"),
-		ByBarrier(),
-		func(t *T) {
+	It("sends the response to a POST elsewhere than on the stream opened with GET",
+		Verifies("transports.http.get.no-response"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			listening := mustListen(t, server)
 
@@ -57,12 +53,10 @@ func listening() {
 				"the response on the stream of its request",
 				"the response on the stream for GET",
 			)
-		},
-	)
+		})
 
 	It("sends the notifications/progress of a request elsewhere than on the GET stream",
-		Verifies("transports.http.get.unrelated"),
-		func(t *T) {
+		Verifies("transports.http.get.unrelated"), func(t *T) {
 			server := FreshSession(t)
 			listening := mustListen(t, server)
 			mark := server.Mark()
@@ -97,11 +91,8 @@ const manyRequests = 5
 
 // connecting checks the heading Multiple Connections.
 func connecting() {
-	It(
-		"returns a result for each of several concurrent requests",
-		Verifies("transports.http.streams.served"),
-		ByBarrier(),
-		func(t *T) {
+	It("returns a result for each of several concurrent requests",
+		Verifies("transports.http.streams.served"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			var requests []*scripted.Pending
@@ -113,14 +104,10 @@ func connecting() {
 			for _, request := range requests {
 				t.Expect(server.MustAwait(t, request)).To(BeResult())
 			}
-		},
-	)
+		})
 
-	It(
-		"returns a result for each of several concurrent tool calls",
-		Verifies("transports.http.streams.served"),
-		NeedsCapability("tools"),
-		func(t *T) {
+	It("returns a result for each of several concurrent tool calls",
+		Verifies("transports.http.streams.served"), NeedsCapability("tools"), func(t *T) {
 			call := aCall(t)
 			server := Session(t)
 			server.Need(t, "tools/call", call.Call())
@@ -134,15 +121,10 @@ func connecting() {
 			for _, request := range requests {
 				t.Expect(server.MustAwait(t, request)).To(BeResult())
 			}
-		},
-	)
+		})
 
-	It(
-		"returns a result for a request while a stream that was opened with GET is open",
-		Verifies("transports.http.streams.served"),
-		AtRevisionsWith(protocol.Handshake),
-		ByBarrier(),
-		func(t *T) {
+	It("returns a result for a request while a stream that was opened with GET is open",
+		Verifies("transports.http.streams.served"), AtRevisionsWith(protocol.Handshake), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			mustListen(t, server)
 
@@ -150,15 +132,10 @@ func connecting() {
 			request := server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)
 
 			t.Expect(server.MustAwait(t, request)).To(BeResult())
-		},
-	)
+		})
 
-	It(
-		"sends no progress of one of two concurrent calls on the SSE stream of the other",
-		Verifies("transports.http.stream.related"),
-		NeedsProvocation("progress"),
-		ByBarrier(),
-		func(t *T) {
+	It("sends no progress of one of two concurrent calls on the SSE stream of the other",
+		Verifies("transports.http.stream.related"), NeedsProvocation("progress"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			tokens := []string{"mcpconform-one-of-two", "mcpconform-two-of-two"}
 
@@ -194,15 +171,10 @@ func connecting() {
 					"make sure that the tool for progress reports progress to each call that asks for it",
 				)
 			}
-		},
-	)
+		})
 
-	It(
-		"sends notifications/tools/list_changed on only one of its SSE streams",
-		Verifies("transports.http.streams.once"),
-		NeedsCapability("tools.listChanged"),
-		Alone(),
-		func(t *T) {
+	It("sends notifications/tools/list_changed on only one of its SSE streams",
+		Verifies("transports.http.streams.once"), NeedsCapability("tools.listChanged"), Alone(), func(t *T) {
 			server := FreshSession(t)
 			mustListen(t, server)
 			second := server.Get(t, "") // unless the server opens one at a time
@@ -224,6 +196,5 @@ func connecting() {
 			}
 			t.Demand(len(streams) == 1, "the notification on one stream",
 				"it on each of "+strings.Join(slices.Sorted(maps.Keys(streams)), ", "))
-		},
-	)
+		})
 }

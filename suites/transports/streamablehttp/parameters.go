@@ -22,8 +22,8 @@ import (
 // era. The server chooses which arguments a header repeats; one that chooses none has
 // nothing to keep.
 func parameters() {
-	It("rejects a call without the Mcp-Param-{Name} header of an argument", Verifies("transports.http.params.missing"),
-		func(t *T) {
+	It("rejects a call without the Mcp-Param-{Name} header of an argument",
+		Verifies("transports.http.params.missing"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, parameter)
 
@@ -32,49 +32,38 @@ func parameters() {
 			t.Expect(given).To(beTurnedDown())
 		})
 
-	It(
-		"rejects a call without the Mcp-Param-{Name} header of an integer beyond 2^53-1",
-		Verifies("transports.http.params.missing"),
-		func(t *T) {
+	It("rejects a call without the Mcp-Param-{Name} header of an integer beyond 2^53-1",
+		Verifies("transports.http.params.missing"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, largeParameter).with(unsafeInteger)
 
 			given := post(t, server, one.call(server), "has an integer beyond 2^53-1", WithoutHeader(one.header))
 
 			t.Expect(given).To(beTurnedDown())
-		},
-	)
+		})
 
-	It(
-		"rejects a call whose Mcp-Param-{Name} header differs from the argument",
-		Verifies("transports.http.params.mismatch"),
-		func(t *T) {
+	It("rejects a call whose Mcp-Param-{Name} header differs from the argument",
+		Verifies("transports.http.params.mismatch"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, parameter)
 
 			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
 			t.Expect(given).To(beTurnedDown())
-		},
-	)
+		})
 
-	It(
-		"rejects a call whose Mcp-Param-{Name} header differs from the nested argument",
-		Verifies("transports.http.params.mismatch"),
-		func(t *T) {
+	It("rejects a call whose Mcp-Param-{Name} header differs from the nested argument",
+		Verifies("transports.http.params.mismatch"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, innerParameter)
 
 			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
 			t.Expect(given).To(beTurnedDown())
-		},
-	)
+		})
 
-	It(
-		"rejects a call whose Mcp-Param-{Name} header differs from the argument only in case",
-		Verifies("transports.http.params.mismatch"),
-		func(t *T) {
+	It("rejects a call whose Mcp-Param-{Name} header differs from the argument only in case",
+		Verifies("transports.http.params.mismatch"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, textParameter)
 			if strings.ToUpper(one.text) == one.text {
@@ -90,13 +79,10 @@ func parameters() {
 			)
 
 			t.Expect(given).To(beTurnedDown())
-		},
-	)
+		})
 
-	It(
-		"rejects a call whose decoded Mcp-Param-{Name} header differs from the argument",
-		Verifies("transports.http.params.mismatch"),
-		func(t *T) {
+	It("rejects a call whose decoded Mcp-Param-{Name} header differs from the argument",
+		Verifies("transports.http.params.mismatch"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, textParameter)
 
@@ -109,39 +95,30 @@ func parameters() {
 			)
 
 			t.Expect(given).To(beTurnedDown())
-		},
-	)
+		})
 
-	It(
-		"returns HTTP 400 and -32020 if a Mcp-Param-{Name} header differs from its argument",
-		Verifies("transports.http.headers.error"),
-		func(t *T) {
+	It("returns HTTP 400 and -32020 if a Mcp-Param-{Name} header differs from its argument",
+		Verifies("transports.http.headers.error"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, parameter)
 
 			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
 
 			judgeRefusal(t, given, "transports.http.params.mismatch")
-		},
-	)
+		})
 
-	It(
-		"returns HTTP 400 and -32020 if the Mcp-Param-{Name} header of an argument is missing",
-		Verifies("transports.http.headers.error"),
-		func(t *T) {
+	It("returns HTTP 400 and -32020 if the Mcp-Param-{Name} header of an argument is missing",
+		Verifies("transports.http.headers.error"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, parameter)
 
 			given := post(t, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
 
 			judgeRefusal(t, given, "transports.http.params.missing")
-		},
-	)
+		})
 
-	It(
-		"rejects a call whose Mcp-Param-{Name} header has unencoded non-ASCII characters",
-		Verifies("transports.http.params.characters"),
-		func(t *T) {
+	It("rejects a call whose Mcp-Param-{Name} header has unencoded non-ASCII characters",
+		Verifies("transports.http.params.characters"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, textParameter).with(foreign)
 			mustTake(t, server, one)
@@ -155,49 +132,33 @@ func parameters() {
 			)
 
 			t.Expect(given).To(beTurnedDown())
-		},
-	)
-
-	It("decodes a Base64-encoded Mcp-Param-{Name} header", Verifies("transports.http.encoding.decoded"),
-		func(t *T) {
-			server := Session(t)
-			one := mustMirror(t, server, textParameter)
-
-			given := post(
-				t,
-				server,
-				one.call(server),
-				"",
-				WithHeader(one.header, transport.EncodedHeaderValue(one.text)),
-			)
-
-			t.DemandOf(given, !given.refused(), "the same answer as with the plain value")
 		})
 
-	It(
-		"decodes a Base64-encoded Mcp-Param-{Name} header with non-ASCII characters",
-		Verifies("transports.http.encoding.decoded"),
-		func(t *T) {
+	It("decodes a Base64-encoded Mcp-Param-{Name} header", Verifies("transports.http.encoding.decoded"), func(t *T) {
+		server := Session(t)
+		one := mustMirror(t, server, textParameter)
+
+		given := post(t, server, one.call(server), "", WithHeader(one.header, transport.EncodedHeaderValue(one.text)))
+
+		t.DemandOf(given, !given.refused(), "the same answer as with the plain value")
+	})
+
+	It("decodes a Base64-encoded Mcp-Param-{Name} header with non-ASCII characters",
+		Verifies("transports.http.encoding.decoded"), func(t *T) {
 			server := Session(t)
 
 			decodesEach(t, server, mustMirror(t, server, textParameter), foreign, "🙂 𝒳")
-		},
-	)
+		})
 
-	It(
-		"decodes a Base64-encoded Mcp-Param-{Name} header with spaces at its ends, line feeds or =?base64?…?= inside",
-		Verifies("transports.http.encoding.decoded"),
-		func(t *T) {
+	It("decodes a Base64-encoded Mcp-Param-{Name} header with spaces at its ends, line feeds or =?base64?…?= inside",
+		Verifies("transports.http.encoding.decoded"), func(t *T) {
 			server := Session(t)
 
 			decodesEach(t, server, mustMirror(t, server, textParameter), opaque...)
-		},
-	)
+		})
 
-	It(
-		"decodes a Base64-encoded Mcp-Param-{Name} header of a nested argument",
-		Verifies("transports.http.encoding.decoded"),
-		func(t *T) {
+	It("decodes a Base64-encoded Mcp-Param-{Name} header of a nested argument",
+		Verifies("transports.http.encoding.decoded"), func(t *T) {
 			server := Session(t)
 
 			decodesEach(
@@ -205,13 +166,10 @@ func parameters() {
 				server,
 				mustMirror(t, server, innerTextParameter),
 				slices.Concat(opaque, []string{foreign})...)
-		},
-	)
+		})
 
-	It(
-		"rejects a Mcp-Param-{Name} header with =?BASE64?…?= in upper case",
-		Verifies("transports.http.encoding.markers"),
-		func(t *T) {
+	It("rejects a Mcp-Param-{Name} header with =?BASE64?…?= in upper case",
+		Verifies("transports.http.encoding.markers"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, textParameter)
 			marked := strings.Replace(transport.EncodedHeaderValue(one.text), "base64", "BASE64", 1)
@@ -225,13 +183,10 @@ func parameters() {
 			)
 
 			t.Expect(given).To(beTurnedDown())
-		},
-	)
+		})
 
-	It(
-		"reads a Mcp-Param-{Name} header with only one of the markers, or Base64 without them, as it is",
-		Verifies("transports.http.encoding.markers"),
-		func(t *T) {
+	It("reads a Mcp-Param-{Name} header with only one of the markers, or Base64 without them, as it is",
+		Verifies("transports.http.encoding.markers"), func(t *T) {
 			server := Session(t)
 
 			for _, text := range []string{"=?base64?SGVsbG8=", "SGVsbG8="} {
@@ -240,19 +195,12 @@ func parameters() {
 
 				given := post(t, server, one.call(server), "", WithHeader(one.header, text))
 
-				t.DemandOf(
-					given,
-					given.code() != jsonrpc.HeaderMismatch,
-					"no error about headers, as "+text+" is not encoded",
-				)
+				t.DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers, as "+text+" is not encoded")
 			}
-		},
-	)
+		})
 
-	It(
-		"rejects a Mcp-Param-{Name} header whose Base64 lacks its padding or has other characters",
-		Verifies("transports.http.encoding.strict"),
-		func(t *T) {
+	It("rejects a Mcp-Param-{Name} header whose Base64 lacks its padding or has other characters",
+		Verifies("transports.http.encoding.strict"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, textParameter).with("Hello")
 			mustTakeEncoded(t, server, one, "Hello")
@@ -262,13 +210,10 @@ func parameters() {
 
 				t.DemandOf(given, given.refused(), "a rejection of "+broken)
 			}
-		},
-	)
+		})
 
-	It(
-		"returns HTTP 400 and -32020 if it rejects a Mcp-Param-{Name} header with broken Base64",
-		Verifies("transports.http.headers.error"),
-		func(t *T) {
+	It("returns HTTP 400 and -32020 if it rejects a Mcp-Param-{Name} header with broken Base64",
+		Verifies("transports.http.headers.error"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, textParameter).with("Hello")
 			mustTakeEncoded(t, server, one, "Hello")
@@ -285,69 +230,51 @@ func parameters() {
 			if !refused {
 				t.NotApplicable("the server decodes broken Base64")
 			}
-		},
-	)
+		})
 
-	It(
-		"requires no Mcp-Param-{Name} header for an argument that is absent",
-		Verifies("transports.http.params.unexpected"),
-		func(t *T) {
+	It("requires no Mcp-Param-{Name} header for an argument that is absent",
+		Verifies("transports.http.params.unexpected"), func(t *T) {
 			server := Session(t)
 
 			needsNoHeader(t, server, mustMirror(t, server, parameter).without())
-		},
-	)
+		})
 
-	It(
-		"requires no Mcp-Param-{Name} header for an argument that is null",
-		Verifies("transports.http.params.unexpected"),
-		func(t *T) {
+	It("requires no Mcp-Param-{Name} header for an argument that is null",
+		Verifies("transports.http.params.unexpected"), func(t *T) {
 			server := Session(t)
 
 			needsNoHeader(t, server, mustMirror(t, server, parameter).with(nil))
-		},
-	)
+		})
 
-	It(
-		"requires no Mcp-Param-{Name} header for an argument inside an object that is null",
-		Verifies("transports.http.params.unexpected"),
-		func(t *T) {
+	It("requires no Mcp-Param-{Name} header for an argument inside an object that is null",
+		Verifies("transports.http.params.unexpected"), func(t *T) {
 			server := Session(t)
 
 			needsNoHeader(t, server, mustMirror(t, server, innerParameter).with(nil))
-		},
-	)
+		})
 
-	It(
-		"requires no Mcp-Param-{Name} header if the object that contains the argument is null or absent",
-		Verifies("transports.http.params.unexpected"),
-		func(t *T) {
+	It("requires no Mcp-Param-{Name} header if the object that contains the argument is null or absent",
+		Verifies("transports.http.params.unexpected"), func(t *T) {
 			server := Session(t)
 			outer := mustMirror(t, server, innerParameter)
 			outer.path = outer.path[:len(outer.path)-1]
 
 			needsNoHeader(t, server, outer.with(nil))
 			needsNoHeader(t, server, outer.without())
-		},
-	)
+		})
 
-	It(
-		"requires no Mcp-Param-{Name} header for a call without arguments",
-		Verifies("transports.http.params.unexpected"),
-		func(t *T) {
+	It("requires no Mcp-Param-{Name} header for a call without arguments",
+		Verifies("transports.http.params.unexpected"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, parameter)
 
 			given := post(t, server, server.Body("tools/call", Object{"name": one.tool}), "")
 
 			t.DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
-		},
-	)
+		})
 
-	It(
-		"compares integers in Mcp-Param-{Name} headers by value, as in 42.0 and 42",
-		Verifies("transports.http.params.numbers"),
-		func(t *T) {
+	It("compares integers in Mcp-Param-{Name} headers by value, as in 42.0 and 42",
+		Verifies("transports.http.params.numbers"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, integerParameter)
 
@@ -365,8 +292,7 @@ func parameters() {
 					"no error about headers, as "+one.text+" and "+one.text+".0 are equal",
 				)
 			}
-		},
-	)
+		})
 }
 
 const otherArgument = "has a header that differs from the argument in the body"
@@ -473,10 +399,7 @@ func mustMirror(t *T, server *Server, wanted choice) mirrored {
 	if reason == "" {
 		reason = "no callable tool with x-mcp-header succeeds"
 	}
-	t.Inconclusive(
-		reason,
-		"name one that may be called in mcpconform.yaml: provocations: {header: {tool: NAME, arguments: {…}}}",
-	)
+	t.Inconclusive(reason, "name one that may be called in mcpconform.yaml: provocations: {header: {tool: NAME, arguments: {…}}}")
 	return mirrored{}
 }
 

@@ -15,19 +15,18 @@ import (
 // disconnecting checks what the heading Sending Messages to the Server says
 // of disconnection.
 func disconnecting() {
-	It("continues with a request after the client disconnects", Verifies("transports.http.disconnect.no-cancel"),
-		func(t *T) {
-			server := FreshSession(t)
-			mustReplay(t, server) // else no tool would help
-			Provoking(t, "slow")
-			call := underWay(t, server)
+	It("continues with a request after the client disconnects", Verifies("transports.http.disconnect.no-cancel"), func(t *T) {
+		server := FreshSession(t)
+		mustReplay(t, server) // else no tool would help
+		Provoking(t, "slow")
+		call := underWay(t, server)
 
-			call.Delivery.Cut()
-			said := call.whatFollows(t, server)
+		call.Delivery.Cut()
+		said := call.whatFollows(t, server)
 
-			refused, isRefused := said.Error()
-			t.Demand(!isRefused, "that the server continues the call", "the error "+Show(refused.Message))
-		})
+		refused, isRefused := said.Error()
+		t.Demand(!isRefused, "that the server continues the call", "the error "+Show(refused.Message))
+	})
 }
 
 // comings is how often a client comes back for what follows: a server may
@@ -54,10 +53,7 @@ func (c *running) whatFollows(t *T, server *Server) scripted.Received {
 			}
 		}
 	}
-	Missing(t,
-		"progress or the response of the call on the stream that was resumed, as the server replays other streams",
-		err,
-	)
+	Missing(t, "progress or the response of the call on the stream that was resumed, as the server replays other streams", err)
 	return scripted.Received{}
 }
 
@@ -68,10 +64,8 @@ func (c *running) isPart(received scripted.Received) bool {
 
 // resuming checks the heading Resumability and Redelivery.
 func resuming() {
-	It(
-		"replays no messages of another stream when one is resumed with Last-Event-ID",
-		Verifies("transports.http.resume.own-stream"),
-		func(t *T) {
+	It("replays no messages of another stream when one is resumed with Last-Event-ID",
+		Verifies("transports.http.resume.own-stream"), func(t *T) {
 			server := FreshSession(t)
 			first := streamed(t, server)
 			after := mustBeResumable(t, server, first)
@@ -90,35 +84,28 @@ func resuming() {
 			}
 			t.Demand(len(foreign) == 0, "messages of "+first.Delivery.Stream+", which is resumed",
 				"the response that "+second.Delivery.Stream+" brought")
-		},
-	)
+		})
 
-	It(
-		"replays no response for a Last-Event-ID that it never sent",
-		Verifies("transports.http.resume.own-stream"),
-		func(t *T) {
-			server := FreshSession(t)
-			mustBeResumable(t, server, streamed(t, server))
-			mark := server.Mark()
+	It("replays no response for a Last-Event-ID that it never sent", Verifies("transports.http.resume.own-stream"), func(t *T) {
+		server := FreshSession(t)
+		mustBeResumable(t, server, streamed(t, server))
+		mark := server.Mark()
 
-			resumed := server.Get(t, "", WithHeader("Last-Event-ID", "mcpconform-never-given"))
-			server.BarrierOnAllStreams(t) // a replay would be on its way by now
+		resumed := server.Get(t, "", WithHeader("Last-Event-ID", "mcpconform-never-given"))
+		server.BarrierOnAllStreams(t) // a replay would be on its way by now
 
-			t.DemandNone(
-				"no response on a stream that resumes nothing",
-				server.Sent(mark, func(received scripted.Received) bool {
-					return received.Stream == resumed.Stream && received.Kind == jsonrpc.Response &&
-						received.ID != jsonrpc.NoID &&
-						received.ID != jsonrpc.NullID // or else it is what refuses the request
-				}),
-			)
-		},
-	)
+		t.DemandNone(
+			"no response on a stream that resumes nothing",
+			server.Sent(mark, func(received scripted.Received) bool {
+				return received.Stream == resumed.Stream && received.Kind == jsonrpc.Response &&
+					received.ID != jsonrpc.NoID &&
+					received.ID != jsonrpc.NullID // or else it is what refuses the request
+			}),
+		)
+	})
 
-	It(
-		"replays nothing of another session for a Last-Event-ID from that session",
-		Verifies("transports.http.resume.own-stream"), NeedsProvocation("progress"),
-		func(t *T) {
+	It("replays nothing of another session for a Last-Event-ID from that session",
+		Verifies("transports.http.resume.own-stream"), NeedsProvocation("progress"), func(t *T) {
 			first := FreshSession(t)
 			mustHaveSession(t, first)
 			call := Provoking(t, "progress").Reporting(newToken(first))
@@ -144,8 +131,7 @@ func resuming() {
 					return received.Stream == resumed.Stream && answers(request.ID)(received)
 				}),
 			)
-		},
-	)
+		})
 }
 
 // Ids of requests in two sessions, of which neither makes one under the id of the other.

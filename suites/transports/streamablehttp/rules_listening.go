@@ -66,12 +66,8 @@ func answeredGets(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 		reporter.ViolationAt(*one.Head, rules.Mismatch{
 			Wanted: "an event stream, or HTTP 405 (Method Not Allowed)",
-			Found: fmt.Sprintf(
-				"HTTP %d of the content type %q",
-				one.Status(),
-				one.Head.HTTP.Header.Get("Content-Type"),
-			),
-			Where: "HTTP status",
+			Found:  fmt.Sprintf("HTTP %d of the content type %q", one.Status(), one.Head.HTTP.Header.Get("Content-Type")),
+			Where:  "HTTP status",
 		}, one.Explained()...)
 	}
 }
@@ -89,10 +85,7 @@ func sessionOver(one *exchanges.Exchange, all []*exchanges.Exchange) bool {
 
 func unaskedResponses(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges.Of(conversation)
-	gets := slices.DeleteFunc(
-		slices.Clone(all),
-		func(one *exchanges.Exchange) bool { return !one.Standing() || !one.Streams() },
-	)
+	gets := slices.DeleteFunc(slices.Clone(all), func(one *exchanges.Exchange) bool { return !one.Standing() || !one.Streams() })
 	for _, one := range all {
 		_, resumes := one.LastEventID()
 		for _, said := range one.Said {
@@ -117,10 +110,7 @@ func unaskedResponses(conversation *rules.Conversation, reporter *rules.Reporter
 func unrelatedProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges.Of(conversation)
 	ownStream := func(request *rules.Message, at transcript.Event) *exchanges.Exchange {
-		index := slices.IndexFunc(
-			all,
-			func(one *exchanges.Exchange) bool { return one.Sent == request && one.OpenAt(at) },
-		)
+		index := slices.IndexFunc(all, func(one *exchanges.Exchange) bool { return one.Sent == request && one.OpenAt(at) })
 		if index < 0 {
 			return nil
 		}
@@ -197,12 +187,7 @@ func uniqueEvents(conversation *rules.Conversation, reporter *rules.Reporter) {
 			if there && (earlier.one != one || earlier.message && message) {
 				reporter.ViolationAt(event, rules.Mismatch{
 					Wanted: "ids that no other event of the session has",
-					Found: fmt.Sprintf(
-						"the id %q on %s and on %s",
-						id,
-						earlier.one.Request.Stream,
-						one.Request.Stream,
-					),
+					Found:  fmt.Sprintf("the id %q on %s and on %s", id, earlier.one.Request.Stream, one.Request.Stream),
 				}, one.Explained()...)
 			}
 			used[name] = known{one, message || there && earlier.message}
@@ -231,12 +216,7 @@ func ownReplays(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 // foreignTo says where a message on a resumed stream belongs instead; "" when
 // nothing shows that it belongs elsewhere.
-func foreignTo(
-	root *exchanges.Exchange,
-	said *rules.Message,
-	one *exchanges.Exchange,
-	all []*exchanges.Exchange,
-) string {
+func foreignTo(root *exchanges.Exchange, said *rules.Message, one *exchanges.Exchange, all []*exchanges.Exchange) string {
 	if said.Kind == jsonrpc.Response && said.Request != nil {
 		if root.Sent == said.Request {
 			return ""

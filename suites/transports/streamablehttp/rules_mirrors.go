@@ -84,10 +84,8 @@ func everyStatelessPost(wrong func(*exchanges.Exchange) (wanted string)) rules.J
 			if wanted := wrong(one); wanted != "" {
 				reporter.ViolationAt(one.Request, rules.Mismatch{
 					Wanted: wanted,
-					Found: exchanges.HeaderShown(
-						one.Request.HTTP.Header.Values(transport.VersionHeader),
-					) + " in " + one.Name(),
-					Where: "header " + transport.VersionHeader,
+					Found:  exchanges.HeaderShown(one.Request.HTTP.Header.Values(transport.VersionHeader)) + " in " + one.Name(),
+					Where:  "header " + transport.VersionHeader,
 				})
 			}
 		}

@@ -153,12 +153,9 @@ func accepting(method string, types ...string) rules.Judge {
 			for _, wanted := range types {
 				if !acceptLists(given, wanted) {
 					reporter.ViolationAt(one.Request, rules.Mismatch{
-						Wanted: strings.Join(
-							types,
-							" and ",
-						),
-						Found: fmt.Sprintf("%q in %s", given, one.Name()),
-						Where: "header Accept",
+						Wanted: strings.Join(types, " and "),
+						Found:  fmt.Sprintf("%q in %s", given, one.Name()),
+						Where:  "header Accept",
 					})
 					break
 				}

@@ -106,12 +106,8 @@ func contentTypes(conversation *rules.Conversation, reporter *rules.Reporter) {
 		default:
 			reporter.ViolationAt(*one.Head, rules.Mismatch{
 				Wanted: exchanges.EventStreamType + " or application/json",
-				Found: fmt.Sprintf(
-					"HTTP %d of the content type %q",
-					one.Status(),
-					one.Head.HTTP.Header.Get("Content-Type"),
-				),
-				Where: "header Content-Type",
+				Found:  fmt.Sprintf("HTTP %d of the content type %q", one.Status(), one.Head.HTTP.Header.Get("Content-Type")),
+				Where:  "header Content-Type",
 			}, one.Explained()...)
 		}
 	}

@@ -250,10 +250,7 @@ func closedEarly(one *exchanges.Exchange, conversation *rules.Conversation, all 
 // its connection was closed.
 func replays(later, one *exchanges.Exchange) bool {
 	return !slices.ContainsFunc(later.Said, func(said *rules.Message) bool {
-		return !slices.ContainsFunc(
-			one.Said,
-			func(earlier *rules.Message) bool { return bytes.Equal(earlier.Raw, said.Raw) },
-		)
+		return !slices.ContainsFunc(one.Said, func(earlier *rules.Message) bool { return bytes.Equal(earlier.Raw, said.Raw) })
 	})
 }
 
@@ -341,11 +338,7 @@ func broadcasts(conversation *rules.Conversation, reporter *rules.Reporter) {
 				!answeredBy(earlier.message, said.Event) {
 				reporter.Violation(said, rules.Mismatch{
 					Wanted: "each message on one stream",
-					Found: fmt.Sprintf(
-						"the same message on %s and on %s",
-						earlier.on.Request.Stream,
-						one.Request.Stream,
-					),
+					Found:  fmt.Sprintf("the same message on %s and on %s", earlier.on.Request.Stream, one.Request.Stream),
 				})
 			}
 			before[name] = sent{said, one}

@@ -32,43 +32,37 @@ const byStranger = "comes from a web page of another site"
 
 // security checks the heading Security Warning.
 func security() {
-	It("rejects a first POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(),
-		func(t *T) {
-			server := Connect(t)
+	It("rejects a first POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
+		server := Connect(t)
 
-			response := server.Post(t, opening(t, server), byStranger, WithHeader("Origin", stranger))
+		response := server.Post(t, opening(t, server), byStranger, WithHeader("Origin", stranger))
 
-			t.Expect(response).To(beRefused())
+		t.Expect(response).To(beRefused())
+	})
+
+	It("rejects a POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		InEachMethod(t, beRefused(), func(request Harmless) any {
+			body := server.Body(request.Method, request.With(nil))
+			return server.Post(t, body, byStranger, WithHeader("Origin", stranger))
 		})
+	})
 
-	It("rejects a POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
+	It("rejects a notification with a foreign Origin", Verifies("transports.http.origin.validated"), func(t *T) {
+		server := Session(t)
+		control := server.Post(t, harmless(t), "")
+		if control.Status != http.StatusAccepted || len(control.Body) > 0 {
+			t.NotApplicable("the server does not accept the notification without an Origin either")
+		}
 
-			InEachMethod(t, beRefused(), func(request Harmless) any {
-				body := server.Body(request.Method, request.With(nil))
-				return server.Post(t, body, byStranger, WithHeader("Origin", stranger))
-			})
-		})
+		response := server.Post(t, harmless(t), byStranger, WithHeader("Origin", stranger))
 
-	It("rejects a notification with a foreign Origin", Verifies("transports.http.origin.validated"),
-		func(t *T) {
-			server := Session(t)
-			control := server.Post(t, harmless(t), "")
-			if control.Status != http.StatusAccepted || len(control.Body) > 0 {
-				t.NotApplicable("the server does not accept the notification without an Origin either")
-			}
+		t.Expect(response).To(beRefused())
+	})
 
-			response := server.Post(t, harmless(t), byStranger, WithHeader("Origin", stranger))
-
-			t.Expect(response).To(beRefused())
-		})
-
-	It(
-		"rejects a POST whose Origin and Host are the same foreign name, if it is reached at a loopback address",
-		Verifies("transports.http.origin.validated"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a POST whose Origin and Host are the same foreign name, if it is reached at a loopback address",
+		Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
 			endpoint, err := url.Parse(URL(t))
 			if err != nil || !isLoopback(endpoint.Hostname()) {
 				t.NotApplicable("the server is not reached at a loopback address, the target of DNS rebinding")
@@ -79,82 +73,59 @@ func security() {
 				WithHeader("Origin", "http://"+rebound), WithHeader("Host", rebound))
 
 			t.Expect(response).To(beRefused())
-		},
-	)
+		})
 
-	It(
-		"rejects a GET with a foreign Origin",
-		Verifies("transports.http.origin.validated"),
-		AtRevisionsWith(protocol.GETStream),
-		func(t *T) {
+	It("rejects a GET with a foreign Origin",
+		Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.GETStream), func(t *T) {
 			t.Expect(getByStranger(t)).To(beRefused())
-		},
-	)
+		})
 
-	It(
-		"rejects a DELETE with a foreign Origin",
-		Verifies("transports.http.origin.validated"),
-		AtRevisionsWith(protocol.Sessions),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a DELETE with a foreign Origin",
+		Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.Sessions), ByBarrier(), func(t *T) {
 			t.Expect(deleteByStranger(t)).To(beRefused())
-		},
-	)
-
-	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByBarrier(),
-		func(t *T) {
-			server, unknown := Session(t), Connect(t)
-
-			request := server.Post(t, anyRequest(t, server), byStranger, WithHeader("Origin", stranger))
-			handshake := unknown.Post(t, opening(t, unknown), byStranger, WithHeader("Origin", stranger))
-
-			if request.Status < 300 && handshake.Status < 300 {
-				t.NotApplicable(
-					"the server does not reject a foreign Origin: see transports.http.origin.validated",
-				)
-			}
-			t.Expect(request).To(HaveStatus(403))
-			t.Expect(handshake).To(HaveStatus(403))
 		})
 
-	It(
-		"rejects a GET with a foreign Origin with HTTP 403",
-		Verifies("transports.http.origin.forbidden"),
-		AtRevisionsWith(protocol.GETStream),
-		func(t *T) {
+	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByBarrier(), func(t *T) {
+		server, unknown := Session(t), Connect(t)
+
+		request := server.Post(t, anyRequest(t, server), byStranger, WithHeader("Origin", stranger))
+		handshake := unknown.Post(t, opening(t, unknown), byStranger, WithHeader("Origin", stranger))
+
+		if request.Status < 300 && handshake.Status < 300 {
+			t.NotApplicable("the server does not reject a foreign Origin: see transports.http.origin.validated")
+		}
+		t.Expect(request).To(HaveStatus(403))
+		t.Expect(handshake).To(HaveStatus(403))
+	})
+
+	It("rejects a GET with a foreign Origin with HTTP 403",
+		Verifies("transports.http.origin.forbidden"), AtRevisionsWith(protocol.GETStream), func(t *T) {
 			judgeForbidden(t, getByStranger(t))
-		},
-	)
-
-	It(
-		"rejects a DELETE with a foreign Origin with HTTP 403",
-		Verifies("transports.http.origin.forbidden"),
-		AtRevisionsWith(protocol.Sessions),
-		ByBarrier(),
-		func(t *T) {
-			judgeForbidden(t, deleteByStranger(t))
-		},
-	)
-
-	It("listens on loopback addresses only, if it is reached at one", Verifies("transports.http.loopback"),
-		func(t *T) {
-			endpoint, err := url.Parse(URL(t))
-			if err != nil || !isLoopback(endpoint.Hostname()) {
-				t.NotApplicable("the server is not reached at a loopback address")
-			}
-			Session(t).Barrier(t) // it is there
-
-			addresses := listeningAt(portOf(endpoint))
-
-			if len(addresses) == 0 {
-				t.NotApplicable("this system does not show which addresses a program listens on")
-			}
-			t.JudgingNothing()
-			for _, address := range addresses {
-				t.Demand(address.IsLoopback(), "a server that listens at a loopback address only",
-					"one that listens at "+address.String()+", where the network can reach it")
-			}
 		})
+
+	It("rejects a DELETE with a foreign Origin with HTTP 403",
+		Verifies("transports.http.origin.forbidden"), AtRevisionsWith(protocol.Sessions), ByBarrier(), func(t *T) {
+			judgeForbidden(t, deleteByStranger(t))
+		})
+
+	It("listens on loopback addresses only, if it is reached at one", Verifies("transports.http.loopback"), func(t *T) {
+		endpoint, err := url.Parse(URL(t))
+		if err != nil || !isLoopback(endpoint.Hostname()) {
+			t.NotApplicable("the server is not reached at a loopback address")
+		}
+		Session(t).Barrier(t) // it is there
+
+		addresses := listeningAt(portOf(endpoint))
+
+		if len(addresses) == 0 {
+			t.NotApplicable("this system does not show which addresses a program listens on")
+		}
+		t.JudgingNothing()
+		for _, address := range addresses {
+			t.Demand(address.IsLoopback(), "a server that listens at a loopback address only",
+				"one that listens at "+address.String()+", where the network can reach it")
+		}
+	})
 }
 
 // getByStranger asks for the stream of a session from a foreign page, where others get one.
@@ -220,12 +191,7 @@ func listeningAt(port uint16) []netip.Addr {
 		all = append(all, listeners(file, port)...)
 		_ = file.Close() // nothing was written
 	}
-	if loopback := slices.DeleteFunc(
-		slices.Clone(all),
-		func(address netip.Addr) bool { return !address.IsLoopback() },
-	); len(
-		loopback,
-	) > 0 {
+	if loopback := slices.DeleteFunc(slices.Clone(all), func(address netip.Addr) bool { return !address.IsLoopback() }); len(loopback) > 0 {
 		return loopback
 	}
 	return all

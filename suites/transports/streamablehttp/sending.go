@@ -17,52 +17,39 @@ import (
 
 // sending checks the heading Sending Messages to the Server.
 func sending() {
-	It("accepts a notification with HTTP 202 and no body", Verifies("transports.http.notification.accepted"),
-		func(t *T) {
-			server := Session(t)
-			mark := server.Mark()
+	It("accepts a notification with HTTP 202 and no body", Verifies("transports.http.notification.accepted"), func(t *T) {
+		server := Session(t)
+		mark := server.Mark()
 
-			response := server.Post(t, harmless(t), "")
+		response := server.Post(t, harmless(t), "")
 
-			turnedDown := refused(t, server, mark, response)
-			switch {
-			case turnedDown && !t.Has(protocol.RootsListChanged):
-				t.NotApplicable(
-					"the server accepts no notification over HTTP, and need not at this revision: " + response.Describe(),
-				)
-			case turnedDown:
-				t.Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
-					"find out why it rejects a notification that the client declared, then run again")
-			}
-			t.Expect(response).To(beTaken())
-		})
+		turnedDown := refused(t, server, mark, response)
+		switch {
+		case turnedDown && !t.Has(protocol.RootsListChanged):
+			t.NotApplicable("the server accepts no notification over HTTP, and need not at this revision: " + response.Describe())
+		case turnedDown:
+			t.Inconclusive("the server does not accept notifications/roots/list_changed: "+response.Describe(),
+				"find out why it rejects a notification that the client declared, then run again")
+		}
+		t.Expect(response).To(beTaken())
+	})
 
 	// Later clients send no responses.
-	It(
-		"accepts a response with HTTP 202 and no body",
-		Verifies("transports.http.notification.accepted"),
-		AtRevisionsWith(protocol.ServerRequests),
-		func(t *T) {
+	It("accepts a response with HTTP 202 and no body",
+		Verifies("transports.http.notification.accepted"), AtRevisionsWith(protocol.ServerRequests), func(t *T) {
 			server := Session(t)
 			mark := server.Mark()
 
-			response := server.Post(
-				t,
-				jsonrpc.NewResult(jsonrpc.StringID("no request is open"), nil),
-				"answers no request",
-			)
+			response := server.Post(t, jsonrpc.NewResult(jsonrpc.StringID("no request is open"), nil), "answers no request")
 
 			if refused(t, server, mark, response) {
 				t.NotApplicable("the server does not accept an unsolicited response")
 			}
 			t.Expect(response).To(beTaken())
-		},
-	)
+		})
 
-	It(
-		"rejects a notification that it cannot accept with an HTTP error status",
-		Verifies("transports.http.notification.refused"),
-		func(t *T) {
+	It("rejects a notification that it cannot accept with an HTTP error status",
+		Verifies("transports.http.notification.refused"), func(t *T) {
 			server := Session(t)
 
 			positional := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}`)
@@ -72,19 +59,16 @@ func sending() {
 				t.NotApplicable("the server accepts even a notification whose params are an array")
 			}
 			t.Expect(response).To(beRefused())
-		},
-	)
-
-	It("closes the stream of a request after the response", Verifies("transports.http.stream.closed"),
-		func(t *T) {
-			server := FreshSession(t)
-
-			demandEnd(t, server, streamed(t, server))
 		})
 
-	It("closes the stream of a request after an error", Verifies("transports.http.stream.closed"),
-		NeedsCapability("tools"),
-		func(t *T) {
+	It("closes the stream of a request after the response", Verifies("transports.http.stream.closed"), func(t *T) {
+		server := FreshSession(t)
+
+		demandEnd(t, server, streamed(t, server))
+	})
+
+	It("closes the stream of a request after an error",
+		Verifies("transports.http.stream.closed"), NeedsCapability("tools"), func(t *T) {
 			server := FreshSession(t)
 			request := server.Start(t, "tools/call", Object{"name": "mcpconform_unknown_tool", "arguments": Object{}})
 			received, err := request.Settle(t)
@@ -98,9 +82,7 @@ func sending() {
 
 	// Later such a request is answered with 404, and with no stream.
 	It("closes the stream of a request with an unknown method after the error",
-		Verifies("transports.http.stream.closed"),
-		AtRevisionsWithout(protocol.UnknownMethodStatus),
-		func(t *T) {
+		Verifies("transports.http.stream.closed"), AtRevisionsWithout(protocol.UnknownMethodStatus), func(t *T) {
 			server := FreshSession(t)
 			request := server.Start(t, unknownMethod, nil)
 			received, err := request.Settle(t)
@@ -116,11 +98,8 @@ func sending() {
 		})
 
 	// Later a stream that broke is lost.
-	It(
-		"sends the response to a client that resumes a closed SSE stream",
-		Verifies("transports.http.stream.response"),
-		AtRevisionsWith(protocol.Resumption),
-		func(t *T) {
+	It("sends the response to a client that resumes a closed SSE stream",
+		Verifies("transports.http.stream.response"), AtRevisionsWith(protocol.Resumption), func(t *T) {
 			server := FreshSession(t)
 			stream := streamed(t, server).Delivery.Stream
 			if _, there := Provocable(t, "stream-closed"); !there && len(eventIDs(server, stream)) == 0 {
@@ -130,8 +109,7 @@ func sending() {
 			reply := server.MustAsk(t, "tools/call", Provoking(t, "stream-closed").Call())
 
 			t.Expect(reply).To(BeResult())
-		},
-	)
+		})
 }
 
 // unknownMethod is one that nobody has defined.
@@ -145,11 +123,7 @@ func demandEnd(ctx context.Context, server *Server, request *scripted.Pending) {
 	case <-wait.After(ctx, server.ReplyTime()):
 		ended = false
 	}
-	server.DemandInTime(
-		ended,
-		"the end of the stream after the response to "+request.Method,
-		"a stream that is still open",
-	)
+	server.DemandInTime(ended, "the end of the stream after the response to "+request.Method, "a stream that is still open")
 }
 
 // harmless is a notification that changes nothing. From 2026-07-28 on clients have none

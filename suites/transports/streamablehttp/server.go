@@ -53,56 +53,43 @@ func helloBy(t *T, name string) Object {
 
 // endpoint checks the introduction of the section.
 func endpoint() {
-	It("supports POST and GET at the MCP endpoint", Verifies("transports.http.endpoint"),
-		func(t *T) {
-			server := FreshSession(t) // by POST
+	It("supports POST and GET at the MCP endpoint", Verifies("transports.http.endpoint"), func(t *T) {
+		server := FreshSession(t) // by POST
 
-			response := server.Get(t, "")
+		response := server.Get(t, "")
 
-			t.Expect(response).NotTo(HaveStatus(404, 501))
-		})
+		t.Expect(response).NotTo(HaveStatus(404, 501))
+	})
 
-	It("accepts POST at its endpoint", Verifies("transports.http.endpoint.post"),
-		func(t *T) {
-			server := Session(t)
+	It("accepts POST at its endpoint", Verifies("transports.http.endpoint.post"), func(t *T) {
+		server := Session(t)
 
-			given := post(t, server, identified(t, server, "mcpconform-at-endpoint"), "")
+		given := post(t, server, identified(t, server, "mcpconform-at-endpoint"), "")
 
-			// An error in the body tells of a server that takes POST.
-			t.DemandOf(
-				given,
-				given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status),
-				"an endpoint that accepts POST",
-			)
-		})
+		// An error in the body tells of a server that takes POST.
+		t.DemandOf(
+			given,
+			given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status),
+			"an endpoint that accepts POST",
+		)
+	})
 
-	It("serves a second client while the first is connected", Verifies("transports.http.clients"), ByBarrier(),
-		func(t *T) {
-			first, second := FreshSession(t), Connect(t)
+	It("serves a second client while the first is connected", Verifies("transports.http.clients"), ByBarrier(), func(t *T) {
+		first, second := FreshSession(t), Connect(t)
 
-			if t.Has(protocol.Handshake) {
-				_, err := second.Handshake(t, helloBy(t, "mcpconform-second"))
-				if err != nil {
-					t.Judge(
-						Mismatch{
-							Wanted: "a handshake with a second client, while the first is connected",
-							Found:  err.Error(),
-						},
-					)
-				}
+		if t.Has(protocol.Handshake) {
+			_, err := second.Handshake(t, helloBy(t, "mcpconform-second"))
+			if err != nil {
+				t.Judge(Mismatch{Wanted: "a handshake with a second client, while the first is connected", Found: err.Error()})
 			}
-			id := jsonrpc.StringID("mcpconform-second-client")
-			t.Expect(
-				second.MustAwait(t, second.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)),
-			).To(BeResult())
-			t.Expect(first.MustAsk(t, BarrierMethod(t), nil)).To(BeResult())
-		})
+		}
+		id := jsonrpc.StringID("mcpconform-second-client")
+		t.Expect(second.MustAwait(t, second.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))).To(BeResult())
+		t.Expect(first.MustAsk(t, BarrierMethod(t), nil)).To(BeResult())
+	})
 
-	It(
-		"answers tools/call of a client after another has connected",
-		Verifies("transports.http.clients"),
-		NeedsCapability("tools"),
-		func(t *T) {
+	It("answers tools/call of a client after another has connected",
+		Verifies("transports.http.clients"), NeedsCapability("tools"), func(t *T) {
 			call := aCall(t)
 			first := FreshSession(t)
 			UnusedSession(t)
@@ -113,14 +100,10 @@ func endpoint() {
 
 			first.MustAwait(t, request)
 			t.Observe()
-		},
-	)
+		})
 
-	It(
-		"answers requests of two clients that use the same id at the same time",
-		Verifies("transports.http.clients"),
-		ByBarrier(),
-		func(t *T) {
+	It("answers requests of two clients that use the same id at the same time",
+		Verifies("transports.http.clients"), ByBarrier(), func(t *T) {
 			first, second := FreshSession(t), UnusedSession(t)
 			id := jsonrpc.StringID("mcpconform-same-id")
 			asked := func(client *Server, name string) *scripted.Pending {
@@ -132,8 +115,7 @@ func endpoint() {
 
 			t.Expect(first.MustAwait(t, ofFirst)).To(BeResult())
 			t.Expect(second.MustAwait(t, ofSecond)).To(BeResult())
-		},
-	)
+		})
 
 	It(
 		"serves other clients after a session was ended during a call",
@@ -150,9 +132,7 @@ func endpoint() {
 			mustEnd(t, server)
 
 			id := jsonrpc.StringID("mcpconform-after-deletion")
-			t.Expect(
-				other.MustAwait(t, other.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)),
-			).To(BeResult())
+			t.Expect(other.MustAwait(t, other.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))).To(BeResult())
 		},
 	)
 }
@@ -166,10 +146,7 @@ func aCall(t *T) Provocation {
 	}
 	calls, reason := CallableTools(t)
 	if len(calls) == 0 {
-		t.Inconclusive(
-			"no tool may be called: "+reason,
-			"annotate a tool with readOnlyHint, or name it in mcpconform.yaml",
-		)
+		t.Inconclusive("no tool may be called: "+reason, "annotate a tool with readOnlyHint, or name it in mcpconform.yaml")
 	}
 	return calls[0]
 }

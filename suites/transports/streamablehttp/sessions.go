@@ -26,30 +26,22 @@ const comparedSessions = 4
 
 // sessions checks the heading Session Management.
 func sessions() {
-	It("assigns a different Mcp-Session-Id to each session", Verifies("transports.http.session.unique"),
-		func(t *T) {
-			ids := sessionIDs(t)
+	It("assigns a different Mcp-Session-Id to each session", Verifies("transports.http.session.unique"), func(t *T) {
+		ids := sessionIDs(t)
 
-			slices.Sort(ids)
-			t.Demand(len(slices.Compact(slices.Clone(ids))) == len(ids), "different session ids", fmt.Sprintf("%q", ids))
-		})
+		slices.Sort(ids)
+		t.Demand(len(slices.Compact(slices.Clone(ids))) == len(ids), "different session ids", fmt.Sprintf("%q", ids))
+	})
 
-	It(
-		"assigns Mcp-Session-Ids that cannot be guessed from each other",
-		Verifies("transports.http.session.secure"),
-		func(t *T) {
-			ids := sessionIDs(t)
+	It("assigns Mcp-Session-Ids that cannot be guessed from each other", Verifies("transports.http.session.secure"), func(t *T) {
+		ids := sessionIDs(t)
 
-			one, other, found := guessable(ids)
-			t.Demand(!found, "session ids that have little in common", fmt.Sprintf("%q and %q", one, other))
-		},
-	)
+		one, other, found := guessable(ids)
+		t.Demand(!found, "session ids that have little in common", fmt.Sprintf("%q and %q", one, other))
+	})
 
-	It(
-		"rejects a request without Mcp-Session-Id with HTTP 400, if it requires one",
-		Verifies("transports.http.session.missing"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a request without Mcp-Session-Id with HTTP 400, if it requires one",
+		Verifies("transports.http.session.missing"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			mustHaveSession(t, server)
 
@@ -60,12 +52,10 @@ func sessions() {
 			InEachMethod(t, beUnserved(), func(request Harmless) any {
 				return postRequest(t, server, request, lacksSession, WithoutHeader("Mcp-Session-Id"))
 			})
-		},
-	)
+		})
 
 	It("rejects a DELETE without Mcp-Session-Id with HTTP 400, if it requires one",
-		Verifies("transports.http.session.missing"), ByBarrier(),
-		func(t *T) {
+		Verifies("transports.http.session.missing"), ByBarrier(), func(t *T) {
 			ended, server := FreshSession(t), UnusedSession(t)
 			mustBeGone(t, ended)
 
@@ -73,61 +63,45 @@ func sessions() {
 		})
 
 	It("rejects a GET without Mcp-Session-Id with HTTP 400, if it requires one",
-		Verifies("transports.http.session.missing"), ByBarrier(),
-		func(t *T) {
+		Verifies("transports.http.session.missing"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			mustListen(t, server)
 
 			judgeSessionMissed(t, server, http.MethodGet)
 		})
 
-	It(
-		"rejects a request with the Mcp-Session-Id of an ended session with HTTP 404",
-		Verifies("transports.http.session.gone"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a request with the Mcp-Session-Id of an ended session with HTTP 404",
+		Verifies("transports.http.session.gone"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			mustEnd(t, server)
 
 			InEachMethod(t, HaveStatus(404), func(request Harmless) any {
 				return server.Post(t, server.Body(request.Method, request.With(nil)), inEnded)
 			})
-		},
-	)
+		})
 
-	It(
-		"rejects a notification with the Mcp-Session-Id of an ended session with HTTP 404",
-		Verifies("transports.http.session.gone"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a notification with the Mcp-Session-Id of an ended session with HTTP 404",
+		Verifies("transports.http.session.gone"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			mustEnd(t, server)
 
 			response := server.Post(t, jsonrpc.NewNotification("notifications/roots/list_changed", nil), inEnded)
 
 			t.Expect(response).To(HaveStatus(404))
-		},
-	)
+		})
 
-	It(
-		"rejects a DELETE with the Mcp-Session-Id of an ended session with HTTP 404",
-		Verifies("transports.http.session.gone"),
-		func(t *T) {
+	It("rejects a DELETE with the Mcp-Session-Id of an ended session with HTTP 404",
+		Verifies("transports.http.session.gone"), func(t *T) {
 			server := FreshSession(t)
 			mustEnd(t, server)
 
 			response := server.Delete(t, inEnded)
 
 			t.Expect(response).To(HaveStatus(404))
-		},
-	)
+		})
 
-	It(
-		"rejects a request with the Mcp-Session-Id of a session that was ended during a call with HTTP 404",
-		Verifies("transports.http.session.gone"),
-		NeedsProvocation("slow"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a request with the Mcp-Session-Id of a session that was ended during a call with HTTP 404",
+		Verifies("transports.http.session.gone"), NeedsProvocation("slow"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			mustHaveSession(t, server)
 			server.Start(t, "tools/call", Provoking(t, "slow").Call())
@@ -137,13 +111,10 @@ func sessions() {
 			response := server.Post(t, anyRequest(t, server), inEnded)
 
 			t.Expect(response).To(HaveStatus(404))
-		},
-	)
+		})
 
-	It(
-		"rejects a GET with the Mcp-Session-Id of an ended session with HTTP 404",
-		Verifies("transports.http.session.gone"),
-		func(t *T) {
+	It("rejects a GET with the Mcp-Session-Id of an ended session with HTTP 404",
+		Verifies("transports.http.session.gone"), func(t *T) {
 			server := FreshSession(t)
 			mustListen(t, server).Cut()
 			mustEnd(t, server)
@@ -151,8 +122,7 @@ func sessions() {
 			response := server.Get(t, inEnded)
 
 			t.Expect(response).To(HaveStatus(404))
-		},
-	)
+		})
 }
 
 // judgeSessionMissed sends a request without a body and without the session id, which a

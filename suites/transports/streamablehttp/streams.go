@@ -25,10 +25,7 @@ func mustListen(t *T, server *Server) *scripted.Delivery {
 	case err != nil:
 		t.Inconclusive("no stream for GET: "+err.Error(), "fix the failures of GET first")
 	case delivery.ContentType != eventStream:
-		t.Inconclusive(
-			"GET was answered with "+(&Response{Delivery: delivery}).Describe(),
-			"fix the failures of GET first",
-		)
+		t.Inconclusive("GET was answered with "+(&Response{Delivery: delivery}).Describe(), "fix the failures of GET first")
 	}
 	return delivery
 }

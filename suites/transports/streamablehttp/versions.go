@@ -18,11 +18,8 @@ const assumed = "2025-03-26"
 
 // versions checks the heading Protocol Version Header.
 func versions() {
-	It(
-		"rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			InEachMethod(t, HaveStatus(400), func(request Harmless) any {
@@ -33,14 +30,10 @@ func versions() {
 					WithHeader("MCP-Protocol-Version", "1900-01-01"),
 				)
 			})
-		},
-	)
+		})
 
-	It(
-		"rejects a POST with an invalid MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a POST with an invalid MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			response := server.Post(
@@ -51,47 +44,30 @@ func versions() {
 			)
 
 			t.Expect(response).To(HaveStatus(400))
-		},
-	)
+		})
 
-	It(
-		"rejects a GET with an unsupported MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"),
-		func(t *T) {
+	It("rejects a GET with an unsupported MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"), func(t *T) {
 			listener, server := FreshSession(t), FreshSession(t)
 			mustListen(t, listener)
 
-			response := server.Get(
-				t,
-				"names an unknown protocol version",
-				WithHeader("MCP-Protocol-Version", "1900-01-01"),
-			)
+			response := server.Get(t, "names an unknown protocol version", WithHeader("MCP-Protocol-Version", "1900-01-01"))
 
 			t.Expect(response).To(HaveStatus(400))
-		},
-	)
+		})
 
-	It(
-		"rejects a DELETE with an unsupported MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"),
-		func(t *T) {
+	It("rejects a DELETE with an unsupported MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"), func(t *T) {
 			ended, server := FreshSession(t), UnusedSession(t)
 			mustBeGone(t, ended)
 
-			response := server.Delete(
-				t,
-				"names an unknown protocol version",
-				WithHeader("MCP-Protocol-Version", "1900-01-01"),
-			)
+			response := server.Delete(t, "names an unknown protocol version", WithHeader("MCP-Protocol-Version", "1900-01-01"))
 
 			t.Expect(response).To(HaveStatus(400))
-		},
-	)
+		})
 
-	It(
-		"rejects a notification with an unsupported MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"),
-		func(t *T) {
+	It("rejects a notification with an unsupported MCP-Protocol-Version with HTTP 400",
+		Verifies("transports.http.version.refused"), func(t *T) {
 			server := Session(t)
 			control := server.Post(t, harmless(t), "")
 			if control.Status != http.StatusAccepted || len(control.Body) > 0 {
@@ -106,23 +82,15 @@ func versions() {
 			)
 
 			t.Expect(response).To(HaveStatus(400))
-		},
-	)
+		})
 
-	It(
-		"accepts requests without MCP-Protocol-Version from a client that negotiated "+assumed,
-		Verifies("transports.http.version.assumed"),
-		ByBarrier(),
-		func(t *T) {
+	It("accepts requests without MCP-Protocol-Version from a client that negotiated "+assumed,
+		Verifies("transports.http.version.assumed"), ByBarrier(), func(t *T) {
 			server := Connect(t)
 			hello := server.Need(t, "initialize", Hello(t, assumed))
 			if hello["protocolVersion"] != assumed {
 				t.NotApplicable(
-					fmt.Sprintf(
-						"the server does not speak %s: it answers with %s",
-						assumed,
-						Show(hello["protocolVersion"]),
-					),
+					fmt.Sprintf("the server does not speak %s: it answers with %s", assumed, Show(hello["protocolVersion"])),
 				)
 			}
 
@@ -130,30 +98,20 @@ func versions() {
 			reply := server.Ask(t, BarrierMethod(t), nil)
 
 			t.Expect(reply).To(BeResult())
-		},
-	)
+		})
 
-	It(
-		"returns HTTP 400 and -32022 for an unsupported protocol version",
-		Verifies("transports.http.version.unsupported"),
-		ByBarrier(),
-		func(t *T) {
+	It("returns HTTP 400 and -32022 for an unsupported protocol version",
+		Verifies("transports.http.version.unsupported"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
-			InEachMethod(
-				t,
-				beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision),
-				func(request Harmless) any {
-					body := server.Body(request.Method, request.With(Object{mcp.MetaVersion: "1900-01-01"}))
-					return post(t, server, body, "names an unknown protocol version")
-				},
-			)
-		},
-	)
+			InEachMethod(t, beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision), func(request Harmless) any {
+				body := server.Body(request.Method, request.With(Object{mcp.MetaVersion: "1900-01-01"}))
+				return post(t, server, body, "names an unknown protocol version")
+			})
+		})
 
 	It("returns HTTP 400 and -32022 for each kind of unsupported protocol version",
-		Verifies("transports.http.version.unsupported"), ByBarrier(),
-		func(t *T) {
+		Verifies("transports.http.version.unsupported"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			// Those of the future, such as are no date, and such as were released before.
@@ -165,11 +123,8 @@ func versions() {
 			}
 		})
 
-	It(
-		"rejects a request whose MCP-Protocol-Version differs from the version in _meta",
-		Verifies("transports.http.version.mismatch"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a request whose MCP-Protocol-Version differs from the version in _meta",
+		Verifies("transports.http.version.mismatch"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			InEachMethod(t, beTurnedDown(), func(request Harmless) any {
@@ -181,14 +136,10 @@ func versions() {
 					WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)),
 				)
 			})
-		},
-	)
+		})
 
-	It(
-		"returns HTTP 400 and -32020 if MCP-Protocol-Version differs from the version in _meta",
-		Verifies("transports.http.headers.error"),
-		ByBarrier(),
-		func(t *T) {
+	It("returns HTTP 400 and -32020 if MCP-Protocol-Version differs from the version in _meta",
+		Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			given := post(
@@ -200,75 +151,44 @@ func versions() {
 			)
 
 			if given.refused() && given.code() == jsonrpc.UnsupportedRevision {
-				t.NotApplicable(
-					"the server checks the version in the header first, which it does not implement",
-				)
+				t.NotApplicable("the server checks the version in the header first, which it does not implement")
 			}
 			judgeRefusal(t, given, "transports.http.version.mismatch")
-		},
-	)
-
-	It("rejects a request without MCP-Protocol-Version", Verifies("transports.http.version.missing"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
-			needVersionHeader(t, server)
-
-			InEachMethod(t, beTurnedDown(), func(request Harmless) any {
-				return postRequest(
-					t,
-					server,
-					request,
-					"lacks the version header",
-					WithoutHeader(transport.VersionHeader),
-				)
-			})
 		})
 
-	It("returns HTTP 400 and -32020 if MCP-Protocol-Version is missing", Verifies("transports.http.headers.error"),
-		ByBarrier(),
-		func(t *T) {
+	It("rejects a request without MCP-Protocol-Version", Verifies("transports.http.version.missing"), ByBarrier(), func(t *T) {
+		server := Session(t)
+		needVersionHeader(t, server)
+
+		InEachMethod(t, beTurnedDown(), func(request Harmless) any {
+			return postRequest(t, server, request, "lacks the version header", WithoutHeader(transport.VersionHeader))
+		})
+	})
+
+	It("returns HTTP 400 and -32020 if MCP-Protocol-Version is missing",
+		Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
 			server := Session(t)
 			needVersionHeader(t, server)
 
-			given := post(
-				t,
-				server,
-				anyRequest(t, server),
-				"lacks the version header",
-				WithoutHeader(transport.VersionHeader),
-			)
+			given := post(t, server, anyRequest(t, server), "lacks the version header", WithoutHeader(transport.VersionHeader))
 
 			judgeRefusal(t, given, "transports.http.version.missing")
 		})
 
-	It("returns HTTP 404 and -32601 for an unknown method", Verifies("transports.http.method.unknown"), ByBarrier(),
-		func(t *T) {
-			server := Session(t)
+	It("returns HTTP 404 and -32601 for an unknown method", Verifies("transports.http.method.unknown"), ByBarrier(), func(t *T) {
+		server := Session(t)
 
-			given := post(
-				t,
-				server,
-				server.Body(unknownMethod, nil),
-				"has an undefined method",
-			)
+		given := post(t, server, server.Body(unknownMethod, nil), "has an undefined method")
 
-			t.Expect(given).To(beTheError(http.StatusNotFound, jsonrpc.MethodNotFound))
-		})
+		t.Expect(given).To(beTheError(http.StatusNotFound, jsonrpc.MethodNotFound))
+	})
 
-	It(
-		"returns HTTP 404 and -32601 together, or neither, for methods of earlier revisions",
-		Verifies("transports.http.method.unknown"),
-		ByBarrier(),
-		func(t *T) {
+	It("returns HTTP 404 and -32601 together, or neither, for methods of earlier revisions",
+		Verifies("transports.http.method.unknown"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			for _, former := range formerRequests {
-				given := post(
-					t,
-					server,
-					server.Body(former.method, former.params),
-					"has a method of earlier revisions",
-				)
+				given := post(t, server, server.Body(former.method, former.params), "has a method of earlier revisions")
 
 				// A server of both eras may have the method, and say otherwise why it is not for this one.
 				t.DemandOf(
@@ -277,8 +197,7 @@ func versions() {
 					"HTTP 404 and the error -32601 to "+former.method+", or another refusal",
 				)
 			}
-		},
-	)
+		})
 }
 
 // formerRequests are requests that 2026-07-28 does not have any more.

@@ -112,11 +112,8 @@ func crossPing(call *scripted.Call) {
 }
 
 func cancelling() {
-	It(
-		"sends notifications/cancelled with the id of the request that it cancels",
-		Verifies("cancellation.sent.stdio"),
-		In(cancels),
-		func(t *T) {
+	It("sends notifications/cancelled with the id of the request that it cancels",
+		Verifies("cancellation.sent.stdio"), In(cancels), func(t *T) {
 			client := RunScenario(t)
 
 			call := client.NeedCalls("slow")[0]
@@ -128,8 +125,7 @@ func cancelling() {
 				Wanted: method + " for the call that the client cancelled, as it reports",
 				Found:  "none",
 			})
-		},
-	)
+		})
 
 	It(
 		"sends notifications/cancelled only with the requestId of a request that it has sent",
@@ -160,17 +156,12 @@ func cancelling() {
 		},
 	)
 
-	It(
-		"ignores the response to a request that it has cancelled",
-		Verifies("cancellation.late-response.client"),
-		In(cancels),
-		func(t *T) {
+	It("ignores the response to a request that it has cancelled",
+		Verifies("cancellation.late-response.client"), In(cancels), func(t *T) {
 			client := RunScenario(t)
 
 			if t.Has(protocol.ClosingCancels) && t.Transport() == protocol.HTTP {
-				t.NotApplicable(
-					"over HTTP a request is cancelled by closing its stream, so nothing can follow",
-				)
+				t.NotApplicable("over HTTP a request is cancelled by closing its stream, so nothing can follow")
 			}
 			call := client.NeedCalls("slow")[0]
 			cancellation := client.CancellationOf(call)
@@ -179,46 +170,37 @@ func cancelling() {
 			}
 			answer := AnswerTo(call)
 			if answer == nil {
-				t.NotApplicable(
-					"the client closed the stream of the cancelled request, so nothing could follow",
-				)
+				t.NotApplicable("the client closed the stream of the cancelled request, so nothing could follow")
 			}
 			if answer.Event.Sequence < cancellation.Event.Sequence {
 				client.NeverBut("the client cancelled the call only after it was answered", method)
 			}
-			if told, there := client.ToldOutcome(
-				slowStep,
-			); there && !told.Failed() &&
+			if told, there := client.ToldOutcome(slowStep); there && !told.Failed() &&
 				strings.Contains(ShowOutcome(told), tooLate) {
-				client.Blame(
-					answer,
-					Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)},
-				)
+				client.Blame(answer, Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)})
 			}
 			client.StaysUsable(answer, "the response to a request that it had cancelled")
-		},
-	)
-
-	It("continues after its notifications/cancelled crossed a response", Verifies("cancellation.races"), In(cancels),
-		func(t *T) {
-			client := RunScenario(t)
-
-			crossed := false
-			for _, tool := range []string{"slow", "quick"} {
-				after := client.NeedCalls(tool)[0]
-				if !isCancelled(t, client, after) {
-					continue // the answer to the quick one may be there first
-				}
-				crossed = true
-				if answer := AnswerTo(after); answer != nil {
-					after = answer // or else the client had closed the stream
-				}
-				client.StaysUsable(after, "the response to a request that it cancelled meanwhile")
-			}
-			if !crossed {
-				client.Never(method)
-			}
 		})
+
+	It("continues after its notifications/cancelled crossed a response", Verifies("cancellation.races"), In(cancels), func(t *T) {
+		client := RunScenario(t)
+
+		crossed := false
+		for _, tool := range []string{"slow", "quick"} {
+			after := client.NeedCalls(tool)[0]
+			if !isCancelled(t, client, after) {
+				continue // the answer to the quick one may be there first
+			}
+			crossed = true
+			if answer := AnswerTo(after); answer != nil {
+				after = answer // or else the client had closed the stream
+			}
+			client.StaysUsable(after, "the response to a request that it cancelled meanwhile")
+		}
+		if !crossed {
+			client.Never(method)
+		}
+	})
 }
 
 // isCancelled tells whether the client cancelled a request: by a notification or, over
@@ -264,42 +246,35 @@ const leavingTime = time.Second
 const expiryStep = 2
 
 func expiring() {
-	It("cancels a request that is not answered in time", Verifies("cancellation.timeouts.cancelled"), In(expires),
-		func(t *T) {
-			client := RunScenario(t)
+	It("cancels a request that is not answered in time", Verifies("cancellation.timeouts.cancelled"), In(expires), func(t *T) {
+		client := RunScenario(t)
 
-			call := client.NeedCalls("never")[0]
-			if told := client.OutcomeOf(expiryStep); !told.Failed() {
-				client.NeverBut("the client did not cancel the call that is never answered", "tools/call")
+		call := client.NeedCalls("never")[0]
+		if told := client.OutcomeOf(expiryStep); !told.Failed() {
+			client.NeverBut("the client did not cancel the call that is never answered", "tools/call")
+		}
+		after := client.AskedAfter(call)
+		if len(after) == 0 {
+			client.NeverBut("the client sent no further request after the call that timed out", "tools/list")
+		}
+		if t.Transport() != protocol.HTTP {
+			if !t.Observed(client.CancellationOf(call) != nil) {
+				client.Missing(call, Mismatch{Wanted: method + " for the call that timed out", Found: "none"})
 			}
-			after := client.AskedAfter(call)
-			if len(after) == 0 {
-				client.NeverBut("the client sent no further request after the call that timed out", "tools/list")
-			}
-			if t.Transport() != protocol.HTTP {
-				if !t.Observed(client.CancellationOf(call) != nil) {
-					client.Missing(
-						call,
-						Mismatch{Wanted: method + " for the call that timed out", Found: "none"},
-					)
-				}
-				return
-			}
-			end := endOf(client, call)
-			answer := AnswerTo(after[0])
-			if answer == nil {
-				client.NeverBut("the client disconnected before its next request was answered", "tools/list")
-			}
-			if !t.Observed(end != nil && !end.At.After(answer.Event.At)) {
-				client.Missing(
-					call,
-					Mismatch{
-						Wanted: "the end of the stream of the call that timed out",
-						Found:  "a stream that stays open",
-					},
-				)
-			}
-		})
+			return
+		}
+		end := endOf(client, call)
+		answer := AnswerTo(after[0])
+		if answer == nil {
+			client.NeverBut("the client disconnected before its next request was answered", "tools/list")
+		}
+		if !t.Observed(end != nil && !end.At.After(answer.Event.At)) {
+			client.Missing(
+				call,
+				Mismatch{Wanted: "the end of the stream of the call that timed out", Found: "a stream that stays open"},
+			)
+		}
+	})
 }
 
 // endOf returns the event by which the client left the exchange of a message; nil for
@@ -392,11 +367,8 @@ const (
 )
 
 func cancelled() {
-	It(
-		"continues its own request if the server cancels one of its own that has the same id",
-		Verifies("base.responses.matched"),
-		In(namesake),
-		func(t *T) {
+	It("continues its own request if the server cancels one of its own that has the same id",
+		Verifies("base.responses.matched"), In(namesake), func(t *T) {
 			client := RunScenario(t)
 
 			cancellations := client.FromServer(method)
@@ -406,14 +378,10 @@ func cancelled() {
 			const despite = "the cancellation of a ping that had the id of the call"
 			client.Does(namesakeCall, plainCall, despite)
 			client.GoesOn(cancellations[0], despite)
-		},
-	)
+		})
 
-	It(
-		"stops processing a cancelled request and sends no response to it",
-		Verifies("cancellation.unanswered", "cancellation.stops"),
-		In(asked),
-		func(t *T) {
+	It("stops processing a cancelled request and sends no response to it",
+		Verifies("cancellation.unanswered", "cancellation.stops"), In(asked), func(t *T) {
 			client := RunScenario(t)
 
 			client.NeedRequests("tools/call")
@@ -444,14 +412,10 @@ func cancelled() {
 						Mismatch{Wanted: "no response to the cancelled request", Found: excerpt.Short(response.Raw)},
 					)
 				default:
-					client.NeverBut(
-						"the answer of the client may have crossed the cancellation",
-						response.Request.Method,
-					)
+					client.NeverBut("the answer of the client may have crossed the cancellation", response.Request.Method)
 				}
 			}
-		},
-	)
+		})
 }
 
 // answerAfter returns the answer to the first request that was sent after something; nil
@@ -504,23 +468,16 @@ const unrelatedMethod = "notifications/mcpconform/unknown"
 
 // Scenarios of such servers.
 var (
-	unknown = confused(
-		"cancellation-of-unknown",
-		"The server cancels a request that it never sent.",
-		func(call *scripted.Call) {
-			confusing(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)
-		},
-	)
+	unknown = confused("cancellation-of-unknown", "The server cancels a request that it never sent.", func(call *scripted.Call) {
+		confusing(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)
+	})
 	complete = confused(
 		"cancellation-of-answered",
 		"The server cancels a request that was already answered.",
 		func(call *scripted.Call) {
 			var answered scripted.Received
 			if !call.Has(protocol.Ping) {
-				answered, _ = call.Session.Until(
-					0,
-					func(received scripted.Received) bool { return received.Method != "" },
-				)
+				answered, _ = call.Session.Until(0, func(received scripted.Received) bool { return received.Method != "" })
 			} else {
 				answered, _ = call.Ask("ping", nil)
 			}
@@ -549,37 +506,25 @@ var (
 )
 
 func invalidForClients() {
-	It(
-		"ignores notifications/cancelled with an unknown requestId",
-		Verifies("cancellation.invalid.unknown"),
-		In(unknown),
-		func(t *T) {
+	It("ignores notifications/cancelled with an unknown requestId",
+		Verifies("cancellation.invalid.unknown"), In(unknown), func(t *T) {
 			ignores(t, RunScenario(t), unknownRequest)
-		},
-	)
+		})
 
-	It(
-		"ignores notifications/cancelled for a request that was already answered",
-		Verifies("cancellation.invalid.completed"),
-		In(complete),
-		func(t *T) {
+	It("ignores notifications/cancelled for a request that was already answered",
+		Verifies("cancellation.invalid.completed"), In(complete), func(t *T) {
 			ignores(t, RunScenario(t), completedRequest)
-		},
-	)
+		})
 
-	It("ignores notifications/cancelled without a requestId", Verifies("cancellation.invalid.malformed"), In(nameless),
-		func(t *T) {
+	It("ignores notifications/cancelled without a requestId",
+		Verifies("cancellation.invalid.malformed"), In(nameless), func(t *T) {
 			ignores(t, RunScenario(t), noRequest)
 		})
 
-	It(
-		"ignores notifications/cancelled whose requestId is an object",
-		Verifies("cancellation.invalid.malformed"),
-		In(strange),
-		func(t *T) {
+	It("ignores notifications/cancelled whose requestId is an object",
+		Verifies("cancellation.invalid.malformed"), In(strange), func(t *T) {
 			ignores(t, RunScenario(t), objectRequest)
-		},
-	)
+		})
 }
 
 // ignores judges that the client goes on after a cancellation that is invalid for a
@@ -591,10 +536,7 @@ func ignores(t *T, client *Client, reason string) {
 		}
 		for _, response := range client.Sent() {
 			if response.Kind == jsonrpc.Response && response.Request == nil && response.Event.At.After(said.Event.At) {
-				client.Blame(
-					response,
-					Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)},
-				)
+				client.Blame(response, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
 			}
 		}
 		if !client.GoneOn(said) && stopsAtAny(t) {

@@ -18,9 +18,7 @@ var cancelsOthers = &Scenario{
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
-		ToRead(
-			scripted.ResourceURI,
-		).As("read"),
+		ToRead(scripted.ResourceURI).As("read"),
 		ToGet(scripted.PromptName, Object{"name": "Ada"}).As("prompt"),
 		ToList("tools"),
 		ToCancel("read"),
@@ -135,38 +133,13 @@ func cancellingOthers() {
 		})
 	}
 	const overStdio, overHTTP = "cancellation.sent.stdio", "transports.http.disconnect.cancelled"
-	cancels(
-		"cancels resources/read by notifications/cancelled over stdio",
-		overStdio,
-		"resources/read",
-		readStep,
-		cancelReadStep,
-	)
-	cancels(
-		"cancels prompts/get by notifications/cancelled over stdio",
-		overStdio,
-		"prompts/get",
-		promptStep,
-		cancelPromptStep,
-	)
-	cancels(
-		"cancels resources/read by notifications/cancelled over HTTP",
-		overHTTP,
-		"resources/read",
-		readStep,
-		cancelReadStep,
-	)
-	cancels(
-		"cancels prompts/get by notifications/cancelled over HTTP",
-		overHTTP,
-		"prompts/get",
-		promptStep,
-		cancelPromptStep,
-	)
+	cancels("cancels resources/read by notifications/cancelled over stdio", overStdio, "resources/read", readStep, cancelReadStep)
+	cancels("cancels prompts/get by notifications/cancelled over stdio", overStdio, "prompts/get", promptStep, cancelPromptStep)
+	cancels("cancels resources/read by notifications/cancelled over HTTP", overHTTP, "resources/read", readStep, cancelReadStep)
+	cancels("cancels prompts/get by notifications/cancelled over HTTP", overHTTP, "prompts/get", promptStep, cancelPromptStep)
 
-	It("cancels a call by notifications/cancelled while an elicitation waits for its user", Verifies(overHTTP),
-		In(cancelsAsked),
-		func(t *T) {
+	It("cancels a call by notifications/cancelled while an elicitation waits for its user",
+		Verifies(overHTTP), In(cancelsAsked), func(t *T) {
 			client := RunScenario(t)
 
 			call := client.NeedCalls("asking")[0]
@@ -174,16 +147,15 @@ func cancellingOthers() {
 			demandCancellation(t, client, call, askingStep, cancelRetryStep)
 		})
 
-	It("cancels the retry of a call that has asked for input", Verifies(overStdio), In(cancelsRetry),
-		func(t *T) {
-			client := RunScenario(t)
+	It("cancels the retry of a call that has asked for input", Verifies(overStdio), In(cancelsRetry), func(t *T) {
+		client := RunScenario(t)
 
-			calls := client.NeedCalls("asking")
-			if len(calls) < 2 {
-				client.NeverBut("the client did not retry the call with the input", "tools/call")
-			}
-			demandCancellation(t, client, calls[len(calls)-1], askingStep, cancelRetryStep)
-		})
+		calls := client.NeedCalls("asking")
+		if len(calls) < 2 {
+			client.NeverBut("the client did not retry the call with the input", "tools/call")
+		}
+		demandCancellation(t, client, calls[len(calls)-1], askingStep, cancelRetryStep)
+	})
 }
 
 // demandCancellation wants a request cancelled that the client was told to cancel.

@@ -22,34 +22,25 @@ func ServerChecks() {
 }
 
 func inProgress() {
-	It("sends no response to a cancelled request", Verifies("cancellation.unanswered"), NeedsProvocation("slow"),
-		func(t *T) {
-			needsSight(t)
-			server := UnusedSession(t) // on which no other check has used the id 0
-			cancelled := begin(t, server, Provoking(t, "slow").Call())
-			server.Abandon(t, cancelled)
-			zero := server.StartRaw(
-				t, jsonrpc.IntID(0), "tools/call", scripted.Outgoing{}, Provoking(t, "slow").Call(),
-			)
-			reached(t, server, zero)
+	It("sends no response to a cancelled request", Verifies("cancellation.unanswered"), NeedsProvocation("slow"), func(t *T) {
+		needsSight(t)
+		server := UnusedSession(t) // on which no other check has used the id 0
+		cancelled := begin(t, server, Provoking(t, "slow").Call())
+		server.Abandon(t, cancelled)
+		zero := server.StartRaw(t, jsonrpc.IntID(0), "tools/call", scripted.Outgoing{}, Provoking(t, "slow").Call())
+		reached(t, server, zero)
 
-			server.Tell(t, method, Object{"requestId": 0}) // nobody has to give a reason
+		server.Tell(t, method, Object{"requestId": 0}) // nobody has to give a reason
 
-			// The same call, begun later, is answered when these would have been.
-			server.CompleteSlow(t, completed)
-			for _, one := range []*scripted.Pending{cancelled, zero} {
-				t.DemandNone(
-					"no response to the cancelled request "+one.ID.String(),
-					server.Sent(one.Mark, responseTo(one.ID)),
-				)
-			}
-		})
+		// The same call, begun later, is answered when these would have been.
+		server.CompleteSlow(t, completed)
+		for _, one := range []*scripted.Pending{cancelled, zero} {
+			t.DemandNone("no response to the cancelled request "+one.ID.String(), server.Sent(one.Mark, responseTo(one.ID)))
+		}
+	})
 
-	It(
-		"stops sending notifications/progress for a cancelled request",
-		Verifies("cancellation.stops"),
-		NeedsProvocation("slow"),
-		func(t *T) {
+	It("stops sending notifications/progress for a cancelled request",
+		Verifies("cancellation.stops"), NeedsProvocation("slow"), func(t *T) {
 			needsSight(t)
 			server := FreshSession(t)
 			cancelled := begin(t, server, Provoking(t, "slow").Reporting("mcpconform-cancelled"))
@@ -71,14 +62,10 @@ func inProgress() {
 				late = nil
 			}
 			t.DemandNone("no progress of the cancelled request", late)
-		},
-	)
+		})
 
-	It(
-		"continues after notifications/cancelled crossed the response, which it sends once at most",
-		Verifies("cancellation.races"),
-		ByBarrier(),
-		func(t *T) {
+	It("continues after notifications/cancelled crossed the response, which it sends once at most",
+		Verifies("cancellation.races"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 
 			crossed := server.Start(t, BarrierMethod(t), nil)
@@ -90,16 +77,12 @@ func inProgress() {
 				"at most one response to the "+BarrierMethod(t),
 				"more than one",
 			)
-		},
-	)
+		})
 }
 
 func invalid() {
-	It(
-		"ignores notifications/cancelled with an unknown requestId",
-		Verifies("cancellation.invalid.unknown"),
-		ByBarrier(),
-		func(t *T) {
+	It("ignores notifications/cancelled with an unknown requestId",
+		Verifies("cancellation.invalid.unknown"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 
 			demandIgnored(
@@ -108,14 +91,10 @@ func invalid() {
 				jsonrpc.NewNotification(method, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}),
 				"cancels a request that was never sent",
 			)
-		},
-	)
+		})
 
-	It(
-		"answers a request whose id notifications/cancelled named before it came",
-		Verifies("cancellation.invalid.unknown"),
-		ByBarrier(),
-		func(t *T) {
+	It("answers a request whose id notifications/cancelled named before it came",
+		Verifies("cancellation.invalid.unknown"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			id := jsonrpc.StringID("mcpconform-not-yet-sent")
 			demandIgnored(
@@ -129,14 +108,10 @@ func invalid() {
 
 			server.MustAwait(t, request)
 			t.Observe()
-		},
-	)
+		})
 
-	It(
-		"ignores notifications/cancelled for a request that was already answered",
-		Verifies("cancellation.invalid.completed"),
-		ByBarrier(),
-		func(t *T) {
+	It("ignores notifications/cancelled for a request that was already answered",
+		Verifies("cancellation.invalid.completed"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			answered := server.Start(t, BarrierMethod(t), nil)
 			server.Await(t, answered)
@@ -147,31 +122,20 @@ func invalid() {
 				jsonrpc.NewNotification(method, Object{"requestId": answered.ID, "reason": "a check"}),
 				"cancels a request that was answered",
 			)
-		},
-	)
-
-	It("ignores notifications/cancelled without params", Verifies("cancellation.invalid.malformed"), ByBarrier(),
-		func(t *T) {
-			server := FreshSession(t)
-
-			demandIgnored(t, server, jsonrpc.NewNotification(method, nil), "names no request")
 		})
 
-	It(
-		"ignores notifications/cancelled with an object as requestId",
-		Verifies("cancellation.invalid.malformed"),
-		ByBarrier(),
-		func(t *T) {
+	It("ignores notifications/cancelled without params", Verifies("cancellation.invalid.malformed"), ByBarrier(), func(t *T) {
+		server := FreshSession(t)
+
+		demandIgnored(t, server, jsonrpc.NewNotification(method, nil), "names no request")
+	})
+
+	It("ignores notifications/cancelled with an object as requestId",
+		Verifies("cancellation.invalid.malformed"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 
-			demandIgnored(
-				t,
-				server,
-				jsonrpc.NewNotification(method, Object{"requestId": Object{"id": 1}}),
-				"the id is an object",
-			)
-		},
-	)
+			demandIgnored(t, server, jsonrpc.NewNotification(method, Object{"requestId": Object{"id": 1}}), "the id is an object")
+		})
 }
 
 const method = "notifications/cancelled"

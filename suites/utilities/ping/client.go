@@ -15,26 +15,23 @@ import (
 func ClientChecks() {
 	Describe("Pings", func() {
 
-		It("responds to every ping", Verifies("ping.answered"), In(pinged),
-			func(t *T) {
-				client := RunScenario(t)
+		It("responds to every ping", Verifies("ping.answered"), In(pinged), func(t *T) {
+			client := RunScenario(t)
 
-				waited := AnswerTo(
-					client.NeedCalls(scripted.AddNumbers)[0],
-				) // which comes when the server has waited for all answers
-				pings := client.FromServer("ping")
-				if len(pings) == 0 {
-					client.NeverBut("the server had no stream to ping the client on", "tools/call")
+			waited := AnswerTo(client.NeedCalls(scripted.AddNumbers)[0]) // which comes when the server has waited for all answers
+			pings := client.FromServer("ping")
+			if len(pings) == 0 {
+				client.NeverBut("the server had no stream to ping the client on", "tools/call")
+			}
+			for _, ping := range pings {
+				if len(ping.Answers) > 0 {
+					t.Observed(AnswerTo(ping).ResultObject() != nil)
+					continue // the rules read it
 				}
-				for _, ping := range pings {
-					if len(ping.Answers) > 0 {
-						t.Observed(AnswerTo(ping).ResultObject() != nil)
-						continue // the rules read it
-					}
-					client.NeedGoingOn(waited)
-					client.Missing(ping, Mismatch{Wanted: "an answer", Found: "none, though the client continues"})
-				}
-			})
+				client.NeedGoingOn(waited)
+				client.Missing(ping, Mismatch{Wanted: "an answer", Found: "none, though the client continues"})
+			}
+		})
 	})
 }
 

@@ -8,8 +8,7 @@ import (
 
 // inForms is a check of the same request in other spellings, heads and pieces.
 func inForms() {
-	It("answers ping in each legal form of its JSON, HTTP headers and framing", Verifies("ping.answered"),
-		func(t *T) {
-			InEachForm(t, Harmless{Method: "ping"}, FormsOf(t, forms.Spelling, forms.Head, forms.Framing))
-		})
+	It("answers ping in each legal form of its JSON, HTTP headers and framing", Verifies("ping.answered"), func(t *T) {
+		InEachForm(t, Harmless{Method: "ping"}, FormsOf(t, forms.Spelling, forms.Head, forms.Framing))
+	})
 }

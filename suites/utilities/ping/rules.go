@@ -12,11 +12,7 @@ import (
 // Rules are the rules of the page basic/utilities/ping.
 func Rules() []rules.Rule {
 	return []rules.Rule{
-		{
-			Text:     "answers every ping with an empty result",
-			Verifies: rules.Verifies("ping.answered"),
-			Judge:    filledPongs,
-		},
+		{Text: "answers every ping with an empty result", Verifies: rules.Verifies("ping.answered"), Judge: filledPongs},
 		{
 			Text:     "sends ping without params",
 			Verifies: rules.Verifies("ping.no-parameters"),

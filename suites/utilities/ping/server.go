@@ -19,50 +19,46 @@ func ServerChecks() {
 	Describe("Ping", func() {
 		inForms()
 
-		It("answers ping with an empty result", Verifies("ping.answered"),
-			func(t *T) {
-				server := Session(t)
+		It("answers ping with an empty result", Verifies("ping.answered"), func(t *T) {
+			server := Session(t)
 
-				reply := server.MustAsk(t, "ping", nil)
+			reply := server.MustAsk(t, "ping", nil)
 
-				t.Expect(reply).To(BeResult())
-				t.Expect(reply).To(BeEmptyObject())
-			})
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).To(BeEmptyObject())
+		})
 
-		It("answers ping with _meta in its params", Verifies("ping.answered"),
-			func(t *T) {
-				server := Session(t)
+		It("answers ping with _meta in its params", Verifies("ping.answered"), func(t *T) {
+			server := Session(t)
 
-				reply := server.MustAsk(t, "ping", Object{"_meta": Object{"com.example/trace": "7f"}})
+			reply := server.MustAsk(t, "ping", Object{"_meta": Object{"com.example/trace": "7f"}})
 
-				t.Expect(reply).To(BeResult())
-			})
+			t.Expect(reply).To(BeResult())
+		})
 
-		It("answers ping during a call", Verifies("ping.answered"), NeedsProvocation("slow"),
-			func(t *T) {
-				server := FreshSession(t)
-				call := server.Start(t, "tools/call", Provoking(t, "slow").Call())
-				began := time.Now()
+		It("answers ping during a call", Verifies("ping.answered"), NeedsProvocation("slow"), func(t *T) {
+			server := FreshSession(t)
+			call := server.Start(t, "tools/call", Provoking(t, "slow").Call())
+			began := time.Now()
 
-				reply := server.MustAsk(t, "ping", nil)
+			reply := server.MustAsk(t, "ping", nil)
 
-				t.Expect(reply).To(BeResult())
-				judgePromptness(t, server, call, reply, time.Since(began))
-				server.Abandon(t, call)
-			})
+			t.Expect(reply).To(BeResult())
+			judgePromptness(t, server, call, reply, time.Since(began))
+			server.Abandon(t, call)
+		})
 
-		It("answers ping while its own request to the client is unanswered", Verifies("ping.answered"),
-			func(t *T) {
-				kind := question(t)
-				server := FreshSession(t)
-				server.Answer(questions[kind], scripted.Silence)
-				asked := asking.Provoke(t, server, kind, questions[kind])
+		It("answers ping while its own request to the client is unanswered", Verifies("ping.answered"), func(t *T) {
+			kind := question(t)
+			server := FreshSession(t)
+			server.Answer(questions[kind], scripted.Silence)
+			asked := asking.Provoke(t, server, kind, questions[kind])
 
-				reply := server.MustAsk(t, "ping", nil)
+			reply := server.MustAsk(t, "ping", nil)
 
-				t.Expect(reply).To(BeResult())
-				asked.GiveUp(t)
-			})
+			t.Expect(reply).To(BeResult())
+			asked.GiveUp(t)
+		})
 	})
 }
 
@@ -81,10 +77,7 @@ func judgePromptness(t *T, server *Server, call *scripted.Pending, pong Reply, t
 	}
 	began := time.Now()
 	if server.Barrier(t); FarFaster*time.Since(began) > took {
-		t.Inconclusive(
-			"a ping is not answered much faster when no call is under way",
-			"run again on a less busy machine",
-		)
+		t.Inconclusive("a ping is not answered much faster when no call is under way", "run again on a less busy machine")
 	}
 	Missing(t, "a response to ping before the response to the call during which it was sent",
 		fmt.Errorf("it came after the response to %s, %s after it was sent", call.Method, took.Round(time.Millisecond)))

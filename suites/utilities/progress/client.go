@@ -17,11 +17,8 @@ import (
 func ClientChecks() {
 	Describe("Progress", func() {
 
-		It(
-			"sends a different progressToken in each of two concurrent calls",
-			Verifies("progress.token.unique"),
-			In(counted),
-			func(t *T) {
+		It("sends a different progressToken in each of two concurrent calls",
+			Verifies("progress.token.unique"), In(counted), func(t *T) {
 				client := RunScenario(t)
 
 				var before *Message // the call with a token that came last
@@ -39,48 +36,40 @@ func ClientChecks() {
 					}
 					client.Judging(call)
 					if Same(before.Meta()["progressToken"], token) {
-						client.Blame(
-							call,
-							Mismatch{
-								Wanted: "a token that no other request has",
-								Found:  Show(token) + " again",
-								Where:  "/params/_meta/progressToken",
-							},
-						)
+						client.Blame(call, Mismatch{
+							Wanted: "a token that no other request has",
+							Found:  Show(token) + " again",
+							Where:  "/params/_meta/progressToken",
+						})
 					}
 					return
 				}
 				client.NeverBut("the client did not make two calls that ask for progress", "tools/call")
-			},
-		)
-
-		It("matches answers to its requests by their ids", Verifies("base.responses.matched"), In(counted),
-			func(t *T) {
-				client := RunScenario(t)
-
-				calls := client.NeedCalls("count")
-				if len(calls) < 2 {
-					client.NeverBut("the client did not make two calls", "tools/call")
-				}
-				first, second := AnswerTo(calls[0]), AnswerTo(calls[1])
-				if first == nil || second == nil || second.Event.Sequence > first.Event.Sequence {
-					client.NeverBut("the client did not make its calls concurrently", "tools/call")
-				}
-				for at, own := range map[int]string{oneCount: counts(3), otherCount: counts(4)} {
-					client.NeedGiven(at)
-					other := counts(7 - oneTo[at])
-					if given := Show(client.Given(at)); strings.Contains(given, other) {
-						client.Blame(second, Mismatch{Wanted: Show(own) + " as the result of the call", Found: given})
-					}
-				}
-				t.Observe()
 			})
 
-		It(
-			"sends notifications/progress with the token of the request and an increasing progress",
-			Verifies("progress.increases", "progress.token.provided"),
-			In(reported),
-			func(t *T) {
+		It("matches answers to its requests by their ids", Verifies("base.responses.matched"), In(counted), func(t *T) {
+			client := RunScenario(t)
+
+			calls := client.NeedCalls("count")
+			if len(calls) < 2 {
+				client.NeverBut("the client did not make two calls", "tools/call")
+			}
+			first, second := AnswerTo(calls[0]), AnswerTo(calls[1])
+			if first == nil || second == nil || second.Event.Sequence > first.Event.Sequence {
+				client.NeverBut("the client did not make its calls concurrently", "tools/call")
+			}
+			for at, own := range map[int]string{oneCount: counts(3), otherCount: counts(4)} {
+				client.NeedGiven(at)
+				other := counts(7 - oneTo[at])
+				if given := Show(client.Given(at)); strings.Contains(given, other) {
+					client.Blame(second, Mismatch{Wanted: Show(own) + " as the result of the call", Found: given})
+				}
+			}
+			t.Observe()
+		})
+
+		It("sends notifications/progress with the token of the request and an increasing progress",
+			Verifies("progress.increases", "progress.token.provided"), In(reported), func(t *T) {
 				client := RunScenario(t)
 
 				requests := client.NeedServerRequests("sampling/createMessage")
@@ -92,14 +81,11 @@ func ClientChecks() {
 				for _, report := range reports {
 					token := report.ParamsObject()["progressToken"]
 					if token != reportedBy {
-						client.Blame(
-							report,
-							Mismatch{
-								Wanted: "the token of the request, " + Show(reportedBy),
-								Found:  Show(token),
-								Where:  "/params/progressToken",
-							},
-						)
+						client.Blame(report, Mismatch{
+							Wanted: "the token of the request, " + Show(reportedBy),
+							Found:  Show(token),
+							Where:  "/params/progressToken",
+						})
 					}
 					value, isNumber := report.ParamsObject()["progress"].(interface{ Float64() (float64, error) })
 					if !isNumber {
@@ -108,19 +94,15 @@ func ClientChecks() {
 					now, _ := value.Float64()
 					question := lastBefore(report, requests)
 					if earlier, known := latest[question]; t.Observed(known) && now <= earlier {
-						client.Blame(
-							report,
-							Mismatch{
-								Wanted: "more than before",
-								Found:  Show(report.ParamsObject()["progress"]),
-								Where:  "/params/progress",
-							},
-						)
+						client.Blame(report, Mismatch{
+							Wanted: "more than before",
+							Found:  Show(report.ParamsObject()["progress"]),
+							Where:  "/params/progress",
+						})
 					}
 					latest[question] = now
 				}
-			},
-		)
+			})
 	})
 }
 

@@ -186,10 +186,7 @@ func standstills(conversation *rules.Conversation, reporter *rules.Reporter) {
 // still, so that nobody knows to which of them a report belongs.
 func shared(report, previous facts.ProgressReport, order sendings) bool {
 	earlier := report.Requests[:max(len(report.Requests)-1, 0)]
-	return slices.ContainsFunc(
-		earlier,
-		func(request *rules.Message) bool { return !over(request, previous.Message, order) },
-	)
+	return slices.ContainsFunc(earlier, func(request *rules.Message) bool { return !over(request, previous.Message, order) })
 }
 
 // compare compares numbers exactly where their size allows it.

@@ -20,9 +20,8 @@ const ofAnother = "mcpconform-of-another-client"
 func ServerChecks() {
 	Describe("Progress", func() {
 
-		It("returns a string progressToken unchanged in notifications/progress", Verifies("progress.token.provided"),
-			NeedsProvocation("progress"),
-			func(t *T) {
+		It("returns a string progressToken unchanged in notifications/progress",
+			Verifies("progress.token.provided"), NeedsProvocation("progress"), func(t *T) {
 				server := Session(t)
 
 				for _, token := range []string{"mcpconform-progress", digits} {
@@ -32,9 +31,8 @@ func ServerChecks() {
 				}
 			})
 
-		It("returns an integer progressToken unchanged in notifications/progress", Verifies("progress.token.provided"),
-			NeedsProvocation("progress"),
-			func(t *T) {
+		It("returns an integer progressToken unchanged in notifications/progress",
+			Verifies("progress.token.provided"), NeedsProvocation("progress"), func(t *T) {
 				server := Session(t)
 
 				reports := reportsOf(t, server, integerToken)
@@ -44,9 +42,8 @@ func ServerChecks() {
 				}
 			})
 
-		It("sends no notifications/progress for a request without a progressToken", Verifies("progress.token.provided"),
-			NeedsProvocation("progress"),
-			func(t *T) {
+		It("sends no notifications/progress for a request without a progressToken",
+			Verifies("progress.token.provided"), NeedsProvocation("progress"), func(t *T) {
 				server := Session(t)
 				const earlier = "mcpconform-asked-for"
 				reportsOf(t, server, earlier) // it could report some
@@ -58,9 +55,8 @@ func ServerChecks() {
 				t.DemandNone("no progress of a request without a progressToken", server.Sent(mark, progressBut(earlier)))
 			})
 
-		It("sends notifications/progress of a call to no other client", Verifies("progress.token.provided"),
-			NeedsProvocation("progress"), NeedsTransport(protocol.HTTP),
-			func(t *T) {
+		It("sends notifications/progress of a call to no other client",
+			Verifies("progress.token.provided"), NeedsProvocation("progress"), NeedsTransport(protocol.HTTP), func(t *T) {
 				other := UnusedSession(t)
 				other.Hear(t)
 				mark := other.Mark()

@@ -74,11 +74,8 @@ func askingAfterTasks() {
 	It("sends tasks/cancel with a non-empty string as taskId", Verifies("base.schema.requests"), In(tasksListed),
 		func(t *T) { features.DemandText(t, RunScenario(t), "tasks/cancel", "taskId") })
 
-	It(
-		"sends tasks/list, tasks/get, tasks/result and tasks/cancel only if the server declares tasks",
-		Verifies("lifecycle.capabilities.of-peer"),
-		In(tasksUndeclared),
-		func(t *T) {
+	It("sends tasks/list, tasks/get, tasks/result and tasks/cancel only if the server declares tasks",
+		Verifies("lifecycle.capabilities.of-peer"), In(tasksUndeclared), func(t *T) {
 			features.DemandRestraint(t,
 				RunScenario(t),
 				Beside(t, tasksListed),
@@ -88,24 +85,15 @@ func askingAfterTasks() {
 				"tasks/result",
 				"tasks/cancel",
 			)
-		},
-	)
+		})
 
-	It(
-		"sends tasks/list only if the server declares tasks.list",
-		Verifies("lifecycle.capabilities.of-peer"),
-		In(tasksInPart),
-		func(t *T) {
+	It("sends tasks/list only if the server declares tasks.list",
+		Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart), func(t *T) {
 			features.DemandRestraint(t, RunScenario(t), Beside(t, tasksListed), "tasks.list", "tasks/list")
-		},
-	)
+		})
 
-	It(
-		"sends tasks/cancel only if the server declares tasks.cancel",
-		Verifies("lifecycle.capabilities.of-peer"),
-		In(tasksInPart),
-		func(t *T) {
+	It("sends tasks/cancel only if the server declares tasks.cancel",
+		Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart), func(t *T) {
 			features.DemandRestraint(t, RunScenario(t), Beside(t, tasksListed), "tasks.cancel", "tasks/cancel")
-		},
-	)
+		})
 }

@@ -100,10 +100,7 @@ func anyTool(t *T) (found Provocation, there bool) {
 // callableWith finds a tool that may be called and has one of the values of taskSupport.
 func callableWith(t *T, supports ...string) (found Provocation, there bool) {
 	calls, _ := CallableTools(t)
-	at := slices.IndexFunc(
-		calls,
-		func(call Provocation) bool { return slices.Contains(supports, supportOf(t, call.Tool)) },
-	)
+	at := slices.IndexFunc(calls, func(call Provocation) bool { return slices.Contains(supports, supportOf(t, call.Tool)) })
 	if at < 0 {
 		return Provocation{}, false
 	}
@@ -137,10 +134,7 @@ func toolWith(t *T, description string, supports ...string) Provocation {
 func workingTool(t *T, server *Server) Provocation {
 	calls, reason := CallableTools(t)
 	rank := map[string]int{"optional": -1}
-	slices.SortStableFunc(
-		calls,
-		func(a, b Provocation) int { return rank[supportOf(t, a.Tool)] - rank[supportOf(t, b.Tool)] },
-	)
+	slices.SortStableFunc(calls, func(a, b Provocation) int { return rank[supportOf(t, a.Tool)] - rank[supportOf(t, b.Tool)] })
 	for _, call := range calls[:min(len(calls), triedTools)] {
 		reply, _ := server.TryTool(t, call.Call())
 		if result := reply.Object(); result != nil && result["isError"] != true {

@@ -81,48 +81,32 @@ var taskThatAsks = &Scenario{
 }
 
 func followingTasks() {
-	It(
-		"calls no tool as a task if the server does not declare tasks",
-		Verifies("tasks.tool.undeclared"),
-		In(toolsWithoutTasks),
-		func(t *T) {
+	It("calls no tool as a task if the server does not declare tasks",
+		Verifies("tasks.tool.undeclared"), In(toolsWithoutTasks), func(t *T) {
 			client := RunScenario(t)
 
 			calls := client.NeedCalls(scripted.AddNumbers)
 			for _, call := range calls {
 				if task, asks := call.ParamsObject()["task"]; asks {
-					client.Blame(
-						call,
-						Mismatch{
-							Wanted: "no task, since the server does not declare tasks",
-							Found:  Show(task),
-							Where:  "/params/task",
-						},
-					)
+					client.Blame(call, Mismatch{
+						Wanted: "no task, since the server does not declare tasks",
+						Found:  Show(task),
+						Where:  "/params/task",
+					})
 				}
 			}
-			if elsewhere := Beside(
-				t,
-				toolsAsTasks,
-			); elsewhere == nil ||
+			if elsewhere := Beside(t, toolsAsTasks); elsewhere == nil ||
 				!slices.ContainsFunc(
 					elsewhere.Calls(background),
 					func(call *Message) bool { return call.ParamsObject()["task"] != nil },
 				) {
-				client.NeverBut(
-					"the client did not call a tool as a task of a server that supports tasks",
-					"tools/call",
-				)
+				client.NeverBut("the client did not call a tool as a task of a server that supports tasks", "tools/call")
 			}
 			client.Judging(calls[0])
-		},
-	)
+		})
 
-	It(
-		"sends tasks/get or tasks/result without waiting for notifications/tasks/status",
-		Verifies("tasks.notification.not-awaited"),
-		In(toolsAsTasks),
-		func(t *T) {
+	It("sends tasks/get or tasks/result without waiting for notifications/tasks/status",
+		Verifies("tasks.notification.not-awaited"), In(toolsAsTasks), func(t *T) {
 			client := RunScenario(t)
 
 			id := begunTask(client)
@@ -140,14 +124,10 @@ func followingTasks() {
 					})
 				}
 			}
-		},
-	)
+		})
 
-	It(
-		"sends tasks/get until its task has a terminal status, or sends tasks/result",
-		Verifies("tasks.poll.continued"),
-		In(toolsAsTasks),
-		func(t *T) {
+	It("sends tasks/get until its task has a terminal status, or sends tasks/result",
+		Verifies("tasks.poll.continued"), In(toolsAsTasks), func(t *T) {
 			client := RunScenario(t)
 
 			id := begunTask(client)
@@ -164,14 +144,10 @@ func followingTasks() {
 				Wanted: "tasks/get until the task has ended, or tasks/result",
 				Found:  "no more of them after the status " + Show(statusIn(last)),
 			})
-		},
-	)
+		})
 
-	It(
-		"sends tasks/result for its task in the status input_required",
-		Verifies("tasks.input.fetched"),
-		In(taskThatAsks),
-		func(t *T) {
+	It("sends tasks/result for its task in the status input_required",
+		Verifies("tasks.input.fetched"), In(taskThatAsks), func(t *T) {
 			client := RunScenario(t)
 
 			id := begunTask(client)
@@ -190,19 +166,12 @@ func followingTasks() {
 			client.NeedMore(looks[waits], "tasks/")
 			client.Missing(
 				looks[waits],
-				Mismatch{
-					Wanted: "tasks/result of a task in the status input_required",
-					Found:  "none until it had ended",
-				},
+				Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none until it had ended"},
 			)
-		},
-	)
+		})
 
-	It(
-		"answers the elicitation/create of its task on any SSE stream",
-		Verifies("tasks.input.any-stream"),
-		In(taskThatAsks),
-		func(t *T) {
+	It("answers the elicitation/create of its task on any SSE stream",
+		Verifies("tasks.input.any-stream"), In(taskThatAsks), func(t *T) {
 			client := RunScenario(t)
 
 			begunTask(client)
@@ -222,8 +191,7 @@ func followingTasks() {
 			if !t.Observed(answer.ResultObject() != nil) {
 				client.NeverBut("the client rejected "+elicitation, elicitation)
 			}
-		},
-	)
+		})
 }
 
 // begunTask returns the id of the task that the client has begun. Without one there

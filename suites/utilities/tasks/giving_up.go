@@ -40,26 +40,25 @@ func (k *keeper) known(call *scripted.Call) Object {
 }
 
 func givingUp() {
-	It("cancels a task-augmented tools/call with tasks/cancel", Verifies("cancellation.not-tasks"), In(taskGivenUp),
-		func(t *T) {
-			client := RunScenario(t)
+	It("cancels a task-augmented tools/call with tasks/cancel", Verifies("cancellation.not-tasks"), In(taskGivenUp), func(t *T) {
+		client := RunScenario(t)
 
-			call := client.NeedCalls(background)[0]
-			created := AnswerTo(call)
-			if _, asTask := call.ParamsObject()["task"]; !asTask || created == nil {
-				client.Never("tools/call")
+		call := client.NeedCalls(background)[0]
+		created := AnswerTo(call)
+		if _, asTask := call.ParamsObject()["task"]; !asTask || created == nil {
+			client.Never("tools/call")
+		}
+		for _, cancellation := range client.Notifications("notifications/cancelled") {
+			if jsonrpc.IDOf(cancellation.ParamsObject()["requestId"]) == call.ID &&
+				cancellation.Event.Sequence > created.Event.Sequence {
+				client.Blame(
+					cancellation,
+					Mismatch{Wanted: "tasks/cancel for the task of the call", Found: "notifications/cancelled"},
+				)
 			}
-			for _, cancellation := range client.Notifications("notifications/cancelled") {
-				if jsonrpc.IDOf(cancellation.ParamsObject()["requestId"]) == call.ID &&
-					cancellation.Event.Sequence > created.Event.Sequence {
-					client.Blame(
-						cancellation,
-						Mismatch{Wanted: "tasks/cancel for the task of the call", Found: "notifications/cancelled"},
-					)
-				}
-			}
-			if !t.Observed(len(about(client.Requests("tasks/cancel"), idOf(created.ResultObject()["task"]))) > 0) {
-				client.NeverBut("the client did not cancel the task", "notifications/cancelled")
-			}
-		})
+		}
+		if !t.Observed(len(about(client.Requests("tasks/cancel"), idOf(created.ResultObject()["task"]))) > 0) {
+			client.NeverBut("the client did not cancel the task", "notifications/cancelled")
+		}
+	})
 }

@@ -64,9 +64,7 @@ func (i *interview) askOddly(method string, params Object, deliberate string) Ob
 	if over {
 		return nil
 	}
-	answer, answered := i.call.SendRequest(
-		scripted.ServerRequest{Method: method, Params: params, Deliberate: deliberate},
-	)
+	answer, answered := i.call.SendRequest(scripted.ServerRequest{Method: method, Params: params, Deliberate: deliberate})
 	if !answered {
 		i.mu.Lock()
 		i.over = true

@@ -158,10 +158,7 @@ func (k *keeper) list(call *scripted.Call) {
 	defer k.mu.Unlock()
 	var all []any
 	for number := range listed {
-		all = append(
-			all,
-			(&keptTask{id: fmt.Sprintf("mcpconform-71e0b4d2a9c34f55-%d", number+1), status: "completed"}).state(),
-		)
+		all = append(all, (&keptTask{id: fmt.Sprintf("mcpconform-71e0b4d2a9c34f55-%d", number+1), status: "completed"}).state())
 	}
 	for _, task := range k.kept {
 		all = append(all, task.state())

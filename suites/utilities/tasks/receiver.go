@@ -133,25 +133,21 @@ func asksForLongTasks(i *interview) {
 
 // takingTasksOn registers the checks of a client that answers with tasks.
 func takingTasksOn() {
-	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), In(askedForTasks),
-		func(t *T) {
-			client := RunScenario(t)
+	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			client.NeedCalls(scripted.AddNumbers)
-			for _, answer := range client.NeedResponses("ping") {
-				if _, refused := answer.Error(); refused && answer.Request.ParamsObject()["task"] == nil {
-					client.NeverBut("the client also rejects ping without task", "tools/call")
-				}
-				t.Expect(client.Judging(answer)).To(BeResult())
-				t.Expect(client.Judging(answer)).NotTo(HaveMember("task"))
+		client.NeedCalls(scripted.AddNumbers)
+		for _, answer := range client.NeedResponses("ping") {
+			if _, refused := answer.Error(); refused && answer.Request.ParamsObject()["task"] == nil {
+				client.NeverBut("the client also rejects ping without task", "tools/call")
 			}
-		})
+			t.Expect(client.Judging(answer)).To(BeResult())
+			t.Expect(client.Judging(answer)).NotTo(HaveMember("task"))
+		}
+	})
 
-	It(
-		"ignores task in the params of requests that it does not declare in tasks.requests",
-		Verifies("tasks.undeclared.ignored"),
-		In(askedForTasks),
-		func(t *T) {
+	It("ignores task in the params of requests that it does not declare in tasks.requests",
+		Verifies("tasks.undeclared.ignored"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
 			answers := slices.Concat(
@@ -164,22 +160,15 @@ func takingTasksOn() {
 			}
 			for _, answer := range answers {
 				if _, refused := answer.Error(); refused && !answersPlainly(t, answer.Request.Method) {
-					client.NeverBut(
-						"the client refuses "+answer.Request.Method+" without task",
-						answer.Request.Method,
-					)
+					client.NeverBut("the client refuses "+answer.Request.Method+" without task", answer.Request.Method)
 				}
 				t.Expect(client.Judging(answer)).To(BeResult())
 				t.Expect(client.Judging(answer)).NotTo(HaveMember("task"))
 			}
-		},
-	)
+		})
 
-	It(
-		"returns a task with a taskId and the status working for a task-augmented request",
-		Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"),
-		In(askedForTasks),
-		func(t *T) {
+	It("returns a task with a taskId and the status working for a task-augmented request",
+		Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
 			for _, answer := range begunByClient(t, client) {
@@ -190,55 +179,43 @@ func takingTasksOn() {
 				t.Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
 				t.Expect(reply).To(HaveMember("task", HaveMember("status", "working")))
 			}
-		},
-	)
+		})
 
-	It("generates a new taskId for every task", Verifies("tasks.id.generated", "tasks.id.unique"), In(askedForTasks),
-		func(t *T) {
-			client := RunScenario(t)
+	It("generates a new taskId for every task", Verifies("tasks.id.generated", "tasks.id.unique"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			made := map[string][]string{} // ids by connection
-			for _, answer := range created(t, client) {
-				id := idOf(answer.ResultObject()["task"])
-				if answer.ID.String() == id {
-					client.Blame(
-						answer,
-						Mismatch{
-							Wanted: "an id that the client generates",
-							Found:  "the id of the request: " + Show(id),
-							Where:  "/result/task/taskId",
-						},
-					)
-				}
-				before := made[answer.Event.Connection]
-				if t.Observed(len(before) > 0) && slices.Contains(before, id) {
-					client.Blame(
-						answer,
-						Mismatch{
-							Wanted: "a different id for each task",
-							Found:  "the same id again: " + Show(id),
-							Where:  "/result/task/taskId",
-						},
-					)
-				}
-				made[answer.Event.Connection] = append(before, id)
+		made := map[string][]string{} // ids by connection
+		for _, answer := range created(t, client) {
+			id := idOf(answer.ResultObject()["task"])
+			if answer.ID.String() == id {
+				client.Blame(answer, Mismatch{
+					Wanted: "an id that the client generates",
+					Found:  "the id of the request: " + Show(id),
+					Where:  "/result/task/taskId",
+				})
 			}
-		})
+			before := made[answer.Event.Connection]
+			if t.Observed(len(before) > 0) && slices.Contains(before, id) {
+				client.Blame(answer, Mismatch{
+					Wanted: "a different id for each task",
+					Found:  "the same id again: " + Show(id),
+					Where:  "/result/task/taskId",
+				})
+			}
+			made[answer.Event.Connection] = append(before, id)
+		}
+	})
 
-	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), In(askedForTasks),
-		func(t *T) {
-			client := RunScenario(t)
+	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			state := lastAnswer(client, "tasks/get", idOf(thirdTask(t, client).ResultObject()["task"]))
-			demandTTL(t, state.ResultObject())
-			t.Expect(client.Judging(state)).To(HaveMember("ttl", lessThan(tenYears)))
-		})
+		state := lastAnswer(client, "tasks/get", idOf(thirdTask(t, client).ResultObject()["task"]))
+		demandTTL(t, state.ResultObject())
+		t.Expect(client.Judging(state)).To(HaveMember("ttl", lessThan(tenYears)))
+	})
 
-	It(
-		"uses taskId in tasks/get even if the related-task metadata differs",
-		Verifies("tasks.target.parameter"),
-		In(askedForTasks),
-		func(t *T) {
+	It("uses taskId in tasks/get even if the related-task metadata differs",
+		Verifies("tasks.target.parameter"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
 			created(t, client)
@@ -250,14 +227,10 @@ func takingTasksOn() {
 				}
 			}
 			client.NeverBut("the client received no tasks/get", "tools/call")
-		},
-	)
+		})
 
-	It(
-		"rejects tasks/* requests with an unknown taskId with -32602",
-		Verifies("tasks.error.unknown-task"),
-		In(askedForTasks),
-		func(t *T) {
+	It("rejects tasks/* requests with an unknown taskId with -32602",
+		Verifies("tasks.error.unknown-task"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
 			created(t, client)
@@ -271,11 +244,10 @@ func takingTasksOn() {
 			for _, refusal := range refusals {
 				t.Expect(client.Judging(refusal)).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			}
-		},
-	)
+		})
 
-	It("returns the result of the original request for tasks/result", Verifies("tasks.result.same"), In(askedForTasks),
-		func(t *T) {
+	It("returns the result of the original request for tasks/result",
+		Verifies("tasks.result.same"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
 			own := "model"
@@ -294,34 +266,26 @@ func takingTasksOn() {
 			}
 		})
 
-	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), In(askedForTasks),
-		func(t *T) {
-			client := RunScenario(t)
+	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			answers := fetched(client, idOf(created(t, client)[0].ResultObject()["task"]))
-			if len(answers) < 2 || answers[0].ResultObject() == nil {
-				client.NeverBut("the client did not answer tasks/result twice", "tools/call")
-			}
-			t.Expect(client.Judging(answers[1])).To(haveContentOf(answers[0].ResultObject()))
-		})
+		answers := fetched(client, idOf(created(t, client)[0].ResultObject()["task"]))
+		if len(answers) < 2 || answers[0].ResultObject() == nil {
+			client.NeverBut("the client did not answer tasks/result twice", "tools/call")
+		}
+		t.Expect(client.Judging(answers[1])).To(haveContentOf(answers[0].ResultObject()))
+	})
 
-	It(
-		"returns the error code of the original request for tasks/result",
-		Verifies("tasks.result.same-error"),
-		In(askedForTasks),
-		func(t *T) {
+	It("returns the error code of the original request for tasks/result",
+		Verifies("tasks.result.same-error"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
 			answers := fetched(client, idOf(thirdTask(t, client).ResultObject()["task"]))
 			t.Expect(client.Judging(answers[0])).To(BeJSONRPCError(declined))
-		},
-	)
+		})
 
-	It(
-		"sets the status failed for a task whose request ends with an error",
-		Verifies("tasks.failure.status"),
-		In(askedForTasks),
-		func(t *T) {
+	It("sets the status failed for a task whose request ends with an error",
+		Verifies("tasks.failure.status"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
 			id := idOf(thirdTask(t, client).ResultObject()["task"])
@@ -329,21 +293,16 @@ func takingTasksOn() {
 				client.NeverBut("the task did not end with an error", "tools/call")
 			}
 			t.Expect(client.Judging(lastAnswer(client, "tasks/get", id))).To(HaveMember("status", "failed"))
-		},
-	)
-
-	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), In(askedForTasks),
-		func(t *T) {
-			client := RunScenario(t)
-
-			t.Expect(client.Judging(pagesOfTasks(t, client)[0])).To(HaveMember("tasks", BeAList()))
 		})
 
-	It(
-		"returns every task on the pages of tasks/list",
-		Verifies("tasks.list.complete", "tasks.list.next-cursor"),
-		In(askedForTasks),
-		func(t *T) {
+	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
+
+		t.Expect(client.Judging(pagesOfTasks(t, client)[0])).To(HaveMember("tasks", BeAList()))
+	})
+
+	It("returns every task on the pages of tasks/list",
+		Verifies("tasks.list.complete", "tasks.list.next-cursor"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
 			pages := pagesOfTasks(t, client)
@@ -363,14 +322,10 @@ func takingTasksOn() {
 				client.Judging(last)
 				t.Expect(all).To(includeTask(idOf(answer.ResultObject()["task"])))
 			}
-		},
-	)
+		})
 
-	It(
-		"rejects tasks/list with an unknown cursor with -32602",
-		Verifies("tasks.error.unknown-cursor"),
-		In(askedForTasks),
-		func(t *T) {
+	It("rejects tasks/list with an unknown cursor with -32602",
+		Verifies("tasks.error.unknown-cursor"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
 			pagesOfTasks(t, client)
@@ -381,44 +336,41 @@ func takingTasksOn() {
 				}
 			}
 			client.NeverBut("the client did not answer tasks/list with an unknown cursor", "tools/call")
-		},
-	)
-
-	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), In(askedForTasks),
-		func(t *T) {
-			client := RunScenario(t)
-
-			demandCancel(t, client)
-			id := idOf(created(t, client)[0].ResultObject()["task"])
-			fetched(client, id)
-			t.Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
+
+	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
+
+		demandCancel(t, client)
+		id := idOf(created(t, client)[0].ResultObject()["task"])
+		fetched(client, id)
+		t.Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
+	})
 }
 
 // takingTime registers the checks of a client that takes a while over its answers.
 func takingTime() {
-	It("returns CreateTaskResult before the task is completed", Verifies("tasks.create.prompt"), In(longTasks),
-		func(t *T) {
-			client := RunScenario(t)
+	It("returns CreateTaskResult before the task is completed", Verifies("tasks.create.prompt"), In(longTasks), func(t *T) {
+		client := RunScenario(t)
 
-			answer := created(t, client)[0]
-			state := firstAnswer(client, "tasks/get", idOf(answer.ResultObject()["task"]))
-			taken := answer.Event.At.Sub(answer.Request.Event.At)
-			status := state.ResultObject()["status"]
-			if t.Observed(status == "working") {
-				return
-			}
-			if !isOver(status) || taken < tasksTake*4/5 {
-				client.NeverBut("the client answers at once", sampling)
-			}
-			client.Missing(answer, Mismatch{
-				Wanted: "a task at once",
-				Found:  "one after " + taken.Round(time.Millisecond).String() + ", when it was " + Show(status),
-			})
+		answer := created(t, client)[0]
+		state := firstAnswer(client, "tasks/get", idOf(answer.ResultObject()["task"]))
+		taken := answer.Event.At.Sub(answer.Request.Event.At)
+		status := state.ResultObject()["status"]
+		if t.Observed(status == "working") {
+			return
+		}
+		if !isOver(status) || taken < tasksTake*4/5 {
+			client.NeverBut("the client answers at once", sampling)
+		}
+		client.Missing(answer, Mismatch{
+			Wanted: "a task at once",
+			Found:  "one after " + taken.Round(time.Millisecond).String() + ", when it was " + Show(status),
 		})
+	})
 
-	It("answers tasks/result only when the task has a terminal status", Verifies("tasks.result.blocks"), In(longTasks),
-		func(t *T) {
+	It("answers tasks/result only when the task has a terminal status",
+		Verifies("tasks.result.blocks"), In(longTasks), func(t *T) {
 			client := RunScenario(t)
 
 			id := idOf(created(t, client)[0].ResultObject()["task"])
@@ -429,51 +381,45 @@ func takingTime() {
 				client.NeverBut("the client received no tasks/get afterwards", "tools/call")
 			}
 			if !t.Observed(isOver(state.ResultObject()["status"])) {
-				client.Blame(
-					result,
-					Mismatch{
-						Wanted: "no answer before the task has ended",
-						Found:  "one, and then the status " + Show(state.ResultObject()["status"]),
-					},
-				)
+				client.Blame(result, Mismatch{
+					Wanted: "no answer before the task has ended",
+					Found:  "one, and then the status " + Show(state.ResultObject()["status"]),
+				})
 			}
 		})
 
-	It("returns the task with the status cancelled for tasks/cancel", Verifies("tasks.cancel.done"), In(longTasks),
-		func(t *T) {
-			client := RunScenario(t)
+	It("returns the task with the status cancelled for tasks/cancel", Verifies("tasks.cancel.done"), In(longTasks), func(t *T) {
+		client := RunScenario(t)
 
-			reply := client.Judging(cancelledByServer(t, client))
-			t.Expect(reply).To(BeResult())
+		reply := client.Judging(cancelledByServer(t, client))
+		t.Expect(reply).To(BeResult())
+		t.Expect(reply).To(HaveMember("status", "cancelled"))
+	})
+
+	It("keeps the status cancelled after tasks/cancel", Verifies("tasks.cancel.stays"), In(longTasks), func(t *T) {
+		client := RunScenario(t)
+
+		answer := cancelledByServer(t, client)
+		if answer.ResultObject()["status"] != "cancelled" {
+			t.Inconclusive("the task was not cancelled", fixOthers)
+		}
+		state := lastAnswer(client, "tasks/get", idOf(answer.ResultObject()))
+		reply := client.Judging(state)
+		if _, forgotten := state.Error(); !forgotten { // as it may be
 			t.Expect(reply).To(HaveMember("status", "cancelled"))
-		})
+		}
+	})
 
-	It("keeps the status cancelled after tasks/cancel", Verifies("tasks.cancel.stays"), In(longTasks),
-		func(t *T) {
-			client := RunScenario(t)
+	It("rejects a second tasks/cancel of the same task with -32602", Verifies("tasks.cancel.refused"), In(longTasks), func(t *T) {
+		client := RunScenario(t)
 
-			answer := cancelledByServer(t, client)
-			if answer.ResultObject()["status"] != "cancelled" {
-				t.Inconclusive("the task was not cancelled", fixOthers)
-			}
-			state := lastAnswer(client, "tasks/get", idOf(answer.ResultObject()))
-			reply := client.Judging(state)
-			if _, forgotten := state.Error(); !forgotten { // as it may be
-				t.Expect(reply).To(HaveMember("status", "cancelled"))
-			}
-		})
-
-	It("rejects a second tasks/cancel of the same task with -32602", Verifies("tasks.cancel.refused"), In(longTasks),
-		func(t *T) {
-			client := RunScenario(t)
-
-			answer := cancelledByServer(t, client)
-			if answer.ResultObject() == nil {
-				t.Inconclusive("the task was not cancelled", fixOthers)
-			}
-			id, _ := answer.Request.ParamsObject()["taskId"].(string)
-			t.Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
+		answer := cancelledByServer(t, client)
+		if answer.ResultObject() == nil {
+			t.Inconclusive("the task was not cancelled", fixOthers)
+		}
+		id, _ := answer.Request.ParamsObject()["taskId"].(string)
+		t.Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
+	})
 }
 
 const tasksTake = longFor * time.Millisecond

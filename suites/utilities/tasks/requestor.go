@@ -15,11 +15,8 @@ import (
 
 // asRequestor registers the checks of a server that asks its client for tasks.
 func asRequestor() {
-	It(
-		"requests no task from a client that does not declare tasks",
-		Verifies("tasks.capability.respected"),
-		NeedsProvocation("client-task"),
-		func(t *T) {
+	It("requests no task from a client that does not declare tasks",
+		Verifies("tasks.capability.respected"), NeedsProvocation("client-task"), func(t *T) {
 			able, server := SessionOf(t, takingTasks(t)), FreshSession(t)
 			task := answerWithTask(able, "working", "completed")
 			provoke(t, able)
@@ -29,14 +26,10 @@ func asRequestor() {
 
 			server.BarrierOnAllStreams(t)
 			t.DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
-		},
-	)
+		})
 
-	It(
-		"sends tasks/result for a client's task without waiting for notifications/tasks/status",
-		Verifies("tasks.notification.not-awaited"),
-		NeedsProvocation("client-task"),
-		func(t *T) {
+	It("sends tasks/result for a client's task without waiting for notifications/tasks/status",
+		Verifies("tasks.notification.not-awaited"), NeedsProvocation("client-task"), func(t *T) {
 			server := SessionOf(t, takingTasks(t))
 			task := answerWithTask(server, "working", "working", "completed")
 
@@ -44,12 +37,10 @@ func asRequestor() {
 
 			task.demandAsked(t)
 			t.Demand(task.fetched(), "tasks/result of the client's task", "none")
-		},
-	)
+		})
 
-	It("sends tasks/get until a client's task is completed, or sends tasks/result", Verifies("tasks.poll.continued"),
-		NeedsProvocation("client-task"),
-		func(t *T) {
+	It("sends tasks/get until a client's task is completed, or sends tasks/result",
+		Verifies("tasks.poll.continued"), NeedsProvocation("client-task"), func(t *T) {
 			server := SessionOf(t, takingTasks(t))
 			task := answerWithTask(server, "working", "working", "working", "completed")
 
@@ -63,11 +54,8 @@ func asRequestor() {
 			)
 		})
 
-	It(
-		"sends tasks/result for a client's task in the status input_required",
-		Verifies("tasks.input.fetched"),
-		NeedsProvocation("client-task"),
-		func(t *T) {
+	It("sends tasks/result for a client's task in the status input_required",
+		Verifies("tasks.input.fetched"), NeedsProvocation("client-task"), func(t *T) {
 			server := SessionOf(t, takingTasks(t))
 			task := answerWithTask(server, "input_required")
 
@@ -75,8 +63,7 @@ func asRequestor() {
 
 			task.demandAsked(t)
 			t.Demand(task.fetched(), "tasks/result of a task in the status input_required", "none")
-		},
-	)
+		})
 }
 
 // provoke calls the tool that asks the client for a task, and waits for its end.
@@ -95,10 +82,7 @@ func asksForTask(received scripted.Received) bool {
 func takingTasks(t *T) scripted.Capabilities {
 	return scripted.Everything(t.Revision()).With("tasks", Object{
 		"list": Object{}, "cancel": Object{},
-		"requests": Object{
-			"sampling":    Object{"createMessage": Object{}},
-			"elicitation": Object{"create": Object{}},
-		},
+		"requests": Object{"sampling": Object{"createMessage": Object{}}, "elicitation": Object{"create": Object{}}},
 	})
 }
 

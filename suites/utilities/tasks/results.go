@@ -11,11 +11,8 @@ import (
 )
 
 func results() {
-	It(
-		"returns the result of the tools/call for tasks/result",
-		Verifies("tasks.result.same"),
-		NeedsCapability(callable),
-		func(t *T) {
+	It("returns the result of the tools/call for tasks/result",
+		Verifies("tasks.result.same"), NeedsCapability(callable), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, aTool(t))
 
@@ -23,14 +20,10 @@ func results() {
 
 			t.Expect(reply).To(BeResult())
 			t.Expect(reply).To(HaveMember("content", BeAList()))
-		},
-	)
+		})
 
-	It(
-		"returns the same content when tasks/result is sent twice",
-		Verifies("tasks.result.same"),
-		NeedsCapability(callable),
-		func(t *T) {
+	It("returns the same content when tasks/result is sent twice",
+		Verifies("tasks.result.same"), NeedsCapability(callable), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, aTool(t))
 
@@ -48,14 +41,10 @@ func results() {
 			for _, reply := range replies {
 				t.Expect(reply).To(haveContentOf(given.Object()))
 			}
-		},
-	)
+		})
 
-	It(
-		"returns related-task metadata in the result of tasks/result",
-		Verifies("tasks.related.response"),
-		NeedsCapability(callable),
-		func(t *T) {
+	It("returns related-task metadata in the result of tasks/result",
+		Verifies("tasks.related.response"), NeedsCapability(callable), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, aTool(t))
 
@@ -63,15 +52,10 @@ func results() {
 
 			demandResult(t, reply)
 			t.Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
-		},
-	)
+		})
 
-	It(
-		"sends related-task metadata in notifications/progress of a task",
-		Verifies("tasks.related.notification"),
-		NeedsCapability(callable),
-		NeedsProvocation("task-progress"),
-		func(t *T) {
+	It("sends related-task metadata in notifications/progress of a task",
+		Verifies("tasks.related.notification"), NeedsCapability(callable), NeedsProvocation("task-progress"), func(t *T) {
 			server := SessionWithTasks(t)
 			_, _ = server.Listen(t) // where there is no such stream, progress comes beside the result
 			reporting := tool(t, "task-progress")
@@ -92,27 +76,20 @@ func results() {
 			for _, report := range server.Sent(mark, Notification("notifications/progress")) {
 				t.Expect(report.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 			}
-		},
-	)
+		})
 
-	It(
-		"answers tasks/result only when the task has a terminal status",
-		Verifies("tasks.result.blocks"),
-		NeedsCapability(callable),
-		NeedsProvocation("task-slow"),
-		func(t *T) {
+	It("answers tasks/result only when the task has a terminal status",
+		Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, tool(t, "task-slow"))
 
 			result(t, server, id)
 
 			t.Expect(server.Need(t, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
-		},
-	)
+		})
 
-	It("answers tasks/result of a task that needs input only in a terminal status", Verifies("tasks.result.blocks"),
-		NeedsCapability(callable), NeedsProvocation("task-input"),
-		func(t *T) {
+	It("answers tasks/result of a task that needs input only in a terminal status",
+		Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-input"), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, tool(t, "task-input"))
 
@@ -121,12 +98,8 @@ func results() {
 			t.Expect(server.Need(t, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
 		})
 
-	It(
-		"answers tasks/get while tasks/result is pending",
-		Verifies("tasks.result.blocks"),
-		NeedsCapability(callable),
-		NeedsProvocation("task-slow"),
-		func(t *T) {
+	It("answers tasks/get while tasks/result is pending",
+		Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, tool(t, "task-slow"))
 			server.Need(t, "tasks/get", Object{"taskId": id})
@@ -145,8 +118,7 @@ func results() {
 			}
 			t.Expect(reply).To(BeResult())
 			leave(t, server, id)
-		},
-	)
+		})
 }
 
 func failures() {
@@ -173,9 +145,8 @@ func failures() {
 		},
 	)
 
-	It("returns isError for tasks/result if a plain tools/call returns it", Verifies("tasks.result.same"),
-		NeedsCapability(callable), NeedsProvocation("task-failing"),
-		func(t *T) {
+	It("returns isError for tasks/result if a plain tools/call returns it",
+		Verifies("tasks.result.same"), NeedsCapability(callable), NeedsProvocation("task-failing"), func(t *T) {
 			plain, server := SessionWithTasks(t), SessionWithTasks(t)
 			failing := optionally(t, "task-failing")
 			if plain.NeedReply(t, "tools/call", failing.Call()).Object()["isError"] != true {
@@ -194,9 +165,8 @@ func failures() {
 			t.Expect(again).To(haveContentOf(reply.Object()))
 		})
 
-	It("returns the error code of the plain tools/call for tasks/result", Verifies("tasks.result.same-error"),
-		NeedsCapability(callable), NeedsProvocation("task-refused"),
-		func(t *T) {
+	It("returns the error code of the plain tools/call for tasks/result",
+		Verifies("tasks.result.same-error"), NeedsCapability(callable), NeedsProvocation("task-refused"), func(t *T) {
 			plain, server := FreshSession(t), FreshSession(t) // they remember what was visited
 			refused := optionally(t, "task-refused")
 			refusal, isRefusal := plain.NeedReply(t, "tools/call", refused.Call()).Error()
@@ -215,12 +185,8 @@ func failures() {
 			t.Expect(again).To(BeJSONRPCError(refusal.Code))
 		})
 
-	It(
-		"sets the status failed for a task whose tools/call ends with an error",
-		Verifies("tasks.failure.status"),
-		NeedsCapability(callable),
-		NeedsProvocation("task-refused"),
-		func(t *T) {
+	It("sets the status failed for a task whose tools/call ends with an error",
+		Verifies("tasks.failure.status"), NeedsCapability(callable), NeedsProvocation("task-refused"), func(t *T) {
 			server := FreshSession(t) // which remembers what was visited
 			id := begin(t, server, tool(t, "task-refused"))
 
@@ -232,19 +198,14 @@ func failures() {
 			}
 
 			t.Expect(server.Need(t, "tasks/get", Object{"taskId": id})).To(HaveMember("status", "failed"))
-		},
-	)
+		})
 }
 
 func input() {
 	const asks = "elicitation/create"
 
-	It(
-		"sets the status input_required while a task waits for input",
-		Verifies("tasks.status.input-required"),
-		NeedsCapability(callable),
-		NeedsProvocation("task-input"),
-		func(t *T) {
+	It("sets the status input_required while a task waits for input",
+		Verifies("tasks.status.input-required"), NeedsCapability(callable), NeedsProvocation("task-input"), func(t *T) {
 			server := SessionWithTasks(t)
 			server.Answer(asks, scripted.Silence)
 			id := begin(t, server, tool(t, "task-input"))
@@ -254,15 +215,10 @@ func input() {
 
 			t.Expect(settled(t, server, id)).To(HaveMember("status", "input_required"))
 			give(t, server, id)
-		},
-	)
+		})
 
-	It(
-		"sets the status input_required while a task waits for sampling",
-		Verifies("tasks.status.input-required"),
-		NeedsCapability(callable),
-		NeedsProvocation("sampling"),
-		func(t *T) {
+	It("sets the status input_required while a task waits for sampling",
+		Verifies("tasks.status.input-required"), NeedsCapability(callable), NeedsProvocation("sampling"), func(t *T) {
 			const samples = "sampling/createMessage"
 			asking := Provoking(t, "sampling")
 			if !takesTasks(t, asking) {
@@ -278,15 +234,10 @@ func input() {
 			t.Expect(settled(t, server, id)).To(HaveMember("status", "input_required"))
 			leave(t, server, id)
 			server.Answer(samples, Answering(Generation)) // for others that use the connection
-		},
-	)
+		})
 
-	It(
-		"lists a task that waits for input with the status input_required",
-		Verifies("tasks.status.input-required"),
-		NeedsCapability(callable, listable),
-		NeedsProvocation("task-input"),
-		func(t *T) {
+	It("lists a task that waits for input with the status input_required",
+		Verifies("tasks.status.input-required"), NeedsCapability(callable, listable), NeedsProvocation("task-input"), func(t *T) {
 			server := SessionWithTasks(t)
 			server.Answer(asks, scripted.Silence)
 			id := begin(t, server, tool(t, "task-input"))
@@ -304,15 +255,10 @@ func input() {
 				}
 			}
 			give(t, server, id)
-		},
-	)
+		})
 
-	It(
-		"sends related-task metadata in the elicitation/create of a task",
-		Verifies("tasks.related.request"),
-		NeedsCapability(callable),
-		NeedsProvocation("task-input"),
-		func(t *T) {
+	It("sends related-task metadata in the elicitation/create of a task",
+		Verifies("tasks.related.request"), NeedsCapability(callable), NeedsProvocation("task-input"), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, tool(t, "task-input"))
 
@@ -321,15 +267,10 @@ func input() {
 			for _, request := range demandQuestions(t, server, asks) {
 				t.Expect(request.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 			}
-		},
-	)
+		})
 
-	It(
-		"leaves the status input_required once the task has its input",
-		Verifies("tasks.status.input-received"),
-		NeedsCapability(callable),
-		NeedsProvocation("task-input"),
-		func(t *T) {
+	It("leaves the status input_required once the task has its input",
+		Verifies("tasks.status.input-received"), NeedsCapability(callable), NeedsProvocation("task-input"), func(t *T) {
 			server := SessionWithTasks(t)
 			declining := func(Object) Object { return Object{"action": "decline"} }
 
@@ -345,6 +286,5 @@ func input() {
 				t.Expect(state).NotTo(HaveMember("status", "input_required"))
 			}
 			server.Answer(asks, Answering(Acceptance)) // for others that use the connection
-		},
-	)
+		})
 }

@@ -172,12 +172,9 @@ func taskMember(name string) func(places.Place) rules.Mismatch {
 			return rules.Mismatch{}
 		}
 		return rules.Mismatch{
-			Wanted: fmt.Sprintf(
-				"a %s that is a string",
-				name,
-			),
-			Found: rules.ShowMember(task.Object(), name),
-			Where: task.Pointer + "/" + name,
+			Wanted: fmt.Sprintf("a %s that is a string", name),
+			Found:  rules.ShowMember(task.Object(), name),
+			Where:  task.Pointer + "/" + name,
 		}
 	}
 }
@@ -248,14 +245,11 @@ func otherBeginnings(conversation *rules.Conversation, reporter *rules.Reporter)
 		reporter.Observe()
 		task, _ := places.ResultOf(said).Member("task")
 		if status, _ := task.Member("status"); status.Value != "working" {
-			reporter.Violation(
-				said,
-				rules.Mismatch{
-					Wanted: `the status "working"`,
-					Found:  rules.ShowMember(task.Object(), "status"),
-					Where:  status.Pointer,
-				},
-			)
+			reporter.Violation(said, rules.Mismatch{
+				Wanted: `the status "working"`,
+				Found:  rules.ShowMember(task.Object(), "status"),
+				Where:  status.Pointer,
+			})
 		}
 	}
 }

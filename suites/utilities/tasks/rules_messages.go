@@ -170,13 +170,9 @@ func anonymousProgress(conversation *rules.Conversation, reporter *rules.Reporte
 				found = rules.Show(named)
 			}
 			reporter.Violation(report.Message, rules.Mismatch{
-				Wanted: fmt.Sprintf(
-					"the taskId %s in %s",
-					rules.Show(id),
-					mcp.RelatedTask,
-				),
-				Found: found,
-				Where: "/params/_meta",
+				Wanted: fmt.Sprintf("the taskId %s in %s", rules.Show(id), mcp.RelatedTask),
+				Found:  found,
+				Where:  "/params/_meta",
 			})
 		}
 	}
@@ -203,13 +199,9 @@ func anonymousResults(conversation *rules.Conversation, reporter *rules.Reporter
 				found = rules.Show(named)
 			}
 			reporter.Violation(said, rules.Mismatch{
-				Wanted: fmt.Sprintf(
-					"the taskId %s in %s",
-					rules.Show(wanted),
-					mcp.RelatedTask,
-				),
-				Found: found,
-				Where: "/result/_meta",
+				Wanted: fmt.Sprintf("the taskId %s in %s", rules.Show(wanted), mcp.RelatedTask),
+				Found:  found,
+				Where:  "/result/_meta",
 			})
 		}
 	}

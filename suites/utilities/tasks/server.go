@@ -35,11 +35,8 @@ func ServerChecks() {
 }
 
 func negotiation() {
-	It(
-		"rejects a task-augmented tools/call with -32601 if taskSupport is forbidden or absent",
-		Verifies("tasks.tool.forbidden-refused"),
-		NeedsCapability(callable),
-		func(t *T) {
+	It("rejects a task-augmented tools/call with -32601 if taskSupport is forbidden or absent",
+		Verifies("tasks.tool.forbidden-refused"), NeedsCapability(callable), func(t *T) {
 			server := SessionWithTasks(t)
 			tool := toolWith(t, "that does not support tasks", "", "forbidden")
 
@@ -50,14 +47,10 @@ func negotiation() {
 			}, Request{Method: "tools/call", Params: tool.Call()})
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		},
-	)
+		})
 
-	It(
-		"rejects a tools/call without task with -32601 if taskSupport is required",
-		Verifies("tasks.tool.required-refused"),
-		NeedsCapability(callable),
-		func(t *T) {
+	It("rejects a tools/call without task with -32601 if taskSupport is required",
+		Verifies("tasks.tool.required-refused"), NeedsCapability(callable), func(t *T) {
 			server := SessionWithTasks(t)
 			tool := toolWith(t, "that can be called only as a task", "required")
 
@@ -66,49 +59,41 @@ func negotiation() {
 			}, Request{Method: "tools/call", Params: asTask(tool)})
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		},
-	)
-
-	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"),
-		func(t *T) {
-			server := Session(t)
-			server.Need(t, "ping", nil)
-
-			reply := server.Await(t, server.StartRaw(
-				t,
-				server.NextID(),
-				"ping",
-				scripted.Outgoing{
-					Deliberate: "requests a task of a method that has none",
-				},
-				Object{"task": Object{"ttl": keptFor}},
-			))
-
-			t.Expect(reply).To(BeResult())
-			t.Expect(reply).NotTo(HaveMember("task"))
 		})
 
-	It("ignores task in the params of each request other than tools/call", Verifies("tasks.undeclared.ignored"),
-		func(t *T) {
-			server := Session(t)
+	It("ignores task in the params of ping", Verifies("tasks.undeclared.ignored"), func(t *T) {
+		server := Session(t)
+		server.Need(t, "ping", nil)
 
-			AcceptInEachMethod(t, func(request Harmless) any {
-				if request.Method == "tools/call" {
-					return server.Ask(t, request.Method, request.With(nil))
-				}
-				params := Object{"task": Object{"ttl": keptFor}}
-				maps.Copy(params, request.Params)
-				return server.Await(t, server.StartRaw(t, server.NextID(), request.Method, scripted.Outgoing{
-					Deliberate: "requests a task of a method that has none",
-				}, params))
-			})
+		reply := server.Await(t, server.StartRaw(
+			t,
+			server.NextID(),
+			"ping",
+			scripted.Outgoing{Deliberate: "requests a task of a method that has none"},
+			Object{"task": Object{"ttl": keptFor}},
+		))
+
+		t.Expect(reply).To(BeResult())
+		t.Expect(reply).NotTo(HaveMember("task"))
+	})
+
+	It("ignores task in the params of each request other than tools/call", Verifies("tasks.undeclared.ignored"), func(t *T) {
+		server := Session(t)
+
+		AcceptInEachMethod(t, func(request Harmless) any {
+			if request.Method == "tools/call" {
+				return server.Ask(t, request.Method, request.With(nil))
+			}
+			params := Object{"task": Object{"ttl": keptFor}}
+			maps.Copy(params, request.Params)
+			return server.Await(t, server.StartRaw(t, server.NextID(), request.Method, scripted.Outgoing{
+				Deliberate: "requests a task of a method that has none",
+			}, params))
 		})
+	})
 
-	It(
-		"ignores task in tools/call if it does not declare tasks.requests.tools.call",
-		Verifies("tasks.undeclared.ignored"),
-		NeedsCapability("tools"),
-		func(t *T) {
+	It("ignores task in tools/call if it does not declare tasks.requests.tools.call",
+		Verifies("tasks.undeclared.ignored"), NeedsCapability("tools"), func(t *T) {
 			if Declares(t, callable) {
 				t.NotApplicable("the server supports tasks for tools/call")
 			}
@@ -121,8 +106,7 @@ func negotiation() {
 			t.Expect(reply).To(BeResult())
 			t.Expect(reply).NotTo(HaveMember("task"))
 			t.Expect(reply).To(HaveMember("content", BeAList()))
-		},
-	)
+		})
 }
 
 func creation() {
@@ -137,12 +121,7 @@ func creation() {
 			reply := server.Ask(t, "tools/call", asTask(tool))
 
 			if supportOf(t, tool.Tool) == "optional" {
-				server.NeedContrast(
-					t,
-					reply,
-					"task",
-					Request{Method: "tools/call", Params: tool.Call(), Name: tool.Tool},
-				)
+				server.NeedContrast(t, reply, "task", Request{Method: "tools/call", Params: tool.Call(), Name: tool.Tool})
 			}
 			t.Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
 			t.Expect(reply.Object()["task"]).To(HaveMember("status", "working"))
@@ -150,12 +129,8 @@ func creation() {
 		},
 	)
 
-	It(
-		"returns CreateTaskResult before the task is completed",
-		Verifies("tasks.create.prompt"),
-		NeedsCapability(callable),
-		NeedsProvocation("task-slow"),
-		func(t *T) {
+	It("returns CreateTaskResult before the task is completed",
+		Verifies("tasks.create.prompt"), NeedsCapability(callable), NeedsProvocation("task-slow"), func(t *T) {
 			server := SessionWithTasks(t)
 
 			slow := tool(t, "task-slow")
@@ -170,14 +145,10 @@ func creation() {
 
 			demandStatus(t, state)
 			t.Expect(state).NotTo(HaveMember("status", "completed"))
-		},
-	)
+		})
 
-	It(
-		"generates a new taskId for every task",
-		Verifies("tasks.id.generated", "tasks.id.unique"),
-		NeedsCapability(callable),
-		func(t *T) {
+	It("generates a new taskId for every task",
+		Verifies("tasks.id.generated", "tasks.id.unique"), NeedsCapability(callable), func(t *T) {
 			server, other := SessionWithTasks(t), SessionWithTasks(t)
 			tool := aTool(t)
 
@@ -190,31 +161,26 @@ func creation() {
 			)
 			leave(t, server, first, second)
 			leave(t, other, third)
-		},
-	)
-
-	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), NeedsCapability(callable),
-		func(t *T) {
-			server := SessionWithTasks(t)
-			tool := aTool(t)
-			call := asTask(tool)
-			call["task"] = Object{"ttl": tenYears}
-
-			id := beginBy(t, server, tool, call)
-			state := server.Need(t, "tasks/get", Object{"taskId": id})
-
-			demandTTL(t, state)
-			t.Expect(state).To(HaveMember("ttl", lessThan(tenYears)))
-			leave(t, server, id)
 		})
+
+	It("limits the ttl that a task request asks for", Verifies("tasks.ttl.limited"), NeedsCapability(callable), func(t *T) {
+		server := SessionWithTasks(t)
+		tool := aTool(t)
+		call := asTask(tool)
+		call["task"] = Object{"ttl": tenYears}
+
+		id := beginBy(t, server, tool, call)
+		state := server.Need(t, "tasks/get", Object{"taskId": id})
+
+		demandTTL(t, state)
+		t.Expect(state).To(HaveMember("ttl", lessThan(tenYears)))
+		leave(t, server, id)
+	})
 }
 
 func polling() {
-	It(
-		"uses taskId in tasks/get even if the related-task metadata differs",
-		Verifies("tasks.target.parameter"),
-		NeedsCapability(callable),
-		func(t *T) {
+	It("uses taskId in tasks/get even if the related-task metadata differs",
+		Verifies("tasks.target.parameter"), NeedsCapability(callable), func(t *T) {
 			server := SessionWithTasks(t)
 			named, other := beginTwo(t, server, aTool(t))
 			server.Need(t, "tasks/get", Object{"taskId": named})
@@ -226,14 +192,10 @@ func polling() {
 			demandID(t, reply)
 			t.Expect(reply).To(HaveMember("taskId", named))
 			leave(t, server, named, other)
-		},
-	)
+		})
 
-	It(
-		"uses taskId in tasks/result even if the related-task metadata differs",
-		Verifies("tasks.target.parameter"),
-		NeedsCapability(callable),
-		func(t *T) {
+	It("uses taskId in tasks/result even if the related-task metadata differs",
+		Verifies("tasks.target.parameter"), NeedsCapability(callable), func(t *T) {
 			server := SessionWithTasks(t)
 			named, other := beginTwo(t, server, aTool(t))
 			demandNamed(t, result(t, server, named), named)
@@ -243,15 +205,10 @@ func polling() {
 
 			t.Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", named))))
 			leave(t, server, other)
-		},
-	)
+		})
 
-	It(
-		"uses taskId in tasks/cancel even if the related-task metadata differs",
-		Verifies("tasks.target.parameter"),
-		NeedsCapability(callable, "tasks.cancel"),
-		NeedsProvocation("task-slow"),
-		func(t *T) {
+	It("uses taskId in tasks/cancel even if the related-task metadata differs",
+		Verifies("tasks.target.parameter"), NeedsCapability(callable, "tasks.cancel"), NeedsProvocation("task-slow"), func(t *T) {
 			server := SessionWithTasks(t)
 			named, other := beginTwo(t, server, tool(t, "task-slow"))
 
@@ -266,15 +223,11 @@ func polling() {
 			t.Expect(reply).To(HaveMember("taskId", named))
 			t.Expect(server.Need(t, "tasks/get", Object{"taskId": other})).NotTo(HaveMember("status", "cancelled"))
 			leave(t, server, other)
-		},
-	)
+		})
 
 	for _, method := range []string{"tasks/get", "tasks/result"} {
-		It(
-			"rejects "+method+" of an unknown taskId with -32602",
-			Verifies("tasks.error.unknown-task"),
-			NeedsCapability("tasks"),
-			func(t *T) {
+		It("rejects "+method+" of an unknown taskId with -32602",
+			Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"), func(t *T) {
 				server := Session(t)
 
 				reply := server.AskWrong(
@@ -283,15 +236,11 @@ func polling() {
 					knownTask(t, server)...)
 
 				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			},
-		)
+			})
 	}
 
-	It(
-		"rejects tasks/cancel of an unknown taskId with -32602",
-		Verifies("tasks.error.unknown-task"),
-		NeedsCapability(cancelable),
-		func(t *T) {
+	It("rejects tasks/cancel of an unknown taskId with -32602",
+		Verifies("tasks.error.unknown-task"), NeedsCapability(cancelable), func(t *T) {
 			server := Session(t)
 
 			reply := server.AskWrong(
@@ -300,14 +249,10 @@ func polling() {
 				knownTask(t, server)...)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		},
-	)
+		})
 
-	It(
-		"rejects tasks/get with a number as taskId with -32602",
-		Verifies("tasks.error.unknown-task"),
-		NeedsCapability("tasks"),
-		func(t *T) {
+	It("rejects tasks/get with a number as taskId with -32602",
+		Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"), func(t *T) {
 			server := Session(t)
 
 			reply := server.AskWrong(t, Request{
@@ -318,23 +263,20 @@ func polling() {
 			}, knownTask(t, server)...)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		},
-	)
+		})
 }
 
 func listing() {
-	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), NeedsCapability(listable),
-		func(t *T) {
-			server := Session(t)
+	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), NeedsCapability(listable), func(t *T) {
+		server := Session(t)
 
-			result := server.Call(t, "tasks/list", nil)
+		result := server.Call(t, "tasks/list", nil)
 
-			t.Expect(result).To(HaveMember("tasks", BeAList()))
-		})
+		t.Expect(result).To(HaveMember("tasks", BeAList()))
+	})
 
-	It("returns every task on the pages of tasks/list", Verifies("tasks.list.complete", "tasks.list.next-cursor"),
-		NeedsCapability(callable, listable),
-		func(t *T) {
+	It("returns every task on the pages of tasks/list",
+		Verifies("tasks.list.complete", "tasks.list.next-cursor"), NeedsCapability(callable, listable), func(t *T) {
 			server := SessionWithTasks(t)
 			tool := aTool(t)
 			var begun []string
@@ -360,11 +302,8 @@ func listing() {
 			}
 		})
 
-	It(
-		"rejects tasks/list with an unknown cursor with -32602",
-		Verifies("tasks.error.unknown-cursor"),
-		NeedsCapability(listable),
-		func(t *T) {
+	It("rejects tasks/list with an unknown cursor with -32602",
+		Verifies("tasks.error.unknown-cursor"), NeedsCapability(listable), func(t *T) {
 			server := Session(t)
 
 			reply := server.AskWrong(t, Request{
@@ -375,17 +314,12 @@ func listing() {
 			}, Request{Method: "tasks/list"})
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		},
-	)
+		})
 }
 
 func cancellation() {
-	It(
-		"returns the task with the status cancelled for tasks/cancel",
-		Verifies("tasks.cancel.done"),
-		NeedsCapability(callable, cancelable),
-		NeedsProvocation("task-slow"),
-		func(t *T) {
+	It("returns the task with the status cancelled for tasks/cancel",
+		Verifies("tasks.cancel.done"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, tool(t, "task-slow"))
 
@@ -393,15 +327,10 @@ func cancellation() {
 
 			t.Expect(reply).To(BeResult())
 			t.Expect(reply).To(HaveMember("status", "cancelled"))
-		},
-	)
+		})
 
-	It(
-		"keeps the status cancelled after tasks/cancel",
-		Verifies("tasks.cancel.stays"),
-		NeedsCapability(callable, cancelable),
-		NeedsProvocation("task-slow"),
-		func(t *T) {
+	It("keeps the status cancelled after tasks/cancel",
+		Verifies("tasks.cancel.stays"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"), func(t *T) {
 			server := SessionWithTasks(t)
 			slow := tool(t, "task-slow")
 			stopped, other := begin(t, server, slow), begin(t, server, slow)
@@ -415,8 +344,7 @@ func cancellation() {
 				t.NotApplicable("the server no longer has the task")
 			}
 			t.Expect(state).To(HaveMember("status", "cancelled"))
-		},
-	)
+		})
 
 	It(
 		"includes a cancelled task in tasks/list as long as tasks/get finds it",
@@ -446,12 +374,8 @@ func cancellation() {
 		},
 	)
 
-	It(
-		"returns a tool result or an error for tasks/result of a cancelled task",
-		Verifies("tasks.result.same"),
-		NeedsCapability(callable, cancelable),
-		NeedsProvocation("task-slow"),
-		func(t *T) {
+	It("returns a tool result or an error for tasks/result of a cancelled task",
+		Verifies("tasks.result.same"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, tool(t, "task-slow"))
 			waiting := server.Start(t, "tasks/result", Object{"taskId": id})
@@ -460,14 +384,10 @@ func cancellation() {
 
 			t.Expect(server.MustAwait(t, waiting)).To(beTheOutcomeOfACall)
 			t.Expect(server.MustAsk(t, "tasks/result", Object{"taskId": id})).To(beTheOutcomeOfACall)
-		},
-	)
+		})
 
-	It(
-		"rejects tasks/cancel of a finished task with -32602",
-		Verifies("tasks.cancel.refused"),
-		NeedsCapability(callable, cancelable),
-		func(t *T) {
+	It("rejects tasks/cancel of a finished task with -32602",
+		Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable), func(t *T) {
 			tools := []Provocation{aTool(t)}
 			if failing, known := Provocable(t, "task-failing"); known && takesTasks(t, failing) {
 				tools = append(tools, failing)
@@ -486,15 +406,10 @@ func cancellation() {
 
 				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 			}
-		},
-	)
+		})
 
-	It(
-		"rejects a second tasks/cancel of the same task with -32602",
-		Verifies("tasks.cancel.refused"),
-		NeedsCapability(callable, cancelable),
-		NeedsProvocation("task-slow"),
-		func(t *T) {
+	It("rejects a second tasks/cancel of the same task with -32602",
+		Verifies("tasks.cancel.refused"), NeedsCapability(callable, cancelable), NeedsProvocation("task-slow"), func(t *T) {
 			server := SessionWithTasks(t)
 			id := begin(t, server, tool(t, "task-slow"))
 			cancelled(t, server, id)
@@ -502,6 +417,5 @@ func cancellation() {
 			reply := server.Ask(t, "tasks/cancel", Object{"taskId": id})
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		},
-	)
+		})
 }
