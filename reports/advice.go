@@ -33,8 +33,15 @@ func (r *Run) Advice() []string {
 		if more := len(sdk.Requirements) - mostNamed; more > 0 {
 			ids += fmt.Sprintf(" and %d more", more)
 		}
-		lines = append(lines, fmt.Sprintf("%s names %s as known: if the target uses that SDK, add --baseline %s, or include it in your baseline",
-			sdk.Name, ids, sdk.Name))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				"%s names %s as known: if the target uses that SDK, add --baseline %s, or include it in your baseline",
+				sdk.Name,
+				ids,
+				sdk.Name,
+			),
+		)
 	}
 	return lines
 }

@@ -198,7 +198,10 @@ func startServer(
 	port := cmp.Or(parsed.Port(), map[string]string{"http": "80", "https": "443"}[parsed.Scheme])
 	place := net.JoinHostPort(parsed.Hostname(), port)
 	if reached(ctx, place) {
-		return nil, nil, usageError("--start: a process already listens at %s; omit --start, or end that process", place)
+		return nil, nil, usageError(
+			"--start: a process already listens at %s; omit --start, or end that process",
+			place,
+		)
 	}
 	process, err = target.Start(target.Command{Args: command, Env: environment, Orderly: true})
 	if err != nil {

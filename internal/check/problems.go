@@ -88,7 +88,11 @@ func (p *problems) check(declared *Declaration) {
 		}
 	}
 	if transport := declared.Transport; transport != "" && !slices.Contains(protocol.CheckedTransports(), transport) {
-		wrong("needs the transport %q, which is unknown%s", transport, nearest.Hint(transport, protocol.CheckedTransports()))
+		wrong(
+			"needs the transport %q, which is unknown%s",
+			transport,
+			nearest.Hint(transport, protocol.CheckedTransports()),
+		)
 	}
 	if one := declared.Scenario; one != nil {
 		if known := p.scenarios[one.Name]; known != nil && known != one {
@@ -175,7 +179,12 @@ func oneSeverity(standing []*catalogue.Requirement, revision string) string {
 		case level.Warning():
 			warning = requirement.ID
 		default:
-			return fmt.Sprintf("verifies %s, which is a %s at %s: nothing can break it", requirement.ID, level, revision)
+			return fmt.Sprintf(
+				"verifies %s, which is a %s at %s: nothing can break it",
+				requirement.ID,
+				level,
+				revision,
+			)
 		}
 	}
 	if failing != "" && warning != "" {

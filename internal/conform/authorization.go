@@ -142,13 +142,19 @@ func SessionAs(t *T, kind oauth.Kind) *Server {
 	name := environment.Process.name(environment.Revision + "-" + environment.Transport)
 	connection, err := environment.open(to, transcript.NewLogIn(environment.Budget, name))
 	if err != nil {
-		t.Inconclusive("no connection to the server: "+err.Error(), "make sure that the server can be reached, then run again")
+		t.Inconclusive(
+			"no connection to the server: "+err.Error(),
+			"make sure that the server can be reached, then run again",
+		)
 	}
 	server := &Server{Connection: connection, env: environment}
 	use(t, server)
 	if t.Has(protocol.Handshake) {
 		if _, err := server.Handshake(t, Hello(t, t.Revision())); err != nil {
-			t.Inconclusive("no session with "+kind.Says()+": "+err.Error(), "make sure that the server accepts such a token")
+			t.Inconclusive(
+				"no session with "+kind.Says()+": "+err.Error(),
+				"make sure that the server accepts such a token",
+			)
 		}
 	}
 	return server

@@ -127,7 +127,10 @@ func (e *Environment) gate(declared *Declaration) (outcome Outcome) {
 	}
 	for _, name := range declared.Extensions {
 		if identifier := officialExtensions + name; !e.declares("extensions." + identifier) {
-			return Outcome{Ending: Skipped, Reason: fmt.Sprintf("the server does not declare the extension %q", identifier)}
+			return Outcome{
+				Ending: Skipped,
+				Reason: fmt.Sprintf("the server does not declare the extension %q", identifier),
+			}
 		}
 	}
 	if reason := e.never(declared); reason != "" {

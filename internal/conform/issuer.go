@@ -469,7 +469,10 @@ func (i *Issuer) Redeem(ctx context.Context, grant *Grant) *TokenAnswer {
 func (i *Issuer) NeedTokens(ctx context.Context, client *IssuerClient) *TokenAnswer {
 	answer := i.Redeem(ctx, i.NeedGrant(ctx, i.Request(client)))
 	if !answer.Issued() {
-		i.t.Inconclusive("the token request with the code failed: "+answer.Describe(), "find out what the token endpoint requires")
+		i.t.Inconclusive(
+			"the token request with the code failed: "+answer.Describe(),
+			"find out what the token endpoint requires",
+		)
 	}
 	return answer
 }

@@ -27,7 +27,9 @@ func (c *Client) Does(position, like int, despite string) (told bool) {
 	}
 	if control, there := c.ToldOutcome(like); !there || control.Failed() {
 		c.inconclusive(
-			"the client reports that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
+			"the client reports that it failed in the step "+jsonrpc.Text(
+				c.scenario.Steps[position],
+			)+": "+outcome.Error,
 			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[like]),
 		)
 	}
@@ -66,7 +68,9 @@ func (c *Client) Given(position int) any {
 func (c *Client) NeedGiven(position int) {
 	if outcome := c.OutcomeOf(position); outcome.Failed() {
 		c.inconclusive(
-			"the client reports that it failed in the step "+jsonrpc.Text(c.scenario.Steps[position])+": "+outcome.Error,
+			"the client reports that it failed in the step "+jsonrpc.Text(
+				c.scenario.Steps[position],
+			)+": "+outcome.Error,
 			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[position]),
 		)
 	}
@@ -97,8 +101,10 @@ func (c *Client) NeedGaveUp(begun, cancelled int) {
 	case c.byHand:
 		c.untold(cancelled)
 	default:
-		c.inconclusive("the client does not report that the step "+jsonrpc.Text(c.scenario.Steps[begun])+" was cancelled",
-			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[cancelled])+", and report both")
+		c.inconclusive(
+			"the client does not report that the step "+jsonrpc.Text(c.scenario.Steps[begun])+" was cancelled",
+			"let the client do the step "+jsonrpc.Text(c.scenario.Steps[cancelled])+", and report both",
+		)
 	}
 }
 
@@ -121,7 +127,11 @@ func (c *Client) NeedOver(position int, after *Message) {
 // do, as its driver tells; "" when it did not, or nobody tells.
 func (c *Client) FailedIn(position int) string {
 	if outcome, told := c.ToldOutcome(position); told && outcome.Failed() && c.ableTo(position) {
-		return "a failure of the step " + jsonrpc.Text(c.scenario.Steps[position]) + ": " + excerpt.OneLine(outcome.Error)
+		return "a failure of the step " + jsonrpc.Text(
+			c.scenario.Steps[position],
+		) + ": " + excerpt.OneLine(
+			outcome.Error,
+		)
 	}
 	return ""
 }

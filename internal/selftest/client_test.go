@@ -143,7 +143,7 @@ func TestBasesOfClients(t *testing.T) {
 	t.Parallel()
 	declared := declared()[ofServers]
 	for i := range declared {
-		declared[i].Labels = []string{"in:opening"}
+		declared[i].Scenario = &scenario.Scenario{Name: "opening"}
 	}
 	on := newBase(conform.Leg{Role: protocol.ClientRole}, declared)
 	on.take(done{Met: map[string][]string{"opening": {"a"}, "closing": {"b"}}})
