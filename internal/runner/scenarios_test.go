@@ -24,6 +24,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 const (
@@ -65,7 +66,11 @@ func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
 				}
 				var playing sync.WaitGroup
 				for _, scenario := range scenarios {
-					playing.Go(func() { endsInTime(t, environment, scenario) })
+					playing.Go(func() {
+						playingAtOnce <- struct{}{} // its time begins when it does
+						defer func() { <-playingAtOnce }()
+						endsInTime(t, environment, scenario)
+					})
 				}
 				playing.Wait()
 			})
@@ -73,9 +78,12 @@ func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
 	}
 }
 
+// playingAtOnce bounds the scenarios that are played at the same time, of all legs.
+var playingAtOnce = make(chan struct{}, 32)
+
 // endsInTime plays a scenario, again if the machine was too busy for anybody to come.
 func endsInTime(t *testing.T, environment *conform.Environment, scenario *scenario.Scenario) {
-	ctx, cancel := context.WithTimeout(t.Context(), scenarioTimeout)
+	ctx, cancel := wait.WithTimeout(t.Context(), scenarioTimeout)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
