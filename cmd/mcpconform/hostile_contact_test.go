@@ -15,8 +15,8 @@ var withoutHandshake = []encounter{
 	{"stdio nothing at-once", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},
 	{"stdio nothing initialize", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},
 	{"stdio missing at-once", "", ample, exitUnreachable, []string{"exited with status 3", "cannot find module 'left-pad'"}, nil},
-	{"stdio panics initialize", "", ample, exitDoesNot, []string{"ended at its first request (initialize)", "exited with status 7", "panic: out of luck", "base.requests.answered"}, none},
-	{"stdio killed initialize", "", ample, exitDoesNot, []string{"ended at its first request (initialize)", "killed by SIGKILL"}, none},
+	{"stdio panics initialize", "", ample, exitDoesNot, []string{"exited at its first request (initialize)", "exited with status 7", "panic: out of luck", "base.requests.answered"}, none},
+	{"stdio killed initialize", "", ample, exitDoesNot, []string{"exited at its first request (initialize)", "killed by SIGKILL"}, none},
 	{"stdio cut initialize", "", ample, exitDoesNot, []string{"the opening at 2025-11-25 fails", "what came is no answer to initialize"}, nil},
 	{"stdio forks-dies at-once", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},
 
@@ -28,7 +28,7 @@ var withoutHandshake = []encounter{
 	{"stdio half initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "70 bytes of a line that has not ended"}, nil},
 	{"stdio drips initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", "of a line that has not ended"}, nil},
 	{"stdio restarts initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within"}, nil},
-	{"stdio asks initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", `what it sent, beginning with {"jsonrpc":"2.0","id":"ask-0"`}, nil},
+	{"stdio asks initialize", "", hasty, exitUnreachable, []string{"initialize was not answered within", `it sent {"jsonrpc":"2.0","id":"ask-0"`}, nil},
 	{"stdio chatty at-once", "", hasty, exitUnreachable, []string{"initialize was not answered within", "something may have happened"}, nil},
 
 	// They close.
@@ -36,8 +36,8 @@ var withoutHandshake = []encounter{
 	{"stdio closes-both at-once", "", ample, exitUnreachable, []string{"the connection ended"}, nil},
 
 	// They say something else.
-	{"stdio noise at-once", "", hasty, exitUnreachable, []string{"Server listening, have a nice day!", "only JSON-RPC messages may stand"}, nil},
-	{"stdio binary initialize", "--max-message " + small, hasty, exitUnreachable, []string{`on standard output it wrote "\x00\x01`, "only JSON-RPC messages may stand"}, nil},
+	{"stdio noise at-once", "", hasty, exitUnreachable, []string{"Server listening, have a nice day!", "only JSON-RPC messages are allowed"}, nil},
+	{"stdio binary initialize", "--max-message " + small, hasty, exitUnreachable, []string{`on standard output it wrote "\x00\x01`, "only JSON-RPC messages are allowed"}, nil},
 	{"stdio others-ids", "", hasty, exitDoesNot, []string{"initialize was not answered", "of somebody else"}, nil},
 	{"stdio empty-object", "", hasty, exitUnreachable, []string{"initialize was not answered", "{}"}, nil},
 	{"stdio empty-result", "", ample, exitDoesNot, []string{"without a protocolVersion"}, nil},
@@ -45,7 +45,7 @@ var withoutHandshake = []encounter{
 	{"stdio nul initialize", "", hasty, exitDoesNot, []string{"initialize was not answered", `invalid character '\x00' in string`}, nil},
 	{"stdio deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
 	{"stdio errors", "", ample, exitUnreachable, []string{"failed: error -32603", "nothing works today"}, nil},
-	{"stdio stateless", "", ample, exitUnreachable, []string{"no revision that is known", "-32004", "2026-07-28"}, nil},
+	{"stdio stateless", "", ample, exitUnreachable, []string{"speaks no known revision", "-32004", "2026-07-28"}, nil},
 	{"stdio older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; mcpconform checks"}, nil},
 
 	// They say too much.
@@ -81,7 +81,7 @@ var withoutHTTP = []encounter{
 	{"http broken-large", "", ample, exitUnreachable, []string{"HTTP 500", "aaa… (1048576 bytes)"}, nil},
 	{"http modern", "", ample, exitDoesNot, []string{"-32022", "discover.implemented"}, nil},
 	{"http errors", "", ample, exitUnreachable, []string{"failed: error -32603", "nothing works today"}, nil},
-	{"http stateless", "", ample, exitUnreachable, []string{"no revision that is known", "-32004"}, nil},
+	{"http stateless", "", ample, exitUnreachable, []string{"speaks no known revision", "-32004"}, nil},
 	{"http older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; mcpconform checks"}, nil},
 	{"http empty-object", "", ample, exitUnreachable, []string{"ended without the answer", "{}"}, nil},
 	{"http empty-result", "", ample, exitDoesNot, []string{"without a protocolVersion"}, nil},
@@ -90,8 +90,8 @@ var withoutHTTP = []encounter{
 	{"http deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
 
 	// They crash at the first request.
-	{"http dies", "", ample, exitDoesNot, []string{"ended at its first request (server/discover)", "it now refuses connections", "base.requests.answered"}, none},
-	{"http dies initialize", "", ample, exitDoesNot, []string{"ended at its first request (initialize)", "base.requests.answered"}, none},
+	{"http dies", "", ample, exitDoesNot, []string{"exited at its first request (server/discover)", "it now refuses connections", "base.requests.answered"}, none},
+	{"http dies initialize", "", ample, exitDoesNot, []string{"exited at its first request (initialize)", "base.requests.answered"}, none},
 
 	// They go over to another protocol.
 	{"http upgrades", "", ample, exitUnreachable, []string{"HTTP 101"}, nil},
