@@ -41,7 +41,11 @@ func (r *run) meet(ctx context.Context) error {
 		protocol.ServerRole: r.meetServer, protocol.ClientRole: r.meetClient,
 		protocol.AuthorizationServerRole: r.meetIssuer,
 	}[r.options.Role]
-	for _, transport := range r.options.Transports {
+	transports := r.options.Transports
+	if r.options.Role == protocol.AuthorizationServerRole {
+		transports = []string{protocol.HTTP} // it has no other
+	}
+	for _, transport := range transports {
 		to, err := r.reach(ctx, transport)
 		if err != nil {
 			return err
