@@ -79,6 +79,7 @@ var refusing = &Scenario{
 		})
 		server.On("tools/call", func(call *scripted.Call) {
 			call.Ask("ping", nil)
+			call.Pause(noticing) // for the 202 to come before the result
 			call.Good()
 		})
 	},
