@@ -38,12 +38,14 @@ func (e *Environment) Labels(declared *Declaration) []string {
 	if declared.Together != "" {
 		labels = append(labels, "together:"+declared.Together)
 	}
-	for word, holds := range map[string]bool{
-		"by-barrier": declared.Barrier, "alone": declared.Alone, "guarded": declared.Guarded,
-	} {
-		if holds {
-			labels = append(labels, word)
-		}
+	if declared.Barrier {
+		labels = append(labels, "by-barrier")
+	}
+	if declared.Alone {
+		labels = append(labels, "alone")
+	}
+	if declared.Guarded {
+		labels = append(labels, GuardedFilter)
 	}
 	return labels
 }

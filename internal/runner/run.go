@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/onsi/ginkgo/v2/types"
-
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/contact"
@@ -362,9 +360,10 @@ func (r *run) declare() error {
 		return err
 	}
 	r.plan.Filter = filter
+	matches := matching(filter)
 	for _, check := range declared {
 		r.state(check.leg).all++
-		if filter == "" || types.MustParseLabelFilter(filter)(check.Labels) {
+		if matches(func() []string { return check.Labels }) {
 			r.declared = append(r.declared, check)
 		}
 	}

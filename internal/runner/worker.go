@@ -103,15 +103,13 @@ type claimed struct {
 // surrounds each. Those of another leg need no other Describe: no two have one key.
 func (s *stage) declare(filter string, only which) {
 	globals.Reset()
-	matches := types.LabelFilter(func([]string) bool { return true })
-	if filter != "" {
-		matches = types.MustParseLabelFilter(filter)
-	}
+	matches := matching(filter)
 	for leg, environment := range s.environments {
 		checks := suites.Checks(environment.Role)
 		environment.Know(checks)
 		for _, one := range checks {
-			if !only.has(one) || !environment.Stands(one) || filter != "" && !matches(environment.Labels(one)) {
+			if !only.has(one) || !environment.Stands(one) ||
+				!matches(func() []string { return environment.Labels(one) }) {
 				continue
 			}
 			priority := ginkgo.SpecPriority(0)
@@ -125,6 +123,16 @@ func (s *stage) declare(filter string, only which) {
 		}
 	}
 	ginkgo.ReportAfterEach(s.after)
+}
+
+// matching tells whether a filter ("" for everything) chooses what has some labels, which are
+// only made where there is one.
+func matching(filter string) func(labels func() []string) bool {
+	if filter == "" {
+		return func(func() []string) bool { return true }
+	}
+	matches := types.MustParseLabelFilter(filter)
+	return func(labels func() []string) bool { return matches(labels()) }
 }
 
 // run claims a check and runs it, and lets Ginkgo know how it ended.

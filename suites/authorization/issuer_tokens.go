@@ -192,6 +192,18 @@ func lifeOf(answer *TokenAnswer) (life time.Duration, known bool) {
 	return time.Duration(expires-issued) * time.Second, hasEnd && hasBeginning
 }
 
+// usedAgain is the answer to a refresh token of a public client that was rotated before.
+func usedAgain(t *T) *TokenAnswer {
+	issuer := NeedIssuer(t)
+	client := issuer.NeedClient(t, PublicClient)
+	token, _ := issuer.NeedRefreshToken(t, client)
+	first := issuer.Refresh(t, client, token, nil, "")
+	if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
+		t.Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
+	}
+	return issuer.Refresh(t, client, token, nil, "uses the refresh token again")
+}
+
 func issuerRefresh() {
 	It("issues a new refresh token with each refresh to a public client", Verifies("authorization.refresh.rotated"), func(t *T) {
 		issuer := NeedIssuer(t)
@@ -208,28 +220,14 @@ func issuerRefresh() {
 	})
 
 	It("rejects a rotated refresh token of a public client", Verifies("authorization.refresh.replayed"), func(t *T) {
-		issuer := NeedIssuer(t)
-		client := issuer.NeedClient(t, PublicClient)
-		token, _ := issuer.NeedRefreshToken(t, client)
-		first := issuer.Refresh(t, client, token, nil, "")
-		if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
-			t.Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
-		}
+		again := usedAgain(t)
 
-		again := issuer.Refresh(t, client, token, nil, "uses the refresh token again")
 		again.DemandRefused(t, "a refresh token that was rotated")
 	})
 
 	It("rejects a rotated refresh token with invalid_grant", Verifies("authorization.oauth.token-error"), func(t *T) {
-		issuer := NeedIssuer(t)
-		client := issuer.NeedClient(t, PublicClient)
-		token, _ := issuer.NeedRefreshToken(t, client)
-		first := issuer.Refresh(t, client, token, nil, "")
-		if next := first.Text("refresh_token"); !first.Issued() || next == "" || next == token {
-			t.Inconclusive("the refresh token is not rotated", "see the result of authorization.refresh.rotated")
-		}
+		again := usedAgain(t)
 
-		again := issuer.Refresh(t, client, token, nil, "uses the refresh token again")
 		demandInvalidGrant(t, again, "a refresh token that was rotated")
 	})
 
