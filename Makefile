@@ -1,6 +1,6 @@
 # What a developer runs; .ci/run calls the same.
 
-.PHONY: test lint vet-all bench peers peers-site build trace selftest fuzz release-snapshot release-reproduce docs-site
+.PHONY: test test-all lint vet-all bench peers peers-site build trace selftest fuzz release-snapshot release-reproduce docs-site
 
 build:
 	go build -o bin/mcpconform ./cmd/mcpconform
@@ -11,6 +11,14 @@ build:
 test:
 	go test ./...
 	go test -C fixtures/browser ./...
+
+# What takes minutes: every hostile target, every fault of the opening, and every command of
+# the docs; then, without the load of those, whole programs.
+HOSTILE = Openings|Hostile|Bearable|PassNothing|Judged|SpokenTo|NoServer|Tried|DocsExamples|Contributing|CheckFinds|ListOfRun|Interrupts
+SLOW = $$(grep -rl --include=*_test.go internal/slowtest . | xargs -n1 dirname | sort -u)
+test-all:
+	go test -timeout 30m -run '$(HOSTILE)' $(SLOW) -all
+	go test -timeout 30m -skip '^TestLengthy|$(HOSTILE)' $(SLOW) -all
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
@@ -28,9 +36,11 @@ vet-all:
 selftest: build
 	bin/mcpconform selftest
 
-# How long a full run on the reference takes, by transport.
+# How long a full run on the reference takes, by transport; and, as a process, one with the
+# arguments in RUN, with the command in BESIDE in turns (docs/performance.md).
 bench:
 	go test -run '^$$' -bench . -benchtime 3x ./internal/runner
+	go test -run '^$$' -bench . -benchtime 5x ./cmd/mcpconform
 
 # Check the servers that others wrote, and compare with what is recorded.
 peers:

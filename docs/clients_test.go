@@ -16,6 +16,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -55,7 +56,7 @@ func TestExamplesOfSteps(t *testing.T) {
 	}
 	for line := range strings.Lines(shown[1]) {
 		var outcome struct {
-			Step    *int
+			Step    any // its id or its number
 			Outcome string
 		}
 		if err := json.Unmarshal([]byte(line), &outcome); err != nil || outcome.Step == nil || outcome.Outcome == "" {
@@ -103,7 +104,7 @@ func TestTableOfVerbs(t *testing.T) {
 		}
 	}
 	for verb, definition := range schema.Defs {
-		members := slices.DeleteFunc(slices.Sorted(maps.Keys(definition.Properties)), func(name string) bool { return name == "as" })
+		members := slices.DeleteFunc(slices.Sorted(maps.Keys(definition.Properties)), func(name string) bool { return name == "as" || name == "id" })
 		if found := slices.Sorted(slices.Values(shown[verb])); !slices.Equal(found, members) {
 			t.Errorf("%s has the members %v, and on the page %v", verb, members, found)
 		}
@@ -262,6 +263,7 @@ func TestDriverOfThePage(t *testing.T) {
 // The variable says which revision to ask for where the step does not, and nothing is
 // done without a connection.
 func TestDriverOfThePageConnects(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	told, err := drive(t, `[{"do":"connect"},{"do":"close"}]`, program(t, "mcpconform"), "reference", "server", "--stdio")
 	if err != nil || !strings.Contains(told[0], `"revision":"2025-06-18"`) {
@@ -275,6 +277,7 @@ func TestDriverOfThePageConnects(t *testing.T) {
 
 // With the driver of the page checks see what they are there to see.
 func TestDriverOfThePageIsChecked(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	const filter = "pagination || completion || roots || sampling || ping || progress || elicitation.capability.declared || resources.templates.expanded || tools.structured.validated"
 	report := filepath.Join(t.TempDir(), "run.json")
@@ -291,7 +294,7 @@ func TestDriverOfThePageIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	passed := 0
-	for _, result := range run.Legs[0].Results {
+	for _, result := range run.Cells[0].Results {
 		switch {
 		case result.Verdict == reports.Passed:
 			passed++

@@ -64,12 +64,12 @@ func TestPythonDriver(t *testing.T) {
 			{"do":"wait-for","method":"notifications/message"},
 			{"do":"get-task","task":"t"},
 			{"do":"close"}]`)
-	told, err := command.Output()
+	output, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, told)
+		t.Fatalf("%v\n%s", err, output)
 	}
 	outcomes := map[int]string{}
-	for line := range strings.Lines(string(told)) {
+	for line := range strings.Lines(string(output)) {
 		var one struct {
 			Step    int
 			Outcome string

@@ -49,11 +49,11 @@ func (r *Run) Advice() []string {
 // uncalled says that tools were not called; "" where all were, or a filter chose what to
 // look at.
 func (r *Run) uncalled() string {
-	at := slices.IndexFunc(r.Legs, func(leg Leg) bool { return leg.Tools != nil && leg.Tools.Uncalled > 0 })
+	at := slices.IndexFunc(r.Cells, func(cell Cell) bool { return cell.Tools != nil && cell.Tools.Uncalled > 0 })
 	if at < 0 || r.Filter != "" {
 		return ""
 	}
-	tools := r.Legs[at].Tools
+	tools := r.Cells[at].Tools
 	which := fmt.Sprintf("%d of %d tools were not called", tools.Uncalled, tools.Listed)
 	switch {
 	case tools.Listed == 1:

@@ -43,7 +43,7 @@ func (r *Run) Annotations(w io.Writer) error {
 			if i == annotationsShown {
 				break
 			}
-			message := fmt.Sprintf("%s: %s (%s)", f.Text, junitMessage(f.Result), strings.Join(f.legs, ", "))
+			message := fmt.Sprintf("%s: %s (%s)", f.Text, junitMessage(f.Result), strings.Join(f.cells, ", "))
 			if f.Rerun != "" {
 				message += "\nrerun: " + f.Rerun
 			}
@@ -92,19 +92,19 @@ func (r *Run) CodeQuality(w io.Writer, file string) error {
 	issues := []codeQuality{}
 	used := map[string]int{}
 	place := codeQualityLocation{Path: cmp.Or(file, "mcpconform.yaml"), Lines: codeQualityLines{1}}
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		for j := range leg.Results {
-			result := &leg.Results[j]
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		for j := range cell.Results {
+			result := &cell.Results[j]
 			severity, broken := severities[result.Verdict]
 			if !broken {
 				continue
 			}
 			key := strings.Join(
 				[]string{
-					leg.Role,
-					leg.Revision,
-					leg.Transport,
+					cell.Role,
+					cell.Revision,
+					cell.Transport,
 					result.Kind,
 					result.ID,
 					strings.Join(result.Group, "\n"),
@@ -115,7 +115,7 @@ func (r *Run) CodeQuality(w io.Writer, file string) error {
 			used[key]++
 			issues = append(issues, codeQuality{
 				Description: excerpt.Middle(
-					oneLine(fmt.Sprintf("%s: %s (%s)", result.Text, junitMessage(result), leg.Name())),
+					oneLine(fmt.Sprintf("%s: %s (%s)", result.Text, junitMessage(result), cell.Name())),
 					markdownText,
 				),
 				CheckName:   result.ID,

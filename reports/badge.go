@@ -20,7 +20,7 @@ const (
 func (r *Run) Badge(w io.Writer) error {
 	run := presentable(r)
 	subject := "MCP"
-	if revisions := run.judged(func(leg *Leg) bool { return leg.Spoken }); len(revisions) > 0 {
+	if revisions := run.judged(func(cell *Cell) bool { return cell.Spoken }); len(revisions) > 0 {
 		subject += " " + cmp.Or(oneLine(run.Requirements), Series(revisions))
 	}
 	message, colour := run.badge()

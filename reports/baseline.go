@@ -45,11 +45,11 @@ func (d *Deviation) Name() string {
 // Place is where the deviation is written: "baseline.yaml:12".
 func (d *Deviation) Place() string { return fmt.Sprintf("%s:%d", d.File, d.Line) }
 
-// Covers tells whether the deviation is about results of a leg.
-func (d *Deviation) Covers(leg *Leg) bool {
-	return (d.Role == "" || d.Role == leg.Role) &&
-		(d.Revisions == nil || slices.Contains(d.Revisions, leg.Revision)) &&
-		(d.Transports == nil || slices.Contains(d.Transports, leg.Transport))
+// Covers tells whether the deviation is about results of a cell.
+func (d *Deviation) Covers(cell *Cell) bool {
+	return (d.Role == "" || d.Role == cell.Role) &&
+		(d.Revisions == nil || slices.Contains(d.Revisions, cell.Revision)) &&
+		(d.Transports == nil || slices.Contains(d.Transports, cell.Transport))
 }
 
 // Names tells whether the deviation is about a check or rule.
@@ -155,8 +155,8 @@ func (t *terminal) known() {
 		d.field("reason", f.Known.Reason, fieldLines)
 		d.field("issue", f.Known.Issue, fieldLines)
 		d.copied("named", f.Known.At)
-		if len(t.run.Legs) > 1 {
-			d.on = strings.Join(f.legs, ", ")
+		if len(t.run.Cells) > 1 {
+			d.on = strings.Join(f.cells, ", ")
 		}
 		if t.verbose {
 			d.write(f.Result, f.revision)

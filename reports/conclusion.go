@@ -25,7 +25,7 @@ func (r *Run) Conclusion() string {
 	if partly := r.judged(r.partly); len(partly) > 0 {
 		parts = append(parts, "no failure found in "+r.share()+" at "+r.named(partly))
 	}
-	unspoken := r.judged(func(leg *Leg) bool { return !leg.Spoken && (len(parts) == 0 || len(leg.Results) > 0) })
+	unspoken := r.judged(func(cell *Cell) bool { return !cell.Spoken && (len(parts) == 0 || len(cell.Results) > 0) })
 	if len(unspoken) > 0 {
 		parts = append(parts, "does not speak "+Series(unspoken))
 	}
@@ -49,12 +49,12 @@ func (r *Run) Conclusion() string {
 	return sentence
 }
 
-// judged lists the revisions of the legs for which something holds, each once.
-func (r *Run) judged(holds func(*Leg) bool) []string {
+// judged lists the revisions of the cells for which something holds, each once.
+func (r *Run) judged(holds func(*Cell) bool) []string {
 	var revisions []string
-	for i := range r.Legs {
-		if leg := &r.Legs[i]; holds(leg) && !slices.Contains(revisions, leg.Revision) {
-			revisions = append(revisions, leg.Revision)
+	for i := range r.Cells {
+		if cell := &r.Cells[i]; holds(cell) && !slices.Contains(revisions, cell.Revision) {
+			revisions = append(revisions, cell.Revision)
 		}
 	}
 	return revisions
@@ -68,47 +68,47 @@ func (r *Run) named(revisions []string) string {
 	return Series(revisions)
 }
 
-func (r *Run) bad(leg *Leg) bool { return leg.Spoken && leg.Counts().Fails(r.Strict) > 0 }
+func (r *Run) bad(cell *Cell) bool { return cell.Spoken && cell.Counts().Fails(r.Strict) > 0 }
 
-// found tells whether anything of a leg was judged and nothing failed.
-func (r *Run) found(leg *Leg) bool {
-	counts := leg.Counts()
-	return leg.Spoken && counts.Fails(r.Strict) == 0 && counts.judged() > 0
+// found tells whether anything of a cell was judged and nothing failed.
+func (r *Run) found(cell *Cell) bool {
+	counts := cell.Counts()
+	return cell.Spoken && counts.Fails(r.Strict) == 0 && counts.judged() > 0
 }
 
-func (r *Run) good(leg *Leg) bool { return r.found(leg) && r.whole(leg) }
+func (r *Run) good(cell *Cell) bool { return r.found(cell) && r.whole(cell) }
 
-func (r *Run) partly(leg *Leg) bool { return r.found(leg) && !r.whole(leg) }
+func (r *Run) partly(cell *Cell) bool { return r.found(cell) && !r.whole(cell) }
 
-func (r *Run) unseen(leg *Leg) bool { return leg.Spoken && !r.bad(leg) && !r.found(leg) }
+func (r *Run) unseen(cell *Cell) bool { return cell.Spoken && !r.bad(cell) && !r.found(cell) }
 
 // whole tells whether everything that there is was looked at.
-func (r *Run) whole(leg *Leg) bool {
-	played := leg.Scenarios == nil || leg.Scenarios.Played == leg.Scenarios.All
-	return played && leg.Ended == nil && !r.Selected() && r.Shard == nil && r.Recorded == nil && r.Interrupted == "" &&
+func (r *Run) whole(cell *Cell) bool {
+	played := cell.Scenarios == nil || cell.Scenarios.Played == cell.Scenarios.All
+	return played && cell.Ended == nil && !r.Selected() && r.Shard == nil && r.Recorded == nil && r.Interrupted == "" &&
 		len(r.Errors) == 0
 }
 
 // reservation is added to the word that a target conforms where not all of it could be
 // tested.
 func (r *Run) reservation(revisions []string) string {
-	if slices.ContainsFunc(r.Legs, func(leg Leg) bool {
-		return slices.Contains(revisions, leg.Revision) && leg.Counts().Inconclusive > 0
+	if slices.ContainsFunc(r.Cells, func(cell Cell) bool {
+		return slices.Contains(revisions, cell.Revision) && cell.Counts().Inconclusive > 0
 	}) {
 		return " as far as could be tested"
 	}
 	return ""
 }
 
-// share is how much was judged of the legs that were looked at in part.
+// share is how much was judged of the cells that were looked at in part.
 func (r *Run) share() string {
 	judged, all, counted := 0, 0, true
-	for i := range r.Legs {
-		if leg := &r.Legs[i]; r.partly(leg) {
-			counts := leg.Counts()
+	for i := range r.Cells {
+		if cell := &r.Cells[i]; r.partly(cell) {
+			counts := cell.Counts()
 			judged += counts.judged()
-			all += leg.Declared
-			counted = counted && leg.Declared > 0
+			all += cell.Declared
+			counted = counted && cell.Declared > 0
 		}
 	}
 	if !counted {
@@ -161,12 +161,12 @@ func (r *Run) limits() []string {
 		}
 		limits = append(limits, "by rules alone, in "+transcripts)
 	}
-	for i := range r.Legs {
-		leg := &r.Legs[i]
-		if leg.Ended != nil {
-			limits = append(limits, leg.Name()+" ended early")
+	for i := range r.Cells {
+		cell := &r.Cells[i]
+		if cell.Ended != nil {
+			limits = append(limits, cell.Name()+" ended early")
 		}
-		if played := leg.Scenarios; played != nil && played.Played < played.All {
+		if played := cell.Scenarios; played != nil && played.Played < played.All {
 			limits = append(limits, fmt.Sprintf("%d of %s played", played.Played, plural(played.All, "scenario")))
 		}
 	}

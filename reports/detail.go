@@ -13,7 +13,7 @@ import (
 type detail struct {
 	*sheet
 	indent  int
-	on      string // the legs it was found on, where that is not plain
+	on      string // the cells it was found on, where that is not plain
 	verbose bool
 	brief   bool   // less of the exchange
 	named   bool   // with the name of the first requirement, which no headline tells
@@ -114,7 +114,7 @@ func (d *detail) output(text string, limit int) {
 	d.field("stderr", strings.Join(lines[max(0, len(lines)-limit):], "\n"), limit)
 }
 
-// ended shows why a leg came to an early end.
+// ended shows why a cell came to an early end.
 func (d *detail) ended(e *Ended) {
 	budget := d.budget()
 	d.field("after", e.After, budget.field)

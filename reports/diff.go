@@ -23,7 +23,7 @@ type Diff struct {
 type Change struct {
 	*Result          // as the new run has it; that of the old run where it is gone
 	Was, Is  Verdict // "" where there was, or is, none
-	Legs     []string
+	Cells    []string
 	revision string
 }
 
@@ -35,17 +35,17 @@ func Compare(before, after *Run) *Diff {
 	d.limits()
 	whole := before.Filter == after.Filter && before.Profile == after.Profile &&
 		before.Requirements == after.Requirements && before.Shard == nil && after.Shard == nil
-	for i := range d.New.Legs {
-		leg := &d.New.Legs[i]
-		if older := d.Old.leg(leg); older != nil {
-			d.compare(older, leg, whole)
+	for i := range d.New.Cells {
+		cell := &d.New.Cells[i]
+		if older := d.Old.cell(cell); older != nil {
+			d.compare(older, cell, whole)
 			continue
 		}
-		d.Notes = append(d.Notes, "only the new run has "+leg.Name())
+		d.Notes = append(d.Notes, "only the new run has "+cell.Name())
 	}
-	for i := range d.Old.Legs {
-		if leg := &d.Old.Legs[i]; d.New.leg(leg) == nil {
-			d.Notes = append(d.Notes, "only the old run has "+leg.Name())
+	for i := range d.Old.Cells {
+		if cell := &d.Old.Cells[i]; d.New.cell(cell) == nil {
+			d.Notes = append(d.Notes, "only the old run has "+cell.Name())
 		}
 	}
 	return d
@@ -54,12 +54,12 @@ func Compare(before, after *Run) *Diff {
 // Worse tells whether anything fails that did not.
 func (d *Diff) Worse() bool { return len(d.Regressed) > 0 }
 
-// leg finds the part of a run that has the role, revision and transport of another.
-func (r *Run) leg(like *Leg) *Leg {
-	for i := range r.Legs {
-		if leg := &r.Legs[i]; leg.Role == like.Role && leg.Revision == like.Revision &&
-			leg.Transport == like.Transport {
-			return leg
+// cell finds the part of a run that has the role, revision and transport of another.
+func (r *Run) cell(like *Cell) *Cell {
+	for i := range r.Cells {
+		if cell := &r.Cells[i]; cell.Role == like.Role && cell.Revision == like.Revision &&
+			cell.Transport == like.Transport {
+			return cell
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (d *Diff) limits() {
 	}
 }
 
-func (d *Diff) compare(before, after *Leg, whole bool) {
+func (d *Diff) compare(before, after *Cell, whole bool) {
 	d.ends(before, after)
 	type key struct{ kind, id, group, text string }
 	keyOf := func(r *Result) key { return key{r.Kind, r.ID, strings.Join(r.Group, "\n"), r.Text} }
@@ -111,8 +111,8 @@ func (d *Diff) compare(before, after *Leg, whole bool) {
 	}
 }
 
-// ends compares legs as a whole.
-func (d *Diff) ends(before, after *Leg) {
+// ends compares cells as a whole.
+func (d *Diff) ends(before, after *Cell) {
 	whole := func(text string) *Result {
 		return &Result{ID: after.Revision, Text: text, Failures: []Failure{{Found: cmp.Or(after.Note, text)}}}
 	}
@@ -131,7 +131,7 @@ func (d *Diff) ends(before, after *Leg) {
 }
 
 // verdicts compares what two runs found of the same check or rule.
-func (d *Diff) verdicts(before, after *Result, leg *Leg) {
+func (d *Diff) verdicts(before, after *Result, cell *Cell) {
 	change := Change{Result: after, Was: before.Verdict, Is: after.Verdict}
 	was, is := change.Was, change.Is
 	if before.Known != nil {
@@ -146,33 +146,33 @@ func (d *Diff) verdicts(before, after *Result, leg *Leg) {
 	case is == Failed && was != Failed,
 		is == Warned && !broken(was),
 		after.Fails(d.New.Strict) && !before.Fails(d.New.Strict) && !broken(was):
-		d.add(&d.Regressed, change, leg)
+		d.add(&d.Regressed, change, cell)
 	case is == Passed && broken(was), is == Warned && was == Failed:
-		d.add(&d.Mended, change, leg)
+		d.add(&d.Mended, change, cell)
 	default:
-		d.add(&d.Other, change, leg)
+		d.add(&d.Other, change, cell)
 	}
 }
 
-// add puts a change to those of a kind: the same on several legs is one.
-func (d *Diff) add(to *[]Change, change Change, leg *Leg) {
+// add puts a change to those of a kind: the same on several cells is one.
+func (d *Diff) add(to *[]Change, change Change, cell *Cell) {
 	for i := range *to {
 		known := &(*to)[i]
 		if known.ID == change.ID && known.Text == change.Text && known.Was == change.Was && known.Is == change.Is &&
 			slices.Equal(known.Failures, change.Failures) {
-			if !slices.Contains(known.Legs, leg.Name()) {
-				known.Legs = append(known.Legs, leg.Name())
+			if !slices.Contains(known.Cells, cell.Name()) {
+				known.Cells = append(known.Cells, cell.Name())
 			}
 			return
 		}
 	}
-	change.Legs, change.revision = []string{leg.Name()}, leg.Revision
+	change.Cells, change.revision = []string{cell.Name()}, cell.Revision
 	*to = append(*to, change)
 }
 
 // ToldElsewhere tells whether a result is skipped because another one tells of it: what
 // it is about is broken.
-func (l *Leg) ToldElsewhere(result *Result) bool {
+func (l *Cell) ToldElsewhere(result *Result) bool {
 	return result.Verdict == Skipped && slices.ContainsFunc(l.Results, func(one Result) bool {
 		broken := one.Verdict == Failed || one.Verdict == Warned || one.Verdict == Known
 		return slices.Contains(one.Follows, result.ID) || broken && one.ID == result.ID
@@ -192,7 +192,7 @@ func (c *Change) String() string {
 
 // place is the requirement, the change, and where it showed.
 func (c *Change) place() string {
-	words := []string{oneLine(c.ID), c.level(), c.String() + " at " + oneLine(strings.Join(c.Legs, ", "))}
+	words := []string{oneLine(c.ID), c.level(), c.String() + " at " + oneLine(strings.Join(c.Cells, ", "))}
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), "  ")
 }
 

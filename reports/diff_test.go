@@ -32,7 +32,7 @@ func TestCompareVerdicts(t *testing.T) {
 		for _, strict := range []bool{false, true} {
 			before, after := verdicts(one.was), verdicts(one.is)
 			for _, run := range []*Run{before, after} {
-				if result := &run.Legs[0].Results[0]; result.Verdict == Known {
+				if result := &run.Cells[0].Results[0]; result.Verdict == Known {
 					result.Known = &Excuse{Was: Failed, At: "b:1"}
 				}
 			}
@@ -63,15 +63,15 @@ func TestCompare(t *testing.T) {
 		return result
 	}
 	run := func(results ...Result) *Run {
-		return &Run{Legs: []Leg{{Role: "server", Revision: "2025-11-25", Transport: "http", Spoken: true, Results: results}}}
+		return &Run{Cells: []Cell{{Role: "server", Revision: "2025-11-25", Transport: "http", Spoken: true, Results: results}}}
 	}
 	change := func(run *Run, change func(*Run)) *Run { change(run); return run }
 	follows := check("b", Failed)
 	follows.Follows = []string{"a"}
 	another := func(run *Run) {
-		leg := run.Legs[0]
-		leg.Revision = "2025-06-18"
-		run.Legs = append(run.Legs, leg)
+		cell := run.Cells[0]
+		cell.Revision = "2025-06-18"
+		run.Cells = append(run.Cells, cell)
 	}
 	for name, one := range map[string]struct {
 		before, after *Run
@@ -82,15 +82,15 @@ func TestCompare(t *testing.T) {
 		"filtered":             {run(check("a", Passed), check("b", Passed)), change(run(check("b", Failed)), func(run *Run) { run.Filter = "b" }), "1 regression", "the new run: --filter b"},
 		"told with its cause":  {run(check("a", Failed), check("b", Passed)), run(check("a", Skipped), follows), "1 regression", "does b"},
 		"was told with others": {run(check("a", Skipped), follows), run(check("a", Failed), check("b", Failed)), "", ""},
-		"on two legs":          {change(run(check("a", Passed)), another), change(run(check("a", Failed)), another), "1 regression", "2025-11-25 · http, 2025-06-18 · http"},
-		"another leg":          {run(check("a", Passed)), change(run(check("a", Passed)), another), "", "only the new run has 2025-06-18 · http"},
-		"a leg less":           {change(run(check("a", Passed)), another), run(check("a", Passed)), "", "only the old run has 2025-06-18 · http"},
+		"on two cells":         {change(run(check("a", Passed)), another), change(run(check("a", Failed)), another), "1 regression", "2025-11-25 · http, 2025-06-18 · http"},
+		"another cell":         {run(check("a", Passed)), change(run(check("a", Passed)), another), "", "only the new run has 2025-06-18 · http"},
+		"a cell less":          {change(run(check("a", Passed)), another), run(check("a", Passed)), "", "only the old run has 2025-06-18 · http"},
 		"twice the same check": {run(check("a", Passed), check("a", Passed)), run(check("a", Passed)), "1 gone", "GONE"},
 		"no longer spoken": {run(), change(run(), func(run *Run) {
-			run.Legs[0].Spoken, run.Legs[0].Note = false, "refused"
+			run.Cells[0].Spoken, run.Cells[0].Note = false, "refused"
 		}), "1 regression", "refused"},
 		"ended early": {run(), change(run(), func(run *Run) {
-			run.Legs[0].Ended = &Ended{Reason: "it is gone"}
+			run.Cells[0].Ended = &Ended{Reason: "it is gone"}
 		}), "1 regression", "it is gone"},
 		"another version": {change(run(), func(run *Run) { run.Tool.Version = "1" }), change(run(), func(run *Run) { run.Tool.Version = "2" }), "", "mcpconform 1 then, 2 now"},
 	} {
@@ -119,12 +119,12 @@ func hostileRun() *Run {
 	run := sampleRun()
 	const evil = "\x1b[2J`x``` </pre></details><script>alert(1)</script><img src=x onerror=alert(1)> [a](javascript:alert(1)) | @octocat #1 ![i](https://evil.example/i.png) https://evil.example/ \u202e ::error::x\n## heading\n```\n~~~\n- [ ] task\r\n::set-output name=a::b"
 	run.Target.Name, run.Target.Title, run.Target.Version = evil, evil, evil
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		leg.Notices = append(leg.Notices, evil)
-		leg.Target = Identity{evil, evil, evil}
-		for j := range leg.Results {
-			result := &leg.Results[j]
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		cell.Notices = append(cell.Notices, evil)
+		cell.Target = Identity{evil, evil, evil}
+		for j := range cell.Results {
+			result := &cell.Results[j]
 			result.Output, result.Hint, result.Rerun, result.Transcript = evil, evil, evil, evil
 			if result.Reason != "" {
 				result.Reason = evil
@@ -169,16 +169,16 @@ func judgeMarkdown(t *testing.T, source []byte) {
 		case *ast.Image:
 			wrong = append(wrong, "image "+string(node.Destination))
 		case *ast.Text:
-			if said := string(node.Segment.Value(source)); strings.Contains(said, "@octocat") || strings.Contains(said, "alert(1)") {
-				wrong = append(wrong, "text "+said)
+			if words := string(node.Segment.Value(source)); strings.Contains(words, "@octocat") || strings.Contains(words, "alert(1)") {
+				wrong = append(wrong, "text "+words)
 			}
 		case *ast.RawHTML, *ast.HTMLBlock:
-			said := string(node.Lines().Value(source))
+			words := string(node.Lines().Value(source))
 			for _, own := range []string{"<details>", "</details>", "<summary>", "</summary>"} {
-				said = strings.ReplaceAll(said, own, "")
+				words = strings.ReplaceAll(words, own, "")
 			}
-			if strings.ContainsAny(said, "<>") {
-				wrong = append(wrong, "HTML "+said)
+			if strings.ContainsAny(words, "<>") {
+				wrong = append(wrong, "HTML "+words)
 			}
 		}
 		return ast.WalkContinue, nil
@@ -191,9 +191,9 @@ func judgeMarkdown(t *testing.T, source []byte) {
 func TestDiffMarkdownIsText(t *testing.T) {
 	t.Parallel()
 	good := hostileRun()
-	for i := range good.Legs {
-		for j := range good.Legs[i].Results {
-			good.Legs[i].Results[j].Verdict = Passed
+	for i := range good.Cells {
+		for j := range good.Cells[i].Results {
+			good.Cells[i].Results[j].Verdict = Passed
 		}
 	}
 	d := Compare(good, hostileRun())

@@ -103,9 +103,9 @@ func TestCodeQuality(t *testing.T) {
 		return prints
 	}
 	run := sampleRun()
-	run.Legs[0].Results = append(run.Legs[0].Results, run.Legs[0].Results[0])
+	run.Cells[0].Results = append(run.Cells[0].Results, run.Cells[0].Results[0])
 	before := issues(run)
-	run.Legs[0].Results[0].Failures = []Failure{{Found: "something else"}}
+	run.Cells[0].Results[0].Failures = []Failure{{Found: "something else"}}
 	after := issues(run)
 	if !slices.Equal(prints(before), prints(after)) {
 		t.Error("the fingerprints change with what the target answers")
@@ -128,7 +128,7 @@ func TestBadge(t *testing.T) {
 	outdated := verdicts(Passed)
 	outdated.Baseline = &Baseline{Outdated: []Outdated{{Why: EntryStale}}}
 	hostile := verdicts(Passed)
-	hostile.Legs[0].Revision = `"><script>alert(1)</script>` + "\x1b" + strings.Repeat("long", 100)
+	hostile.Cells[0].Revision = `"><script>alert(1)</script>` + "\x1b" + strings.Repeat("long", 100)
 	for name, one := range map[string]struct {
 		run  *Run
 		says string

@@ -109,9 +109,9 @@ func (r *Run) HTML(w io.Writer, o HTMLOptions) error {
 func (r *Run) traffic(m measure) int {
 	size := 0
 	seen := map[string]bool{}
-	for i := range r.Legs {
-		for j := range r.Legs[i].Results {
-			result := &r.Legs[i].Results[j]
+	for i := range r.Cells {
+		for j := range r.Cells[i].Results {
+			result := &r.Cells[i].Results[j]
 			exchange := result.Exchange
 			for _, at := range shownSteps(exchange, m.of(result)) {
 				size += stepSize
@@ -138,7 +138,7 @@ type pageView struct {
 	Date       string
 	Counts     []pageCount
 	Notices    []string
-	Legs       []pageLeg
+	Cells      []pageCell
 	Broken     []pageCause // failed, then warned, then known
 	BrokenMore int
 	Flaky      []pageFlaky
@@ -162,8 +162,8 @@ type pageCount struct {
 	Count   int
 }
 
-// pageLeg is a part of the run, with its results by page.
-type pageLeg struct {
+// pageCell is a part of the run, with its results by page.
+type pageCell struct {
 	Index  int
 	Name   string
 	Note   string
@@ -192,7 +192,7 @@ type pageCause struct {
 	Number  int
 	Result  *Result
 	Level   string
-	Legs    string
+	Cells   string
 	Links   []Requirement
 	Follows string
 	Flaky   string
@@ -200,8 +200,8 @@ type pageCause struct {
 
 // pageFlaky had another verdict in another run.
 type pageFlaky struct {
-	Number              int
-	Text, ID, Leg, Rate string
+	Number               int
+	Text, ID, Cell, Rate string
 }
 
 type pageReasons struct {
@@ -271,7 +271,7 @@ type builder struct {
 	shortened    map[string]string
 	size         int
 	cut          bool
-	was          map[string]string // by leg and result
+	was          map[string]string // by cell and result
 	numbers      map[*Result]int
 }
 
@@ -307,20 +307,20 @@ func newPage(run *Run, changes *Diff, size measure) (*pageView, bool) {
 	if changes != nil {
 		view.Changes = b.changes(changes)
 	}
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		for _, notice := range leg.Notices {
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		for _, notice := range cell.Notices {
 			if notice = b.short(notice); !slices.Contains(view.Notices, notice) {
 				view.Notices = append(view.Notices, notice)
 			}
 		}
-		view.Legs = append(view.Legs, b.leg(i, leg))
+		view.Cells = append(view.Cells, b.cell(i, cell))
 		if b.size > pageTexts {
 			return nil, false
 		}
-		add(&view.Revisions, leg.Revision)
-		add(&view.Transports, leg.Transport)
-		for _, group := range view.Legs[i].Groups {
+		add(&view.Revisions, cell.Revision)
+		add(&view.Transports, cell.Transport)
+		for _, group := range view.Cells[i].Groups {
 			add(&view.Pages, group.Page)
 		}
 	}
@@ -419,25 +419,25 @@ func safeLink(link string) string {
 	return link
 }
 
-func (b *builder) leg(index int, leg *Leg) pageLeg {
-	view := pageLeg{
+func (b *builder) cell(index int, cell *Cell) pageCell {
+	view := pageCell{
 		Index:  index,
-		Name:   leg.Name(),
-		Note:   b.short(leg.Note),
-		Ended:  leg.Ended,
-		Counts: countsOf(leg.Counts()),
+		Name:   cell.Name(),
+		Note:   b.short(cell.Note),
+		Ended:  cell.Ended,
+		Counts: countsOf(cell.Counts()),
 	}
-	for name, results := range leg.byPage() {
+	for name, results := range cell.byPage() {
 		group := pageGroup{Page: name}
 		for i := range results {
-			group.Results = append(group.Results, b.result(leg, &results[i]))
+			group.Results = append(group.Results, b.result(cell, &results[i]))
 		}
 		view.Groups = append(view.Groups, group)
 	}
 	return view
 }
 
-func (b *builder) result(leg *Leg, r *Result) pageResult {
+func (b *builder) result(cell *Cell, r *Result) pageResult {
 	line := pageResult{
 		Number: len(
 			b.data.Results,
@@ -446,11 +446,11 @@ func (b *builder) result(leg *Leg, r *Result) pageResult {
 		Text:      b.short(oneLine(r.Text)),
 		ID:        b.short(r.ID),
 		Level:     r.strictest(),
-		Revision:  leg.Revision,
-		Transport: leg.Transport,
+		Revision:  cell.Revision,
+		Transport: cell.Transport,
 		Page:      r.Page,
 		Reason:    b.short(oneLine(r.Reason)),
-		Was:       b.was[leg.Name()+"\n"+r.ID+"\n"+r.Text],
+		Was:       b.was[cell.Name()+"\n"+r.ID+"\n"+r.Text],
 		Rule:      r.Kind == KindRule,
 	}
 	b.numbers[r] = line.Number
@@ -539,7 +539,7 @@ func (b *builder) causes(view *pageView) {
 			continue
 		}
 		view.Flaky = append(view.Flaky, pageFlaky{
-			b.numbers[f.Result], b.short(oneLine(f.Text)), f.ID, f.legs[0], f.flaky(),
+			b.numbers[f.Result], b.short(oneLine(f.Text)), f.ID, f.cells[0], f.flaky(),
 		})
 	}
 	for _, v := range []Verdict{Inconclusive, Skipped} {
@@ -565,7 +565,7 @@ func (b *builder) cause(f *finding) pageCause {
 		Number:  b.numbers[f.Result],
 		Result:  f.Result,
 		Level:   f.strictest(),
-		Legs:    strings.Join(f.legs, ", "),
+		Cells:   strings.Join(f.cells, ", "),
 		Follows: strings.Join(f.Follows, ", "),
 	}
 	shown := *f.Result
@@ -609,9 +609,9 @@ func (b *builder) changes(d *Diff) *pageChanges {
 		all   []Change
 	}{{"Regressions", d.Regressed}, {"Mended", d.Mended}, {"New", d.Added}, {"Gone", d.Gone}, {"Otherwise changed", d.Other}} {
 		for i := range list.all {
-			for _, leg := range list.all[i].Legs {
+			for _, cell := range list.all[i].Cells {
 				if was := list.all[i].Was; was != "" {
-					b.was[leg+"\n"+list.all[i].ID+"\n"+list.all[i].Text] = string(was)
+					b.was[cell+"\n"+list.all[i].ID+"\n"+list.all[i].Text] = string(was)
 				}
 			}
 		}

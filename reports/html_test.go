@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/slowtest"
+
 	"golang.org/x/net/html"
 )
 
@@ -75,9 +77,9 @@ func dataOf(t testing.TB, document []byte) pageData {
 func TestHTMLIsText(t *testing.T) {
 	t.Parallel()
 	evil := hostileRun()
-	for i := range evil.Legs[0].Results {
-		for j := range evil.Legs[0].Results[i].Requirements {
-			evil.Legs[0].Results[i].Requirements[j].Link = "javascript:alert(1)"
+	for i := range evil.Cells[0].Results {
+		for j := range evil.Cells[0].Results[i].Requirements {
+			evil.Cells[0].Results[i].Requirements[j].Link = "javascript:alert(1)"
 		}
 	}
 	document := htmlText(t, evil, HTMLOptions{Since: hostileRun()})
@@ -134,9 +136,9 @@ func TestHTMLHasAll(t *testing.T) {
 	t.Parallel()
 	run := sampleRun()
 	older := sampleRun()
-	for i := range older.Legs[0].Results {
-		if older.Legs[0].Results[i].Verdict == Failed {
-			older.Legs[0].Results[i].Verdict = Passed
+	for i := range older.Cells[0].Results {
+		if older.Cells[0].Results[i].Verdict == Failed {
+			older.Cells[0].Results[i].Verdict = Passed
 		}
 	}
 	document := htmlText(t, run, HTMLOptions{Since: older})
@@ -153,9 +155,9 @@ func TestHTMLHasAll(t *testing.T) {
 	}
 	var results []*Result
 	shown := presentable(run)
-	for i := range shown.Legs {
-		for j := range shown.Legs[i].Results {
-			results = append(results, &shown.Legs[i].Results[j])
+	for i := range shown.Cells {
+		for j := range shown.Cells[i].Results {
+			results = append(results, &shown.Cells[i].Results[j])
 		}
 	}
 	if len(lines) != len(results) || len(data.Results) != len(results) {
@@ -202,10 +204,10 @@ func TestHTMLHasAll(t *testing.T) {
 // largeRun has so many checks with so much traffic between them.
 func largeRun(checks, traffic int) *Run {
 	run := sampleRun()
-	leg := &run.Legs[0]
-	leg.Results = nil
+	cell := &run.Cells[0]
+	cell.Results = nil
 	for i := range checks {
-		result := passed(leg.Revision, fmt.Sprintf("page.requirement.number-%d", i), "server/tools", fmt.Sprintf("is the check number %d, as its text says it is", i))
+		result := passed(cell.Revision, fmt.Sprintf("page.requirement.number-%d", i), "server/tools", fmt.Sprintf("is the check number %d, as its text says it is", i))
 		result.Verdict = Verdicts()[i%2]
 		result.Rerun = fmt.Sprintf("mcpconform server --filter page.requirement.number-%d -v -- ./my-server", i)
 		if result.Verdict == Failed {
@@ -217,7 +219,7 @@ func largeRun(checks, traffic int) *Run {
 				Text: fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s"}}`, i, strings.Repeat(fmt.Sprintf("<&%d\"", i*step), traffic/checks/10/6)),
 			})
 		}
-		leg.Results = append(leg.Results, result)
+		cell.Results = append(cell.Results, result)
 	}
 	return run
 }
@@ -227,7 +229,7 @@ func TestHTMLShowsWhatPassed(t *testing.T) {
 	t.Parallel()
 	steps := func(checks, traffic int) (passing, broken int) {
 		run := largeRun(checks, traffic)
-		run.Legs = run.Legs[:1]
+		run.Cells = run.Cells[:1]
 		for _, details := range dataOf(t, htmlText(t, run, HTMLOptions{})).Results {
 			if len(details.Fields) > 0 { // what was wanted and found
 				broken += len(details.Steps)
@@ -247,13 +249,14 @@ func TestHTMLShowsWhatPassed(t *testing.T) {
 
 // However much a run has, the page is one that browsers show.
 func TestHTMLIsBounded(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	for name, run := range map[string]*Run{"2,000 checks, 20 MB": largeRun(2000, 20<<20), "200 checks, 20 MB": largeRun(200, 20<<20), "6,000 checks": largeRun(6000, 1<<20)} {
 		document := htmlText(t, run, HTMLOptions{})
 		if len(document) > maxHTML {
 			t.Errorf("%s: %d bytes", name, len(document))
 		}
-		if data := dataOf(t, document); len(data.Results) < len(run.Legs[0].Results) {
+		if data := dataOf(t, document); len(data.Results) < len(run.Cells[0].Results) {
 			t.Errorf("%s: %d results", name, len(data.Results))
 		} else if strings.HasPrefix(name, "2") && len(data.Results[1].Steps) < 3 {
 			t.Errorf("%s: %d steps are left of an exchange", name, len(data.Results[1].Steps))

@@ -35,8 +35,8 @@ func TestJSONIsVisible(t *testing.T) {
 	t.Parallel()
 	run := sampleRun()
 	hidden := "\x1b[31m\u009b\x7f\u202e\U000e0041\ufffe"
-	run.Legs[0].Note = hidden
-	run.Legs[0].Capabilities = json.RawMessage(`{"a":"` + hidden[5:] + `"}`)
+	run.Cells[0].Note = hidden
+	run.Cells[0].Capabilities = json.RawMessage(`{"a":"` + hidden[5:] + `"}`)
 	document := string(jsonText(t, run))
 	if Visible(document) != document {
 		t.Error("the document has hidden characters")
@@ -45,11 +45,11 @@ func TestJSONIsVisible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Legs[0].Note != hidden {
-		t.Errorf("%q, wanted %q", got.Legs[0].Note, hidden)
+	if got.Cells[0].Note != hidden {
+		t.Errorf("%q, wanted %q", got.Cells[0].Note, hidden)
 	}
 	var capabilities map[string]string
-	if err := json.Unmarshal(got.Legs[0].Capabilities, &capabilities); err != nil || capabilities["a"] != hidden[5:] {
+	if err := json.Unmarshal(got.Cells[0].Capabilities, &capabilities); err != nil || capabilities["a"] != hidden[5:] {
 		t.Errorf("%q, %v", capabilities, err)
 	}
 }
@@ -70,8 +70,8 @@ func TestWriteAndRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := mapStrings(reflect.ValueOf(run), valid).Interface().(*Run)
-			for i := range got.Legs {
-				if capabilities := &got.Legs[i].Capabilities; len(*capabilities) > 0 {
+			for i := range got.Cells {
+				if capabilities := &got.Cells[i].Capabilities; len(*capabilities) > 0 {
 					var compact bytes.Buffer
 					if err := json.Compact(&compact, *capabilities); err != nil {
 						t.Fatal(err)
@@ -101,14 +101,14 @@ func TestWriteMendsRawJSON(t *testing.T) {
 	} {
 		raw, want := test.raw, test.want
 		run := conformingRun()
-		run.Legs[0].Capabilities = json.RawMessage(raw)
+		run.Cells[0].Capabilities = json.RawMessage(raw)
 		got, err := Read(bytes.NewReader(jsonText(t, run)))
 		if err != nil {
 			t.Errorf("%q: %v", raw, err)
 			continue
 		}
 		var compact bytes.Buffer
-		if capabilities := got.Legs[0].Capabilities; len(capabilities) > 0 {
+		if capabilities := got.Cells[0].Capabilities; len(capabilities) > 0 {
 			if err := json.Compact(&compact, capabilities); err != nil {
 				t.Error(err)
 			}
@@ -283,8 +283,8 @@ func namesEveryField(t *testing.T, document []byte, elsewhere []string, types ..
 // Whatever Read takes, every face can show.
 func FuzzRead(f *testing.F) {
 	small := sampleRun() // one result: a fuzzer is lost in a long document
-	small.Legs = small.Legs[:1]
-	small.Legs[0].Results = slices.DeleteFunc(small.Legs[0].Results, func(r Result) bool { return r.Verdict != Warned })
+	small.Cells = small.Cells[:1]
+	small.Cells[0].Results = slices.DeleteFunc(small.Cells[0].Results, func(r Result) bool { return r.Verdict != Warned })
 	for _, run := range []*Run{small, conformingRun()} {
 		var out bytes.Buffer
 		if err := run.Write(&out); err != nil {

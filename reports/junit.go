@@ -84,7 +84,7 @@ type (
 	}
 )
 
-// JUnit writes the run as JUnit XML: a test suite for each leg and page, a test
+// JUnit writes the run as JUnit XML: a test suite for each cell and page, a test
 // case for each result, failures of the harness as errors. What is inconclusive is
 // skipped. What is warned is skipped, too, unless the options say otherwise: then no
 // viewer hides it, nothing turns red, and the cases that pass and fail are as many as
@@ -97,8 +97,8 @@ func (r *Run) JUnit(w io.Writer, options JUnitOptions) error {
 		j.warnings = warningsFail
 	}
 	top := junitSuites{Suites: []junitSuite{}}
-	for i := range run.Legs {
-		top.Suites = append(top.Suites, j.leg(&run.Legs[i])...)
+	for i := range run.Cells {
+		top.Suites = append(top.Suites, j.cell(&run.Cells[i])...)
 	}
 	for _, suite := range []junitSuite{j.baseline(), j.harness()} {
 		if len(suite.Cases) > 0 {
@@ -158,23 +158,23 @@ type junit struct {
 	warnings string
 }
 
-// leg makes the suites of one leg: one for what concerns all of it, where there is
+// cell makes the suites of one cell: one for what concerns all of it, where there is
 // anything, and one for each page.
-func (j *junit) leg(leg *Leg) []junitSuite {
-	title := strings.Join([]string{leg.Role, leg.Revision, leg.Transport}, " · ")
-	class := strings.Join([]string{j.run.Tool.Name, leg.Role, leg.Revision, leg.Transport}, ".")
+func (j *junit) cell(cell *Cell) []junitSuite {
+	title := strings.Join([]string{cell.Role, cell.Revision, cell.Transport}, " · ")
+	class := strings.Join([]string{j.run.Tool.Name, cell.Role, cell.Revision, cell.Transport}, ".")
 	properties := junitProperties(
-		"role", leg.Role, "revision", leg.Revision, "transport", leg.Transport,
-		"target", oneLine(leg.Target.Name+" "+leg.Target.Version),
+		"role", cell.Role, "revision", cell.Revision, "transport", cell.Transport,
+		"target", oneLine(cell.Target.Name+" "+cell.Target.Version),
 		"requirements", oneLine(j.run.Requirements),
 		"runs", runsOf(j.run),
-		"notice", oneLine(strings.Join(leg.Notices, "; ")))
+		"notice", oneLine(strings.Join(cell.Notices, "; ")))
 	var suites []junitSuite
-	if whole := j.whole(leg, class); len(whole.Cases) > 0 {
+	if whole := j.whole(cell, class); len(whole.Cases) > 0 {
 		whole.Name, whole.Package, whole.Properties = title, class, properties
 		suites = append(suites, whole)
 	}
-	for page, results := range leg.byPage() {
+	for page, results := range cell.byPage() {
 		suite := junitSuite{
 			Name:       title + " · " + page,
 			Package:    class + "." + strings.ReplaceAll(page, "/", "."),
@@ -184,7 +184,7 @@ func (j *junit) leg(leg *Leg) []junitSuite {
 		var facts, stderr strings.Builder
 		used := make(map[string]int)
 		for i := range results {
-			c := j.result(leg, &results[i])
+			c := j.result(cell, &results[i])
 			c.ClassName = suite.Package
 			// Viewers take two cases of one name for one.
 			used[c.Name]++
@@ -193,7 +193,7 @@ func (j *junit) leg(leg *Leg) []junitSuite {
 			}
 			suite.Cases = append(suite.Cases, c)
 			spent += results[i].Duration
-			facts.WriteString(j.facts(leg, &results[i], c.Name))
+			facts.WriteString(j.facts(cell, &results[i], c.Name))
 			if output := results[i].Output; output != "" {
 				stderr.WriteString("\n" + c.Name + ":\n" + output + "\n")
 			}
@@ -205,43 +205,45 @@ func (j *junit) leg(leg *Leg) []junitSuite {
 	return suites
 }
 
-// whole has a case for what concerns a leg as a whole: that its revision is not
+// whole has a case for what concerns a cell as a whole: that its revision is not
 // spoken, or that it came to an early end. A dashboard then shows that it was asked
 // for.
-func (j *junit) whole(leg *Leg, class string) junitSuite {
-	suite := junitSuite{Time: junitTime(leg.Duration)}
-	if !leg.Spoken && len(leg.Results) == 0 {
+func (j *junit) whole(cell *Cell, class string) junitSuite {
+	suite := junitSuite{Time: junitTime(cell.Duration)}
+	if !cell.Spoken && len(cell.Results) == 0 {
 		suite.Cases = append(suite.Cases, junitCase{
-			ClassName: class, Name: "speaks " + leg.Revision + " over " + leg.Transport, Time: junitTime(leg.Duration),
-			Skipped: &junitOutcome{Message: cmp.Or(oneLine(leg.Note), "not spoken")},
+			ClassName: class,
+			Name:      "speaks " + cell.Revision + " over " + cell.Transport,
+			Time:      junitTime(cell.Duration),
+			Skipped:   &junitOutcome{Message: cmp.Or(oneLine(cell.Note), "not spoken")},
 		})
 	}
-	if leg.Ended != nil {
+	if cell.Ended != nil {
 		s := sheet{width: junitWidth}
 		s.line()
-		(&detail{sheet: &s, verbose: true}).ended(leg.Ended)
+		(&detail{sheet: &s, verbose: true}).ended(cell.Ended)
 		suite.Cases = append(suite.Cases, junitCase{
-			ClassName: class, Name: "runs until the last check", Time: junitTime(leg.Duration),
-			Error: &junitOutcome{Type: "ended", Message: oneLine(leg.Ended.Reason), Text: s.String()},
+			ClassName: class, Name: "runs until the last check", Time: junitTime(cell.Duration),
+			Error: &junitOutcome{Type: "ended", Message: oneLine(cell.Ended.Reason), Text: s.String()},
 		})
 	}
 	return suite
 }
 
-func (j *junit) result(leg *Leg, r *Result) junitCase {
+func (j *junit) result(cell *Cell, r *Result) junitCase {
 	c := junitCase{Name: oneLine(r.Text), Time: junitTime(r.Duration)}
 	switch r.Verdict {
 	case Failed:
-		c.Failure = junitFailure(leg, r)
+		c.Failure = junitFailure(cell, r)
 	case Warned:
 		switch {
 		case j.warnings == warningsFail && !r.lenient():
-			c.Failure = junitFailure(leg, r)
+			c.Failure = junitFailure(cell, r)
 		case j.warnings != warningsPass:
-			c.Skipped = &junitOutcome{Message: "warned: " + junitMessage(r), Text: junitDetail(leg, r)}
+			c.Skipped = &junitOutcome{Message: "warned: " + junitMessage(r), Text: junitDetail(cell, r)}
 		}
 	case Known:
-		c.Skipped = &junitOutcome{Message: "known: " + junitKnown(r), Text: junitDetail(leg, r)}
+		c.Skipped = &junitOutcome{Message: "known: " + junitKnown(r), Text: junitDetail(cell, r)}
 	case Skipped:
 		c.Skipped = &junitOutcome{Message: cmp.Or(oneLine(r.Reason), "does not apply")}
 	case Inconclusive:
@@ -250,7 +252,7 @@ func (j *junit) result(leg *Leg, r *Result) junitCase {
 			message += " (" + oneLine(r.Hint) + ")"
 		}
 		if r.Fails(j.run.Strict) {
-			c.Failure = &junitOutcome{Type: r.strictest(), Message: message, Text: junitDetail(leg, r)}
+			c.Failure = &junitOutcome{Type: r.strictest(), Message: message, Text: junitDetail(cell, r)}
 			break
 		}
 		c.Skipped = &junitOutcome{Message: message}
@@ -275,7 +277,7 @@ func runsOf(run *Run) string {
 
 // facts are what a test case has no place for: a line for each case, and the warning
 // of one that passes in spite of it.
-func (j *junit) facts(leg *Leg, r *Result, name string) string {
+func (j *junit) facts(cell *Cell, r *Result, name string) string {
 	words := []string{padRight(string(r.Verdict), len(Inconclusive)), padRight(r.Kind, len(KindCheck)), r.strictest()}
 	var links []string
 	for _, requirement := range r.Requirements {
@@ -292,13 +294,13 @@ func (j *junit) facts(leg *Leg, r *Result, name string) string {
 		text += "FLAKY " + flaky + "\n"
 	}
 	if r.Verdict == Warned && j.warnings == warningsPass {
-		text += "WARNED " + r.strictest() + ": " + junitMessage(r) + "\n" + junitDetail(leg, r)
+		text += "WARNED " + r.strictest() + ": " + junitMessage(r) + "\n" + junitDetail(cell, r)
 	}
 	return text
 }
 
-func junitFailure(leg *Leg, r *Result) *junitOutcome {
-	return &junitOutcome{Type: r.strictest(), Message: junitMessage(r), Text: junitDetail(leg, r)}
+func junitFailure(cell *Cell, r *Result) *junitOutcome {
+	return &junitOutcome{Type: r.strictest(), Message: junitMessage(r), Text: junitDetail(cell, r)}
 }
 
 // junitKnown is why a deviation is known, and where that is written.
@@ -357,10 +359,10 @@ func junitMessage(r *Result) string {
 }
 
 // junitDetail is the text of a failure as a terminal shows it.
-func junitDetail(leg *Leg, r *Result) string {
+func junitDetail(cell *Cell, r *Result) string {
 	s := sheet{width: junitWidth}
 	s.line()
-	(&detail{sheet: &s, verbose: true, named: true}).write(r, leg.Revision)
+	(&detail{sheet: &s, verbose: true, named: true}).write(r, cell.Revision)
 	return s.String()
 }
 

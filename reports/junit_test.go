@@ -209,8 +209,8 @@ func junitRuns() map[string]*Run {
 	strict.Errors = []string{"worker died"}
 	strict.Interrupted = "interrupt"
 	nameless := sampleRun()
-	nameless.Host, nameless.Legs[0].Target = "", Identity{}
-	nameless.Legs[1].Ended = &Ended{Reason: "connection refused"}
+	nameless.Host, nameless.Cells[0].Target = "", Identity{}
+	nameless.Cells[1].Ended = &Ended{Reason: "connection refused"}
 	return map[string]*Run{"sample": sampleRun(), "strict": strict, "nameless": nameless, "conforming": conformingRun(), "empty": {}}
 }
 
@@ -314,7 +314,7 @@ func TestJUnitVerdicts(t *testing.T) {
 		if c.verdict == Known {
 			result.Known = &Excuse{Was: Failed, Reason: "It is so: wanted this, found that.", At: "baseline.yaml:1"}
 		}
-		run := &Run{Strict: c.strict, Legs: []Leg{{Spoken: true, Results: []Result{result}}}}
+		run := &Run{Strict: c.strict, Cells: []Cell{{Spoken: true, Results: []Result{result}}}}
 		suite := parse(t, junitText(t, run, JUnitOptions{Warnings: c.warnings})).children[0]
 		var outcomes []string
 		texts := []string{suite.children[2].text}
@@ -322,12 +322,12 @@ func TestJUnitVerdicts(t *testing.T) {
 			outcomes = append(outcomes, child.name)
 			texts = append(texts, child.attributes["message"])
 		}
-		said := strings.Join(texts, "\n")
+		words := strings.Join(texts, "\n")
 		if got := strings.Join(outcomes, ""); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
-		if told := strings.Contains(said, "wanted this, found that"); told != (c.verdict == Failed || c.verdict == Known || c.verdict == Warned) {
-			t.Errorf("%+v: told %v: %s", c, told, said)
+		if reported := strings.Contains(words, "wanted this, found that"); reported != (c.verdict == Failed || c.verdict == Known || c.verdict == Warned) {
+			t.Errorf("%+v: told %v: %s", c, reported, words)
 		}
 		if !strings.Contains(suite.children[2].text, string(c.verdict)) || !strings.Contains(suite.children[2].text, "ping.answered") {
 			t.Errorf("%+v: the output of the suite does not say so: %s", c, suite.children[2].text)
@@ -335,22 +335,22 @@ func TestJUnitVerdicts(t *testing.T) {
 	}
 }
 
-// What concerns a leg as a whole has a case of its own.
-func TestJUnitOfWholeLegs(t *testing.T) {
+// What concerns a cell as a whole has a case of its own.
+func TestJUnitOfWholeCells(t *testing.T) {
 	t.Parallel()
-	unspoken := Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: "http", Note: "not spoken: so"}
+	unspoken := Cell{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: "http", Note: "not spoken: so"}
 	asked := unspoken
 	asked.Results = []Result{{ID: "revision", Kind: KindCheck, Page: "basic/lifecycle", Text: "speaks 2025-06-18 over http", Verdict: Failed, Failures: []Failure{{Found: "not spoken: so"}}}}
-	ended := Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: "http", Spoken: true, Ended: &Ended{Reason: "it is gone", After: "tools/call search", Output: "panic: no"}}
+	ended := Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: "http", Spoken: true, Ended: &Ended{Reason: "it is gone", After: "tools/call search", Output: "panic: no"}}
 	for name, c := range map[string]struct {
-		leg            Leg
+		cell           Cell
 		kind, contains string
 	}{
 		"not spoken":               {unspoken, "skipped", "not spoken: so"},
 		"not spoken and asked for": {asked, "failure", "not spoken: so"},
 		"ended early":              {ended, "error", "tools/call search"},
 	} {
-		document := parse(t, junitText(t, &Run{Legs: []Leg{c.leg}}, JUnitOptions{}))
+		document := parse(t, junitText(t, &Run{Cells: []Cell{c.cell}}, JUnitOptions{}))
 		if len(document.children) != 1 || len(document.children[0].children) != 4 {
 			t.Fatalf("%s: %+v", name, document)
 		}

@@ -161,19 +161,19 @@ func (m *markdown) changes(title string, all []Change) {
 			m.cell(c.ID),
 			c.level(),
 			c.String(),
-			m.words(strings.Join(c.Legs, ", ")),
+			m.words(strings.Join(c.Cells, ", ")),
 		)
 	}
 	if title != "Regressions" {
 		return
 	}
 	for i := range all[:min(len(all), markdownShown)] {
-		m.result(all[i].Result, all[i].Legs, "")
+		m.result(all[i].Result, all[i].Cells, "")
 	}
 }
 
 // result writes what stands behind a verdict, folded.
-func (m *markdown) result(r *Result, legs []string, word string) {
+func (m *markdown) result(r *Result, cells []string, word string) {
 	level := ""
 	if len(r.Requirements) > 0 {
 		level = " · " + r.Requirements[0].PlainLevel()
@@ -191,7 +191,7 @@ func (m *markdown) result(r *Result, legs []string, word string) {
 	for _, requirement := range r.Requirements {
 		m.line("- breaks %s: %s%s", m.code(requirement.ID), m.words(requirement.Says), m.link(requirement))
 	}
-	m.line("- at %s", m.words(strings.Join(legs, ", ")))
+	m.line("- at %s", m.words(strings.Join(cells, ", ")))
 	if r.Known != nil {
 		m.line("- known: %s, %s", m.code(r.Known.Reason), m.code(r.Known.At))
 		if r.Known.Issue != "" {
@@ -238,7 +238,7 @@ func (r *Run) Markdown(w io.Writer) error {
 	}
 	m.line("## %s %s\n", mark, m.words(run.Conclusion()))
 	m.line("%s · %s · %s\n", m.code(run.targetName()), m.code(run.reached()), duration(run.Duration))
-	m.legs(run)
+	m.cells(run)
 	for _, line := range run.Advice() {
 		m.line("\n%s", m.words(line))
 	}
@@ -266,24 +266,24 @@ func (r *Run) Markdown(w io.Writer) error {
 	return err
 }
 
-// legs writes a table of verdicts, and what is to be known of each part of the run.
-func (m *markdown) legs(run *Run) {
+// cells writes a table of verdicts, and what is to be known of each part of the run.
+func (m *markdown) cells(run *Run) {
 	head, rule := []string{""}, []string{"---"}
 	for _, one := range countsOf(run.Counts()) {
 		head, rule = append(head, string(one.Verdict)), append(rule, "---:")
 	}
 	m.line("| %s |\n| %s |", strings.Join(head, " | "), strings.Join(rule, " | "))
 	var notes []string
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		row := []string{m.words(leg.Name())}
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		row := []string{m.words(cell.Name())}
 		for _, one := range countsOf(run.Counts()) {
-			row = append(row, strconv.Itoa(leg.Counts().Of(one.Verdict)))
+			row = append(row, strconv.Itoa(cell.Counts().Of(one.Verdict)))
 		}
 		m.line("| %s |", strings.Join(row, " | "))
-		texts := append([]string{leg.Note}, leg.Notices...)
-		if leg.Ended != nil {
-			texts = append(texts, leg.Name()+" ended early: "+leg.Ended.Reason)
+		texts := append([]string{cell.Note}, cell.Notices...)
+		if cell.Ended != nil {
+			texts = append(texts, cell.Name()+" ended early: "+cell.Ended.Reason)
 		}
 		for _, text := range texts {
 			if note := m.code(text); note != "" && !slices.Contains(notes, note) {
@@ -307,7 +307,7 @@ func (m *markdown) findings(v Verdict, all []*finding) {
 			m.line("\nand %d more", len(all)-i)
 			return
 		}
-		m.result(f.Result, f.legs, "")
+		m.result(f.Result, f.cells, "")
 	}
 }
 
@@ -322,7 +322,7 @@ func (m *markdown) flaky(all []*finding) {
 			m.line("- and %d more", len(all)-i)
 			return
 		}
-		m.line("- %s %s: %s, at %s", m.words(one.Text), m.code(one.ID), one.flaky(), m.words(one.legs[0]))
+		m.line("- %s %s: %s, at %s", m.words(one.Text), m.code(one.ID), one.flaky(), m.words(one.cells[0]))
 	}
 }
 

@@ -27,13 +27,13 @@ type ProgressOptions struct {
 	Color bool       // use the colours of ANSI terminals
 	Width func() int // columns of the terminal at this moment; nil means 80
 	Noun  string     // what is counted, one of them; checks and rules when empty
-	// Done is told of each result: the name of its leg, its text and verdict, one
+	// Done is told of each result: the name of its cell, its text and verdict, one
 	// after the other. Nil for nobody.
-	Done func(leg, text string, v Verdict)
+	Done func(cell, text string, v Verdict)
 }
 
 // Progress shows how far a run is while it goes on: on a terminal as one line
-// that is redrawn, elsewhere as one line for each leg. It is safe for
+// that is redrawn, elsewhere as one line for each cell. It is safe for
 // concurrent use. Errors of its writer are ignored: a run does not fail because
 // nobody watches it.
 type Progress struct {
@@ -47,9 +47,9 @@ type Progress struct {
 	prefix  string // of each line
 	started time.Time
 	closed  bool
-	legs    []*legProgress
+	cells   []*cellProgress
 	phase   string         // what is done while no check is under way
-	checks  time.Time      // when the first leg was announced
+	checks  time.Time      // when the first cell was announced
 	running []runningCheck // oldest first
 	drawn   string         // what stands on the line now
 }
@@ -59,14 +59,14 @@ type runningCheck struct {
 	since time.Time
 }
 
-// Plan is what a leg has to do.
+// Plan is what a cell has to do.
 type Plan struct {
 	Checks int // each of which is to begin and to be done
 	Rules  int // that are judged when all checks are done
 	Told   int // of both, those that the report has: other checks are there to provoke
 }
 
-type legProgress struct {
+type cellProgress struct {
 	name      string
 	plan      Plan
 	counts    Counts
@@ -114,20 +114,20 @@ func (p *Progress) Phase(text string) {
 	p.draw()
 }
 
-// Leg announces a leg by its name (see [Leg.Name]) and what it has to do. Said again, it
+// Cell announces a cell by its name (see [Cell.Name]) and what it has to do. Said again, it
 // corrects that.
-func (p *Progress) Leg(name string, plan Plan) {
+func (p *Progress) Cell(name string, plan Plan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.checks.IsZero() {
 		p.checks = p.now()
 	}
-	leg := p.leg(name)
-	leg.plan = plan
-	if leg.announced {
+	cell := p.cell(name)
+	cell.plan = plan
+	if cell.announced {
 		return
 	}
-	leg.announced = true
+	cell.announced = true
 	counted := checksAndRules(plan.Told)
 	if p.options.Noun != "" {
 		counted = plural(plan.Told, p.options.Noun)
@@ -135,16 +135,16 @@ func (p *Progress) Leg(name string, plan Plan) {
 	p.log("%s: %s", oneLine(name), counted)
 }
 
-// leg finds or makes the leg of a name.
-func (p *Progress) leg(name string) *legProgress {
-	for _, leg := range p.legs {
-		if leg.name == name {
-			return leg
+// cell finds or makes the cell of a name.
+func (p *Progress) cell(name string) *cellProgress {
+	for _, cell := range p.cells {
+		if cell.name == name {
+			return cell
 		}
 	}
-	leg := &legProgress{name: name}
-	p.legs = append(p.legs, leg)
-	return leg
+	cell := &cellProgress{name: name}
+	p.cells = append(p.cells, cell)
+	return cell
 }
 
 // Begin tells that a check, named by its text, is under way.
@@ -154,7 +154,7 @@ func (p *Progress) Begin(text string) {
 	p.running = append(p.running, runningCheck{text, p.now()})
 }
 
-// Done counts a result of a leg, whether or not it was said to begin.
+// Done counts a result of a cell, whether or not it was said to begin.
 func (p *Progress) Done(name, text string, v Verdict) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,16 +164,16 @@ func (p *Progress) Done(name, text string, v Verdict) {
 	if p.options.Done != nil {
 		p.options.Done(name, text, v)
 	}
-	p.leg(name).counts.Add(v)
+	p.cell(name).counts.Add(v)
 }
 
-// End tells what came of a leg when all is judged: rules, which look at everything
+// End tells what came of a cell when all is judged: rules, which look at everything
 // that was done, and what several results tell of one defect.
 func (p *Progress) End(name string, counts Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	leg := p.leg(name)
-	leg.ended, leg.counts = true, counts
+	cell := p.cell(name)
+	cell.ended, cell.counts = true, counts
 	p.draw()
 }
 
@@ -254,13 +254,13 @@ func (p *Progress) line() string {
 	}
 	var counts Counts
 	total := 0
-	for _, leg := range p.legs {
-		planned := leg.plan.Checks + leg.plan.Rules
-		if leg.ended {
+	for _, cell := range p.cells {
+		planned := cell.plan.Checks + cell.plan.Rules
+		if cell.ended {
 			planned = 0 // as many as there are
 		}
-		total += max(planned, leg.counts.Total())
-		counts = counts.Plus(leg.counts)
+		total += max(planned, cell.counts.Total())
+		counts = counts.Plus(cell.counts)
 	}
 	// The last column stays free: some terminals begin a new line when it is
 	// written to.
@@ -292,10 +292,10 @@ func (p *Progress) line() string {
 // little is known, or all depends on one that takes longer than others.
 func (p *Progress) left() string {
 	done, planned := 0, 0
-	for _, leg := range p.legs {
-		if !leg.ended {
-			done += leg.counts.Total()
-			planned += leg.plan.Checks
+	for _, cell := range p.cells {
+		if !cell.ended {
+			done += cell.counts.Total()
+			planned += cell.plan.Checks
 		}
 	}
 	spent := p.now().Sub(p.checks)

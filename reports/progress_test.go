@@ -38,7 +38,7 @@ func TestProgressLive(t *testing.T) {
 	var out bytes.Buffer
 	c := &clock{}
 	p := newProgress(&out, ProgressOptions{Live: true, Width: func() int { return 96 }}, c.now)
-	p.Leg("2025-11-25 · http", Plan{Checks: 100, Rules: 20, Told: 120})
+	p.Cell("2025-11-25 · http", Plan{Checks: 100, Rules: 20, Told: 120})
 	p.Begin("answers ping with an \x1b[2J empty\nresult, however long the sentence that says so may be")
 	for i := range 60 {
 		p.Done("2025-11-25 · http", strconv.Itoa(i), []Verdict{Passed, Passed, Failed}[i%3])
@@ -91,7 +91,7 @@ func TestProgressTellsWhatIsDone(t *testing.T) {
 		t.Errorf("shows %q before it is drawn again, wanted %q", got, want)
 	}
 	c.at = c.at.Add(4 * time.Second)
-	p.Leg("2025-11-25 · http", Plan{Checks: 80, Rules: 20, Told: 100})
+	p.Cell("2025-11-25 · http", Plan{Checks: 80, Rules: 20, Told: 100})
 	p.Phase("starting workers")
 	shows("──────────   0/100  4 s  starting workers")
 	for i := range 9 {
@@ -116,15 +116,15 @@ func TestProgressTellsWhatIsDone(t *testing.T) {
 	p.Close()
 }
 
-// A log has one line for each leg.
+// A log has one line for each cell.
 func TestProgressPlain(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	c := &clock{}
 	p := newProgress(&out, ProgressOptions{}, c.now)
 	p.Phase("connecting to the server")
-	p.Leg("2025-11-25 · stdio", Plan{Checks: 60, Told: 60})
-	p.Leg("2025-11-25 · stdio", Plan{Checks: 61, Told: 61})
+	p.Cell("2025-11-25 · stdio", Plan{Checks: 60, Told: 60})
+	p.Cell("2025-11-25 · stdio", Plan{Checks: 61, Told: 61})
 	for i := range 60 {
 		p.Begin("text")
 		c.at = c.at.Add(100 * time.Millisecond)
@@ -132,7 +132,7 @@ func TestProgressPlain(t *testing.T) {
 	}
 	p.End("2025-11-25 · stdio", Counts{Passed: 40, Skipped: 20})
 	p.Prefix("run 2 of 2")
-	p.Leg("2025-11-25 · http", Plan{Checks: 300, Rules: 40, Told: 3})
+	p.Cell("2025-11-25 · http", Plan{Checks: 300, Rules: 40, Told: 3})
 	p.End("2025-11-25 · http", Counts{Failed: 1, Skipped: 2})
 	p.Close()
 	want := "2025-11-25 · stdio: 60 checks and rules\n" +
@@ -147,8 +147,8 @@ func TestProgressQuiet(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		var out bytes.Buffer
 		p := NewProgress(&out, ProgressOptions{Live: live, Quiet: true})
-		p.Leg("leg", Plan{Checks: 1, Told: 1})
-		p.Done("leg", "text", Failed)
+		p.Cell("cell", Plan{Checks: 1, Told: 1})
+		p.Done("cell", "text", Failed)
 		p.redraw()
 		p.Close()
 		if out.Len() > 0 {
@@ -164,13 +164,13 @@ func TestProgressIsSafeForConcurrentUse(t *testing.T) {
 	var workers sync.WaitGroup
 	for worker := range 8 {
 		workers.Go(func() {
-			leg := fmt.Sprint("leg ", worker%2)
-			p.Leg(leg, Plan{Checks: 400, Told: 400})
+			cell := fmt.Sprint("cell ", worker%2)
+			p.Cell(cell, Plan{Checks: 400, Told: 400})
 			for i := range 100 {
 				text := fmt.Sprint(worker, " ", i)
 				p.Begin(text)
 				p.redraw()
-				p.Done(leg, text, Passed)
+				p.Done(cell, text, Passed)
 			}
 			_ = p.Print(func(w io.Writer) error { _, err := fmt.Fprintln(w, "worker", worker); return err })
 		})

@@ -253,34 +253,34 @@ func fill(value reflect.Value, text string) {
 }
 
 // holders are the names of fields that hold a text.
-func holders(value reflect.Value, text string, name string, told map[string]bool) {
+func holders(value reflect.Value, text string, name string, reported map[string]bool) {
 	switch value.Kind() {
 	case reflect.String:
 		if strings.Contains(value.String(), text) {
-			told[name] = true
+			reported[name] = true
 		}
 	case reflect.Struct:
 		for i := range value.NumField() {
 			if field := value.Type().Field(i); field.IsExported() {
-				holders(value.Field(i), text, value.Type().Name()+"."+field.Name, told)
+				holders(value.Field(i), text, value.Type().Name()+"."+field.Name, reported)
 			}
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !value.IsNil() {
-			holders(value.Elem(), text, name, told)
+			holders(value.Elem(), text, name, reported)
 		}
 	case reflect.Slice:
 		if value.Type().Elem().Kind() == reflect.Uint8 {
-			told[name] = told[name] || bytes.Contains(value.Bytes(), []byte(text))
+			reported[name] = reported[name] || bytes.Contains(value.Bytes(), []byte(text))
 			return
 		}
 		for i := range value.Len() {
-			holders(value.Index(i), text, name, told)
+			holders(value.Index(i), text, name, reported)
 		}
 	case reflect.Map:
 		for _, key := range value.MapKeys() {
-			holders(key, text, name, told)
-			holders(value.MapIndex(key), text, name, told)
+			holders(key, text, name, reported)
+			holders(value.MapIndex(key), text, name, reported)
 		}
 	default:
 	}

@@ -14,35 +14,35 @@ func Repeated(runs []*Run) *Run {
 		return runs[0]
 	}
 	merged := *runs[0]
-	merged.Repeats, merged.Legs, merged.Errors, merged.Duration = len(runs), nil, nil, 0
+	merged.Repeats, merged.Cells, merged.Errors, merged.Duration = len(runs), nil, nil, 0
 	for i, run := range runs {
 		for _, failure := range run.Errors {
 			merged.Errors = append(merged.Errors, fmt.Sprintf("run %d of %d: %s", i+1, len(runs), failure))
 		}
 		merged.Duration += run.Duration
 		merged.Interrupted = cmp.Or(merged.Interrupted, run.Interrupted)
-		for j := range run.Legs {
-			if leg := merged.leg(&run.Legs[j]); leg != nil {
-				leg.repeat(&run.Legs[j])
+		for j := range run.Cells {
+			if cell := merged.cell(&run.Cells[j]); cell != nil {
+				cell.repeat(&run.Cells[j])
 				continue
 			}
-			leg := run.Legs[j]
-			leg.Results = slices.Clone(leg.Results)
-			for k := range leg.Results {
-				leg.Results[k].Flaky = []Verdict{leg.Results[k].Verdict}
+			cell := run.Cells[j]
+			cell.Results = slices.Clone(cell.Results)
+			for k := range cell.Results {
+				cell.Results[k].Flaky = []Verdict{cell.Results[k].Verdict}
 			}
-			merged.Legs = append(merged.Legs, leg)
+			merged.Cells = append(merged.Cells, cell)
 		}
 	}
-	for i := range merged.Legs {
-		merged.Legs[i].steady()
+	for i := range merged.Cells {
+		merged.Cells[i].steady()
 	}
 	merged.Sort()
 	return &merged
 }
 
-// repeat adds what another run has found on the same leg.
-func (l *Leg) repeat(again *Leg) {
+// repeat adds what another run has found on the same cell.
+func (l *Cell) repeat(again *Cell) {
 	for _, notice := range again.Notices {
 		if !slices.Contains(l.Notices, notice) {
 			l.Notices = append(slices.Clip(l.Notices), notice)
@@ -74,8 +74,8 @@ func (r *Result) same(as *Result) bool {
 }
 
 // badnessOf orders what was found: the worse, the higher.
-func badnessOf(leg *Leg, result *Result) int {
-	if leg.ToldElsewhere(result) {
+func badnessOf(cell *Cell, result *Result) int {
+	if cell.ToldElsewhere(result) {
 		return slices.Index(badness, Warned) // it is broken, too
 	}
 	return slices.Index(badness, result.Verdict)
@@ -85,7 +85,7 @@ var badness = []Verdict{Skipped, Passed, Inconclusive, Warned, Failed}
 
 // steady forgets the verdicts of results that always had the same. What is told with its
 // cause is flaky there.
-func (l *Leg) steady() {
+func (l *Cell) steady() {
 	for i := range l.Results {
 		result := &l.Results[i]
 		differs := slices.ContainsFunc(result.Flaky, func(v Verdict) bool { return v != result.Flaky[0] })
@@ -117,14 +117,14 @@ func (r *Result) flaky() string {
 	return strings.Join(words, ", ")
 }
 
-// flakyFindings are the results that differed from run to run, each with its leg.
+// flakyFindings are the results that differed from run to run, each with its cell.
 func (r *Run) flakyFindings() []*finding {
 	var all []*finding
-	for i := range r.Legs {
-		leg := &r.Legs[i]
-		for j := range leg.Results {
-			if result := &leg.Results[j]; len(result.Flaky) > 0 {
-				all = append(all, &finding{Result: result, revision: leg.Revision, legs: []string{leg.Name()}})
+	for i := range r.Cells {
+		cell := &r.Cells[i]
+		for j := range cell.Results {
+			if result := &cell.Results[j]; len(result.Flaky) > 0 {
+				all = append(all, &finding{Result: result, revision: cell.Revision, cells: []string{cell.Name()}})
 			}
 		}
 	}

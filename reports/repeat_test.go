@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// runOf is a run of one leg whose results have these verdicts, by text.
+// runOf is a run of one cell whose results have these verdicts, by text.
 func runOf(verdicts map[string]Verdict) *Run {
 	run := conformingRun()
-	leg := &run.Legs[0]
-	run.Legs = run.Legs[:1]
-	leg.Results = nil
+	cell := &run.Cells[0]
+	run.Cells = run.Cells[:1]
+	cell.Results = nil
 	for text, v := range verdicts {
-		result := passed(leg.Revision, "ping."+text, "basic/utilities/ping", text)
+		result := passed(cell.Revision, "ping."+text, "basic/utilities/ping", text)
 		result.Verdict = v
 		switch v {
 		case Failed, Warned:
@@ -23,7 +23,7 @@ func runOf(verdicts map[string]Verdict) *Run {
 		case Skipped, Inconclusive:
 			result.Reason = "the reason of " + text
 		}
-		leg.Results = append(leg.Results, result)
+		cell.Results = append(cell.Results, result)
 	}
 	run.Sort()
 	return run
@@ -39,8 +39,8 @@ func TestRepeated(t *testing.T) {
 	}
 	merged := Repeated(runs)
 	got := map[string]string{}
-	for i := range merged.Legs[0].Results {
-		result := &merged.Legs[0].Results[i]
+	for i := range merged.Cells[0].Results {
+		result := &merged.Cells[0].Results[i]
 		got[result.Text] = string(result.Verdict) + "; " + result.flaky()
 	}
 	if diff := cmp.Diff(map[string]string{
@@ -52,7 +52,7 @@ func TestRepeated(t *testing.T) {
 	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if runs[0].Legs[0].Results[0].Flaky != nil || runs[0].Repeats != 0 {
+	if runs[0].Cells[0].Results[0].Flaky != nil || runs[0].Repeats != 0 {
 		t.Error("the runs themselves have changed")
 	}
 	for name, written := range map[string]func(*bytes.Buffer) error{
@@ -93,10 +93,10 @@ func TestRepeatedCause(t *testing.T) {
 	t.Parallel()
 	good := runOf(map[string]Verdict{"answered": Passed, "empty": Passed})
 	bad := runOf(map[string]Verdict{"answered": Failed, "empty": Skipped})
-	bad.Legs[0].Results[0].Follows = []string{"ping.empty"}
+	bad.Cells[0].Results[0].Follows = []string{"ping.empty"}
 	for _, runs := range [][]*Run{{good, bad}, {bad, good}, {bad, good, bad}} {
 		merged := Repeated(runs)
-		cause, told := merged.Legs[0].Results[0], merged.Legs[0].Results[1]
+		cause, told := merged.Cells[0].Results[0], merged.Cells[0].Results[1]
 		if cause.Verdict != Failed || len(cause.Flaky) != len(runs) || told.Verdict != Skipped || told.Flaky != nil {
 			t.Errorf("the cause is %s %v, what is told with it %s %v", cause.Verdict, cause.Flaky, told.Verdict, told.Flaky)
 		}
@@ -108,12 +108,12 @@ func TestRepeatedErrors(t *testing.T) {
 	t.Parallel()
 	one, other := runOf(map[string]Verdict{"a": Passed}), runOf(map[string]Verdict{"a": Passed})
 	other.Errors, other.Interrupted = []string{"no room"}, "interrupt"
-	other.Legs[0].Transport = "sse"
+	other.Cells[0].Transport = "sse"
 	merged := Repeated([]*Run{one, other, other})
 	if diff := cmp.Diff([]string{"run 2 of 3: no room", "run 3 of 3: no room"}, merged.Errors); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if merged.Interrupted != "interrupt" || len(merged.Legs) != 2 || merged.Legs[1].Results[0].Flaky != nil {
-		t.Errorf("is interrupted by %q, with %d legs", merged.Interrupted, len(merged.Legs))
+	if merged.Interrupted != "interrupt" || len(merged.Cells) != 2 || merged.Cells[1].Results[0].Flaky != nil {
+		t.Errorf("is interrupted by %q, with %d cells", merged.Interrupted, len(merged.Cells))
 	}
 }

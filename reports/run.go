@@ -79,7 +79,7 @@ type Run struct {
 	Shard        *Shard    `json:"shard,omitempty"`       // nil for all of it
 	Recorded     *Recorded `json:"recorded,omitempty"`    // of a run that judged transcripts; nil for one that met the target
 	Repeats      int       `json:"repeats,omitzero"`      // how many runs it was, with the same options; 0 and 1 mean one
-	Legs         []Leg     `json:"legs"`                  // one per revision and transport, in the order they were run
+	Cells        []Cell    `json:"legs"`                  // one per revision and transport, in the order they were run
 	Baseline     *Baseline `json:"baseline,omitempty"`    // what was known to fail; nil for a run without one
 	SDKs         []SDK     `json:"sdks,omitempty"`        // whose baselines have some of what was found, and are not in use
 	Interrupted  string    `json:"interrupted,omitempty"` // why the run ended early: "interrupt", "deadline of 5m reached"
@@ -130,8 +130,8 @@ type Identity struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Leg is the part of a run at one revision over one transport.
-type Leg struct {
+// Cell is the part of a run at one revision over one transport.
+type Cell struct {
 	Role         string          `json:"role"`      // of the target: "server" or "client"
 	Revision     string          `json:"revision"`  // "2025-11-25"
 	Transport    string          `json:"transport"` // "stdio", "http" or "sse"
@@ -141,7 +141,7 @@ type Leg struct {
 	Ended        *Ended          `json:"ended,omitempty"`      // the target exited or stopped answering: what was not checked by then is inconclusive
 	Tools        *Tools          `json:"tools,omitempty"`      // of a server whose tools may be called
 	AlsoSpeaks   []string        `json:"alsoSpeaks,omitempty"` // other revisions that the target speaks on this transport
-	Target       Identity        `json:"target"`               // what the target said of itself on this leg
+	Target       Identity        `json:"target"`               // what the target said of itself on this cell
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 	Duration     Seconds         `json:"duration"`
 	Declared     int             `json:"declared,omitzero"`   // how many checks and rules there are, whatever the filter; 0 when nobody counted
@@ -156,7 +156,7 @@ type Scenarios struct {
 	All    int `json:"all"`
 }
 
-// Ended tells why a leg could not be checked to its end.
+// Ended tells why a cell could not be checked to its end.
 type Ended struct {
 	Reason string `json:"reason"`           // one line: "the server closed the connection and refuses new ones: connection refused"
 	After  string `json:"after,omitempty"`  // the last request before it: "tools/call of the tool search"
@@ -171,7 +171,7 @@ const (
 	KindRule  = "rule"  // judged over the transcripts of all checks
 )
 
-// Result is what one check or rule found on one leg.
+// Result is what one check or rule found on one cell.
 type Result struct {
 	ID           string        `json:"id"`              // stable id, for --filter and sorting: that of the first requirement
 	Kind         string        `json:"kind"`            // KindCheck or KindRule
@@ -382,25 +382,25 @@ func CountsOf(results []Result) Counts {
 	return c
 }
 
-// Counts counts the results of the leg by verdict.
-func (l *Leg) Counts() Counts { return CountsOf(l.Results) }
+// Counts counts the results of the cell by verdict.
+func (l *Cell) Counts() Counts { return CountsOf(l.Results) }
 
-// Counts counts the results of all legs by verdict.
+// Counts counts the results of all cells by verdict.
 func (r *Run) Counts() Counts {
 	var c Counts
-	for i := range r.Legs {
-		c = c.Plus(r.Legs[i].Counts())
+	for i := range r.Cells {
+		c = c.Plus(r.Cells[i].Counts())
 	}
 	return c
 }
 
 // Conforms tells whether the target kept the specification, as far as it was looked
 // at: nothing failed but what the baseline names, which itself holds, the run and every
-// leg reached its end without errors of the harness, and there was something to look
+// cell reached its end without errors of the harness, and there was something to look
 // at. Strict counts warned and inconclusive as failures. Where everything that applies is inconclusive, nothing shows that the
 // target conforms.
 func (r *Run) Conforms(strict bool) bool {
-	if slices.ContainsFunc(r.Legs, func(leg Leg) bool { return leg.Ended != nil }) {
+	if slices.ContainsFunc(r.Cells, func(cell Cell) bool { return cell.Ended != nil }) {
 		return false
 	}
 	counts := r.Counts()
@@ -432,23 +432,23 @@ func (r *Run) reached() string {
 	return oneLine(reached)
 }
 
-// Sort orders the results of every leg: by page as the leg's Pages has them
+// Sort orders the results of every cell: by page as the cell's Pages has them
 // (pages that it lacks come last, by name), then by id, then by text. The order
-// of the legs is the caller's.
+// of the cells is the caller's.
 func (r *Run) Sort() {
-	for i := range r.Legs {
-		leg := &r.Legs[i]
-		place := make(map[string]int, len(leg.Pages))
-		for at, page := range leg.Pages {
+	for i := range r.Cells {
+		cell := &r.Cells[i]
+		place := make(map[string]int, len(cell.Pages))
+		for at, page := range cell.Pages {
 			place[page] = at
 		}
 		order := func(page string) int {
 			if at, known := place[page]; known {
 				return at
 			}
-			return len(leg.Pages)
+			return len(cell.Pages)
 		}
-		slices.SortStableFunc(leg.Results, func(a, b Result) int {
+		slices.SortStableFunc(cell.Results, func(a, b Result) int {
 			return cmp.Or(
 				cmp.Compare(order(a.Page), order(b.Page)),
 				cmp.Compare(a.Page, b.Page),

@@ -8,14 +8,14 @@ import (
 
 func TestSort(t *testing.T) {
 	t.Parallel()
-	leg := Leg{Pages: []string{"basic/lifecycle", "basic"}, Results: []Result{
+	cell := Cell{Pages: []string{"basic/lifecycle", "basic"}, Results: []Result{
 		{Page: "zoo", ID: "a"}, {Page: "basic", ID: "b", Text: "2"}, {Page: "basic", ID: "b", Text: "1"},
 		{Page: "apes", ID: "z"}, {Page: "basic", ID: "a"}, {Page: "basic/lifecycle", ID: "z"},
 	}}
-	run := Run{Legs: []Leg{leg}}
+	run := Run{Cells: []Cell{cell}}
 	run.Sort()
 	var order []string
-	for _, r := range run.Legs[0].Results {
+	for _, r := range run.Cells[0].Results {
 		order = append(order, r.Page+" "+r.ID+r.Text)
 	}
 	got := strings.Join(order, ", ")
@@ -24,13 +24,13 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// verdicts makes a run of one leg with these verdicts.
+// verdicts makes a run of one cell with these verdicts.
 func verdicts(list ...Verdict) *Run {
-	leg := Leg{Revision: "2025-11-25", Transport: "http", Spoken: true}
+	cell := Cell{Revision: "2025-11-25", Transport: "http", Spoken: true}
 	for _, v := range list {
-		leg.Results = append(leg.Results, Result{Verdict: v})
+		cell.Results = append(cell.Results, Result{Verdict: v})
 	}
-	return &Run{Legs: []Leg{leg}}
+	return &Run{Cells: []Cell{cell}}
 }
 
 func TestConformsAndConclusion(t *testing.T) {
@@ -41,26 +41,26 @@ func TestConformsAndConclusion(t *testing.T) {
 	}
 	partly := func(change func(*Run), list ...Verdict) *Run {
 		run := verdicts(list...)
-		run.Legs[0].Declared = 345
+		run.Cells[0].Declared = 345
 		change(run)
 		return run
 	}
-	older := func(list ...Verdict) Leg {
-		leg := verdicts(list...).Legs[0]
-		leg.Revision = "2025-06-18"
-		return leg
+	older := func(list ...Verdict) Cell {
+		cell := verdicts(list...).Cells[0]
+		cell.Revision = "2025-06-18"
+		return cell
 	}
-	unspoken := Leg{Revision: "2025-06-18", Transport: "http"}
+	unspoken := Cell{Revision: "2025-06-18", Transport: "http"}
 	asked := unspoken
 	asked.Results = []Result{{Verdict: Failed}}
-	add := func(legs ...Leg) func(*Run) { return func(run *Run) { run.Legs = append(run.Legs, legs...) } }
+	add := func(cells ...Cell) func(*Run) { return func(run *Run) { run.Cells = append(run.Cells, cells...) } }
 	interrupt := func(run *Run) { run.Interrupted = "interrupt" }
 	err := func(run *Run) { run.Errors = []string{"worker died"} }
 	filtered := func(run *Run) { run.Filter = "server/tools" }
 	scenarios := func(played int) func(*Run) {
-		return func(run *Run) { run.Legs[0].Scenarios = &Scenarios{played, 45} }
+		return func(run *Run) { run.Cells[0].Scenarios = &Scenarios{played, 45} }
 	}
-	ended := func(run *Run) { run.Legs[0].Ended = &Ended{Reason: "it is gone"} }
+	ended := func(run *Run) { run.Cells[0].Ended = &Ended{Reason: "it is gone"} }
 	const strictly = "Does not conform to 2025-11-25 (strict)"
 	for name, c := range map[string]struct {
 		run              *Run
@@ -81,8 +81,8 @@ func TestConformsAndConclusion(t *testing.T) {
 		"nothing shown": {verdicts(Skipped, Inconclusive), false, false, "Nothing could be judged at 2025-11-25", strictly},
 		"only skipped":  {verdicts(Skipped), true, true, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
 		"no results":    {verdicts(), false, false, "Nothing could be judged at 2025-11-25", "Nothing could be judged at 2025-11-25 (strict)"},
-		"no legs":       {&Run{}, false, false, "Nothing was checked", "Nothing was checked (strict)"},
-		"unspoken":      {&Run{Legs: []Leg{unspoken}}, false, false, "Does not speak 2025-06-18", "Does not speak 2025-06-18 (strict)"},
+		"no cells":      {&Run{}, false, false, "Nothing was checked", "Nothing was checked (strict)"},
+		"unspoken":      {&Run{Cells: []Cell{unspoken}}, false, false, "Does not speak 2025-06-18", "Does not speak 2025-06-18 (strict)"},
 		"one unspoken":  {change(verdicts(Passed), add(unspoken)), true, true, "Conforms to 2025-11-25", "Conforms to 2025-11-25 (strict)"},
 		"one unspoken that was asked for": {
 			change(verdicts(Passed), add(asked)), false, false,
@@ -105,7 +105,7 @@ func TestConformsAndConclusion(t *testing.T) {
 			change(verdicts(Passed), filtered), true, true,
 			"No failure found in 1 check or rule at 2025-11-25 (--filter server/tools)", "No failure found in 1 check or rule at 2025-11-25 (strict, --filter server/tools)",
 		},
-		"filtered, one leg bad": {
+		"filtered, one cell bad": {
 			partly(func(run *Run) { filtered(run); add(older(Failed))(run) }, Passed), false, false,
 			"Does not conform to 2025-06-18; no failure found in 1 of 345 checks and rules at 2025-11-25 (--filter server/tools)",
 			"Does not conform to 2025-06-18; no failure found in 1 of 345 checks and rules at 2025-11-25 (strict, --filter server/tools)",
@@ -128,7 +128,7 @@ func TestConformsAndConclusion(t *testing.T) {
 			change(verdicts(Passed), add(older(Failed))), false, false,
 			"Conforms to 2025-11-25, but not to 2025-06-18", "Conforms to 2025-11-25, but not to 2025-06-18 (strict)",
 		},
-		"one leg bad": {change(verdicts(Passed), add(verdicts(Failed).Legs...)), false, false, "Does not conform to 2025-11-25", strictly},
+		"one cell bad": {change(verdicts(Passed), add(verdicts(Failed).Cells...)), false, false, "Does not conform to 2025-11-25", strictly},
 	} {
 		if got := c.run.Conforms(false); got != c.conforms {
 			t.Errorf("%s: conforms %v", name, got)
@@ -182,7 +182,7 @@ func TestWhatRestsOnNoSentence(t *testing.T) {
 	t.Parallel()
 	for _, verdict := range []Verdict{Warned, Inconclusive} {
 		run := verdicts(Passed, verdict)
-		result := &run.Legs[0].Results[1]
+		result := &run.Cells[0].Results[1]
 		result.Requirements = []Requirement{{ID: "a", Level: Should, RestsOn: "an example"}}
 		if !run.Conforms(true) || result.Fails(true) {
 			t.Errorf("%s: it fails a strict run", verdict)

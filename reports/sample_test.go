@@ -130,7 +130,7 @@ func sampleRun() *Run {
 			},
 			Outdated: []Outdated{{Why: EntryStale, File: "baseline.yaml", Line: 17, Says: "ping.answered passes now", Mend: "remove the entry: - requirement: ping.answered"}},
 		},
-		Legs: []Leg{
+		Cells: []Cell{
 			{
 				Role: protocol.ServerRole, Revision: revision, Transport: "http", Spoken: true, AlsoSpeaks: []string{"2025-06-18"},
 				Target:       Identity{Name: "everything-server", Title: "Everything Server", Version: "2.1.0"},
@@ -199,15 +199,15 @@ func longExchange() []Step {
 // conformingRun has nothing to complain about.
 func conformingRun() *Run {
 	run := sampleRun()
-	leg := run.Legs[0]
-	leg.AlsoSpeaks = nil
+	cell := run.Cells[0]
+	cell.AlsoSpeaks = nil
 	var results []Result
-	for _, r := range leg.Results {
+	for _, r := range cell.Results {
 		if r.Verdict == Passed || r.Verdict == Skipped {
 			results = append(results, r)
 		}
 	}
-	leg.Results = results
-	run.Legs, run.Baseline = []Leg{leg}, nil
+	cell.Results = results
+	run.Cells, run.Baseline = []Cell{cell}, nil
 	return run
 }

@@ -21,26 +21,26 @@ const SelftestFormat = 1
 // faults and variations were injected: the matrix of faults and checks, and what is
 // wrong in it. It is one versioned JSON document.
 type Selftest struct {
-	Format      int           `json:"format"` // always SelftestFormat
-	Tool        Tool          `json:"tool"`
-	Started     time.Time     `json:"started"`
-	Duration    Seconds       `json:"duration"`
-	Command     []string      `json:"command,omitempty"` // the command line that made it
-	Target      Target        `json:"target"`            // the embedded reference has neither URL nor command
-	Role        string        `json:"role,omitempty"`    // of the targets; "" for both
-	Filter      string        `json:"filter,omitempty"`  // that chose faults and checks
-	Shard       *Shard        `json:"shard,omitempty"`   // nil for all of it; a shard has no proofs, which take all trials
-	Workers     int           `json:"workers"`
-	Pages       []string      `json:"pages"` // the order of Proofs
-	Legs        []SelftestLeg `json:"legs"`
-	Proofs      []Proof       `json:"proofs"`
-	Trials      []Trial       `json:"trials"`
-	Interrupted string        `json:"interrupted,omitempty"` // why it ended early
-	Errors      []string      `json:"errors,omitempty"`      // failures of the harness itself
+	Format      int            `json:"format"` // always SelftestFormat
+	Tool        Tool           `json:"tool"`
+	Started     time.Time      `json:"started"`
+	Duration    Seconds        `json:"duration"`
+	Command     []string       `json:"command,omitempty"` // the command line that made it
+	Target      Target         `json:"target"`            // the embedded reference has neither URL nor command
+	Role        string         `json:"role,omitempty"`    // of the targets; "" for both
+	Filter      string         `json:"filter,omitempty"`  // that chose faults and checks
+	Shard       *Shard         `json:"shard,omitempty"`   // nil for all of it; a shard has no proofs, which take all trials
+	Workers     int            `json:"workers"`
+	Pages       []string       `json:"pages"` // the order of Proofs
+	Cells       []SelftestCell `json:"legs"`
+	Proofs      []Proof        `json:"proofs"`
+	Trials      []Trial        `json:"trials"`
+	Interrupted string         `json:"interrupted,omitempty"` // why it ended early
+	Errors      []string       `json:"errors,omitempty"`      // failures of the harness itself
 }
 
-// SelftestLeg is how the target fares on a leg when nothing is injected into it.
-type SelftestLeg struct {
+// SelftestCell is how the target fares on a cell when nothing is injected into it.
+type SelftestCell struct {
 	Role      string   `json:"role"`
 	Revision  string   `json:"revision"`
 	Transport string   `json:"transport"`
@@ -158,7 +158,7 @@ func (s *Selftest) Holds() bool {
 	if s.Interrupted != "" || len(s.Errors) > 0 || len(s.Wrong()) > 0 || len(s.Unproven()) > 0 {
 		return false
 	}
-	return s.Peer() || !slices.ContainsFunc(s.Legs, func(leg SelftestLeg) bool { return len(leg.Red) > 0 })
+	return s.Peer() || !slices.ContainsFunc(s.Cells, func(cell SelftestCell) bool { return len(cell.Red) > 0 })
 }
 
 // Peer tells whether the target is an implementation that others wrote, which

@@ -43,7 +43,7 @@ func sampleSelftest() *Selftest {
 	return &Selftest{
 		Format: SelftestFormat, Tool: Tool{Name: "mcpconform", Version: "v1"}, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Duration: 12.5, Target: Target{Role: protocol.ServerRole}, Workers: 6, Pages: []string{"basic/utilities/ping", "server/tools"},
-		Legs: []SelftestLeg{{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: "http", Passed: 328}, {Role: protocol.ClientRole, Revision: "2025-11-25", Transport: "http", Passed: 140}},
+		Cells: []SelftestCell{{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: "http", Passed: 328}, {Role: protocol.ClientRole, Revision: "2025-11-25", Transport: "http", Passed: 140}},
 		Proofs: []Proof{
 			{ID: "ping.answered", Kind: KindCheck, Page: "basic/utilities/ping", Check: "Ping · answers ping with an empty result", Requirements: []string{"ping.answered"}, Revisions: []string{"2025-11-25"}, Faults: []string{"ping-unknown"}},
 			{ID: "ping.not-excessive", Kind: KindRule, Page: "basic/utilities/ping", Check: "Rules · does not flood its peer with pings", Requirements: []string{"ping.not-excessive"}, Revisions: []string{"2025-11-25"}, Problem: "no fault that breaks ping.not-excessive makes it fail"},
@@ -72,7 +72,7 @@ func textOfSelftest(t *testing.T, one *Selftest, o TerminalOptions) string {
 func TestSelftestGolden(t *testing.T) {
 	t.Parallel()
 	broken := sampleSelftest()
-	broken.Legs[0].Red = []Effect{{Check: "Ping · answers", Kind: KindCheck, Requirements: []string{"ping.answered"}, Verdict: Inconclusive, Reason: "no session"}}
+	broken.Cells[0].Red = []Effect{{Check: "Ping · answers", Kind: KindCheck, Requirements: []string{"ping.answered"}, Verdict: Inconclusive, Reason: "no session"}}
 	broken.Trials, broken.Proofs = nil, nil
 	ended := sampleSelftest()
 	ended.Trials, ended.Interrupted, ended.Errors = ended.Trials[:2], "interrupt", []string{"starting a worker: too many open files"}
@@ -114,7 +114,7 @@ func TestSelftestHolds(t *testing.T) {
 		"an unproven":   func(s *Selftest) { s.Proofs[0].Problem = "no fault" },
 		"an error":      func(s *Selftest) { s.Errors = []string{"x"} },
 		"an interrupt":  func(s *Selftest) { s.Interrupted = "interrupt" },
-		"the reference": func(s *Selftest) { s.Legs[0].Red = []Effect{{Verdict: Failed}} },
+		"the reference": func(s *Selftest) { s.Cells[0].Red = []Effect{{Verdict: Failed}} },
 	} {
 		one := good()
 		if spoil(one); one.Holds() {
@@ -122,7 +122,7 @@ func TestSelftestHolds(t *testing.T) {
 		}
 	}
 	peer := good()
-	peer.Target.URL, peer.Legs[0].Red = "http://127.0.0.1:1/mcp", []Effect{{Verdict: Failed}}
+	peer.Target.URL, peer.Cells[0].Red = "http://127.0.0.1:1/mcp", []Effect{{Verdict: Failed}}
 	if !peer.Holds() {
 		t.Error("what a peer fails by itself is held against the harness")
 	}

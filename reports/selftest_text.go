@@ -21,7 +21,7 @@ func (s *Selftest) Terminal(w io.Writer, o TerminalOptions) error {
 		sheet:    sheet{width: max(cmp.Or(o.Width, defaultWidth), leastWidth), color: o.Color},
 		selftest: shown, verbose: o.Verbose,
 	}
-	t.legs(o.Quiet)
+	t.cells(o.Quiet)
 	if !o.Quiet {
 		if o.Verbose {
 			t.trials()
@@ -46,25 +46,25 @@ type selftestText struct {
 	verbose  bool
 }
 
-// legs tells how the target fares by itself, or only where it does not fare well.
-func (t *selftestText) legs(quiet bool) {
-	for i := range t.selftest.Legs {
-		leg := &t.selftest.Legs[i]
-		if quiet && (len(leg.Red) == 0 || t.selftest.Peer()) {
+// cells tells how the target fares by itself, or only where it does not fare well.
+func (t *selftestText) cells(quiet bool) {
+	for i := range t.selftest.Cells {
+		cell := &t.selftest.Cells[i]
+		if quiet && (len(cell.Red) == 0 || t.selftest.Peer()) {
 			continue
 		}
-		text := fmt.Sprintf("%d passed", leg.Passed)
-		if leg.Note != "" {
-			text = leg.Note
+		text := fmt.Sprintf("%d passed", cell.Passed)
+		if cell.Note != "" {
+			text = cell.Note
 		}
 		t.block(
-			leg.Role+" · "+leg.Revision+" · "+leg.Transport+protectedText(leg)+"  ",
+			cell.Role+" · "+cell.Revision+" · "+cell.Transport+protectedText(cell)+"  ",
 			bold,
 			"without a fault: "+text,
 			plainStyle,
 			fieldLines,
 		)
-		for _, one := range leg.Red {
+		for _, one := range cell.Red {
 			t.effect(one, "    ", t.verbose || !t.selftest.Peer())
 		}
 	}
@@ -382,7 +382,7 @@ func (t *selftestText) conclusion() {
 		t.block("Ended early: ", boldYellow, t.selftest.Interrupted, plainStyle, fieldLines)
 	}
 	if !t.selftest.Peer() &&
-		slices.ContainsFunc(t.selftest.Legs, func(leg SelftestLeg) bool { return len(leg.Red) > 0 }) {
+		slices.ContainsFunc(t.selftest.Cells, func(cell SelftestCell) bool { return len(cell.Red) > 0 }) {
 		t.block(
 			"Not proven: ",
 			boldRed,
@@ -414,8 +414,8 @@ func (t *selftestText) conclusion() {
 	t.block(word+": ", how, text+" in "+duration(t.selftest.Duration), plainStyle, fieldLines)
 }
 
-func protectedText(leg *SelftestLeg) string {
-	if leg.Protected {
+func protectedText(cell *SelftestCell) string {
+	if cell.Protected {
 		return " · with authorization"
 	}
 	return ""

@@ -51,7 +51,7 @@ func (r *Run) Terminal(w io.Writer, o TerminalOptions) error {
 		t.header()
 		t.ended()
 		t.notices()
-		t.legs()
+		t.cells()
 		t.failures(Failed)
 		t.failures(Warned)
 		t.known()
@@ -84,66 +84,66 @@ func (t *terminal) header() {
 	if t.run.Requirements != "" {
 		t.block("", plainStyle, "judged by the requirements "+oneLine(t.run.Requirements), plainStyle, 2)
 	}
-	for i := range t.run.Legs {
-		leg := &t.run.Legs[i]
+	for i := range t.run.Cells {
+		cell := &t.run.Cells[i]
 		// Said once for each transport.
 		said := slices.ContainsFunc(
-			t.run.Legs[:i],
-			func(l Leg) bool { return l.Transport == leg.Transport && len(l.AlsoSpeaks) > 0 },
+			t.run.Cells[:i],
+			func(l Cell) bool { return l.Transport == cell.Transport && len(l.AlsoSpeaks) > 0 },
 		)
-		if len(leg.AlsoSpeaks) > 0 && !said {
-			t.block("", plainStyle, "also speaks "+strings.Join(leg.AlsoSpeaks, ", ")+" over "+leg.Transport, dim, 2)
+		if len(cell.AlsoSpeaks) > 0 && !said {
+			t.block("", plainStyle, "also speaks "+strings.Join(cell.AlsoSpeaks, ", ")+" over "+cell.Transport, dim, 2)
 		}
 	}
 }
 
-// ended tells of the legs that came to an early end.
+// ended tells of the cells that came to an early end.
 func (t *terminal) ended() {
-	for i := range t.run.Legs {
-		leg := &t.run.Legs[i]
-		if leg.Ended == nil {
+	for i := range t.run.Cells {
+		cell := &t.run.Cells[i]
+		if cell.Ended == nil {
 			continue
 		}
 		t.gap()
-		t.block(padRight("ENDED", labelWidth), boldRed, oneLine(leg.Ended.Reason), bold, fieldLines)
+		t.block(padRight("ENDED", labelWidth), boldRed, oneLine(cell.Ended.Reason), bold, fieldLines)
 		d := detail{sheet: &t.sheet, indent: labelWidth, verbose: t.verbose}
-		if len(t.run.Legs) > 1 {
-			d.field("on", leg.Name(), fieldLines)
+		if len(t.run.Cells) > 1 {
+			d.field("on", cell.Name(), fieldLines)
 		}
-		d.ended(leg.Ended)
+		d.ended(cell.Ended)
 	}
 }
 
 // notices are what has to be known before the results, each once.
 func (t *terminal) notices() {
-	var told []string
-	for i := range t.run.Legs {
-		leg := &t.run.Legs[i]
-		for _, notice := range leg.Notices {
+	var texts []string
+	for i := range t.run.Cells {
+		cell := &t.run.Cells[i]
+		for _, notice := range cell.Notices {
 			notice = oneLine(notice)
-			if slices.Contains(told, notice) {
+			if slices.Contains(texts, notice) {
 				continue
 			}
-			if len(told) == 0 {
+			if len(texts) == 0 {
 				t.gap()
 			}
-			told = append(told, notice)
+			texts = append(texts, notice)
 			t.block(padRight("NOTICE", labelWidth), boldYellow, notice, plainStyle, fieldLines)
 		}
 	}
 }
 
-// Name is what the leg is called in the reports of its run: "2025-11-25 · http".
-func (l *Leg) Name() string { return l.Revision + " · " + l.Transport }
+// Name is what the cell is called in the reports of its run: "2025-11-25 · http".
+func (l *Cell) Name() string { return l.Revision + " · " + l.Transport }
 
-// legs writes the table of verdicts by page, or with -v the list of results.
-func (t *terminal) legs() {
+// cells writes the table of verdicts by page, or with -v the list of results.
+func (t *terminal) cells() {
 	first := 0
 	shown := t.run.Counts()
-	for i := range t.run.Legs {
-		leg := &t.run.Legs[i]
-		first = max(first, columns.StringWidth(leg.Name()))
-		for page := range leg.byPage() {
+	for i := range t.run.Cells {
+		cell := &t.run.Cells[i]
+		first = max(first, columns.StringWidth(cell.Name()))
+		for page := range cell.byPage() {
 			first = max(first, 2+columns.StringWidth(page))
 		}
 	}
@@ -166,28 +166,28 @@ func (t *terminal) legs() {
 		heads = nil // no table: words
 	}
 
-	for i := range t.run.Legs {
-		leg := &t.run.Legs[i]
+	for i := range t.run.Cells {
+		cell := &t.run.Cells[i]
 		t.gap()
 		switch {
-		case !leg.Spoken:
-			t.block(leg.Name()+"  ", bold, cmp.Or(oneLine(leg.Note), "not spoken"), dim, fieldLines)
+		case !cell.Spoken:
+			t.block(cell.Name()+"  ", bold, cmp.Or(oneLine(cell.Note), "not spoken"), dim, fieldLines)
 		case t.verbose:
-			t.line(t.paint(bold, leg.Name()))
-			t.legNote(leg)
-			t.list(leg)
+			t.line(t.paint(bold, cell.Name()))
+			t.cellNote(cell)
+			t.list(cell)
 		default:
-			t.table(leg, first, heads)
-			t.legNote(leg)
+			t.table(cell, first, heads)
+			t.cellNote(cell)
 		}
 	}
 }
 
-func (t *terminal) legNote(leg *Leg) {
-	if leg.Note != "" {
-		t.block("  ", plainStyle, oneLine(leg.Note), dim, fieldLines)
+func (t *terminal) cellNote(cell *Cell) {
+	if cell.Note != "" {
+		t.block("  ", plainStyle, oneLine(cell.Note), dim, fieldLines)
 	}
-	if len(leg.Results) == 0 {
+	if len(cell.Results) == 0 {
 		t.line("  ", t.paint(dim, "nothing was checked"))
 	}
 }
@@ -202,13 +202,13 @@ func headOf(v Verdict, short bool) string {
 
 // table writes a row of counts for each page: in columns by verdict, or in words
 // if there are no heads because the columns would not fit.
-func (t *terminal) table(leg *Leg, first int, heads []Verdict) {
-	head := []string{t.paint(bold, padRight(leg.Name(), first))}
+func (t *terminal) table(cell *Cell, first int, heads []Verdict) {
+	head := []string{t.paint(bold, padRight(cell.Name(), first))}
 	for _, v := range heads {
 		head = append(head, "  ", t.paint(dim, headOf(v, t.shortHeads)))
 	}
 	t.line(head...)
-	for page, results := range leg.byPage() {
+	for page, results := range cell.byPage() {
 		counts := CountsOf(results)
 		name := padRight("  "+page, first)
 		if len(heads) == 0 {
@@ -232,9 +232,9 @@ func (t *terminal) table(leg *Leg, first int, heads []Verdict) {
 	}
 }
 
-// list writes every result of a leg with its mark and reason.
-func (t *terminal) list(leg *Leg) {
-	for page, results := range leg.byPage() {
+// list writes every result of a cell with its mark and reason.
+func (t *terminal) list(cell *Cell) {
+	for page, results := range cell.byPage() {
 		t.gap()
 		t.line("  ", t.paint(bold, page), "  ", t.paint(dim, tally(CountsOf(results))))
 		var group string
@@ -267,8 +267,8 @@ func (t *terminal) list(leg *Leg) {
 	}
 }
 
-// byPage yields the results of a leg page by page, in the order they have.
-func (l *Leg) byPage() func(yield func(string, []Result) bool) {
+// byPage yields the results of a cell page by page, in the order they have.
+func (l *Cell) byPage() func(yield func(string, []Result) bool) {
 	return func(yield func(string, []Result) bool) {
 		for from := 0; from < len(l.Results); {
 			to := from + 1
@@ -319,38 +319,38 @@ func verdictStyle(v Verdict) style {
 	return plainStyle
 }
 
-// finding is a result with the legs on which the same was found.
+// finding is a result with the cells on which the same was found.
 type finding struct {
 	*Result
 	revision string
-	legs     []string
+	cells    []string
 }
 
-// findings gathers the results of a verdict. The same mismatch on several legs
+// findings gathers the results of a verdict. The same mismatch on several cells
 // has one cause and is shown once.
 func (t *terminal) findings(v Verdict) []*finding {
 	var all []*finding
-	for i := range t.run.Legs {
-		leg := &t.run.Legs[i]
+	for i := range t.run.Cells {
+		cell := &t.run.Cells[i]
 	results:
-		for j := range leg.Results {
-			result := &leg.Results[j]
+		for j := range cell.Results {
+			result := &cell.Results[j]
 			if result.Verdict != v {
 				continue
 			}
 			for _, known := range all {
 				if known.ID == result.ID && known.Text == result.Text && slices.EqualFunc(known.Failures, result.Failures, Failure.alike) {
-					known.legs = append(known.legs, leg.Name())
+					known.cells = append(known.cells, cell.Name())
 					continue results
 				}
 			}
-			all = append(all, &finding{result, leg.Revision, []string{leg.Name()}})
+			all = append(all, &finding{result, cell.Revision, []string{cell.Name()}})
 		}
 	}
 	return all
 }
 
-// alike tells whether two mismatches on different legs are the same: the ids of requests
+// alike tells whether two mismatches on different cells are the same: the ids of requests
 // differ from one to the other.
 func (f Failure) alike(other Failure) bool {
 	f.About, _, _ = strings.Cut(f.About, " with id ")
@@ -370,8 +370,8 @@ func (t *terminal) failures(v Verdict) {
 			verbose: t.verbose,
 			brief:   v == Warned && !t.run.Strict && !t.verbose,
 		}
-		if len(t.run.Legs) > 1 {
-			d.on = strings.Join(f.legs, ", ")
+		if len(t.run.Cells) > 1 {
+			d.on = strings.Join(f.cells, ", ")
 		}
 		d.write(f.Result, f.revision)
 	}
@@ -445,7 +445,7 @@ type reason struct {
 	why     string
 	hints   map[string]int // what to do, with how many results
 	count   int
-	results []*Result      // without repetitions on other legs
+	results []*Result      // without repetitions on other cells
 	kinds   map[string]int // of provocations that are missing, with how many results
 }
 
@@ -456,9 +456,9 @@ const missing = "no known tool triggers these"
 // reasons groups the results of a verdict by reason, the most frequent first.
 func (t *terminal) reasons(v Verdict) []*reason {
 	var all []*reason
-	for i := range t.run.Legs {
-		for j := range t.run.Legs[i].Results {
-			result := &t.run.Legs[i].Results[j]
+	for i := range t.run.Cells {
+		for j := range t.run.Cells[i].Results {
+			result := &t.run.Cells[i].Results[j]
 			if result.Verdict != v {
 				continue
 			}
@@ -596,7 +596,7 @@ func (t *terminal) flaky() {
 	t.gap()
 	for _, one := range all {
 		t.block("  ", plainStyle, oneLine(one.Text), plainStyle, fieldLines)
-		t.block("    ", plainStyle, one.flaky()+"  "+oneLine(one.ID)+"  "+one.legs[0], dim, 2)
+		t.block("    ", plainStyle, one.flaky()+"  "+oneLine(one.ID)+"  "+one.cells[0], dim, 2)
 	}
 }
 
@@ -604,14 +604,14 @@ func (t *terminal) flaky() {
 func (t *terminal) slowest(most int) {
 	type timed struct {
 		*Result
-		leg string
+		cell string
 	}
 	var all []timed
-	for i := range t.run.Legs {
-		leg := &t.run.Legs[i]
-		for j := range leg.Results {
-			if result := &leg.Results[j]; result.Duration > 0 {
-				all = append(all, timed{result, leg.Name()})
+	for i := range t.run.Cells {
+		cell := &t.run.Cells[i]
+		for j := range cell.Results {
+			if result := &cell.Results[j]; result.Duration > 0 {
+				all = append(all, timed{result, cell.Name()})
 			}
 		}
 	}
@@ -625,7 +625,7 @@ func (t *terminal) slowest(most int) {
 	for _, one := range all[:min(most, len(all))] {
 		lead := fmt.Sprintf("  %8.3f s  ", float64(one.Duration))
 		t.block(lead, cyan, oneLine(one.Text), plainStyle, fieldLines)
-		t.block(strings.Repeat(" ", len(lead)), plainStyle, oneLine(one.ID)+"  "+one.leg, dim, 2)
+		t.block(strings.Repeat(" ", len(lead)), plainStyle, oneLine(one.ID)+"  "+one.cell, dim, 2)
 	}
 }
 

@@ -48,8 +48,8 @@ func TestTerminalGolden(t *testing.T) {
 	strict := sampleRun()
 	strict.Strict = true
 	broken := sampleRun()
-	broken.Legs = broken.Legs[1:]
-	broken.Legs[0].Ended = &Ended{
+	broken.Cells = broken.Cells[1:]
+	broken.Cells[0].Ended = &Ended{
 		Reason: "the server no longer answers initialize: connection refused", After: "tools/call search", Exit: "exited with status 1",
 		Output: "listening\npanic: no\n", Hint: "see what the target logs about the request, then run again",
 	}
@@ -114,7 +114,7 @@ func TestTheJudgedMemberIsSeen(t *testing.T) {
 				{From: string(protocol.Client), To: string(protocol.Server), Kind: StepMessage, Text: `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`},
 				{From: string(protocol.Server), To: string(protocol.Client), Kind: StepMessage, Text: longList(400), Marked: true},
 			}
-			run := &Run{Legs: []Leg{{Revision: revision, Transport: "http", Spoken: true, Results: []Result{result}}}}
+			run := &Run{Cells: []Cell{{Revision: revision, Transport: "http", Spoken: true, Results: []Result{result}}}}
 			for _, width := range []int{60, 80, 120} {
 				for _, verbose := range []bool{false, true} {
 					text := terminalText(t, run, TerminalOptions{Width: width, Verbose: verbose})
@@ -139,7 +139,7 @@ func TestTheEndIsWhatIsReadFirst(t *testing.T) {
 	for i := range brokenShown + 3 {
 		result := passed(revision, fmt.Sprintf("tools.fault.number-%d", i), "server/tools", "is the result "+strings.Repeat("of many ", i))
 		result.Verdict, result.Failures = Warned, []Failure{{Wanted: "this"}}
-		run.Legs[0].Results = append(run.Legs[0].Results, result)
+		run.Cells[0].Results = append(run.Cells[0].Results, result)
 	}
 	for _, width := range []int{60, 80, 120} {
 		text := terminalText(t, run, TerminalOptions{Width: width})
@@ -160,20 +160,20 @@ func TestTheEndIsWhatIsReadFirst(t *testing.T) {
 // Forty results that nothing provokes are one cause, and take a few lines.
 func TestInconclusiveIsFolded(t *testing.T) {
 	t.Parallel()
-	leg := Leg{Revision: "2025-11-25", Transport: "stdio", Spoken: true}
+	cell := Cell{Revision: "2025-11-25", Transport: "stdio", Spoken: true}
 	for i := range 40 {
 		result := passed("2025-11-25", fmt.Sprintf("a.b%d", i), "client/sampling", fmt.Sprintf("is the result %d", i))
 		kind := []string{"sampling", "elicitation", "roots"}[i%3]
 		result.Verdict, result.Provocation = Inconclusive, kind
 		result.Reason, result.Hint = "no known tool asks for "+kind, "name one for "+kind
-		leg.Results = append(leg.Results, result)
+		cell.Results = append(cell.Results, result)
 	}
 	for i := range 9 {
 		result := passed("2025-11-25", fmt.Sprintf("c.d%d", i), "server/tools", fmt.Sprintf("is another %d", i))
 		result.Verdict, result.Reason = Inconclusive, fmt.Sprintf("because of %d", i)
-		leg.Results = append(leg.Results, result)
+		cell.Results = append(cell.Results, result)
 	}
-	run := &Run{Legs: []Leg{leg}}
+	run := &Run{Cells: []Cell{cell}}
 	_, folded, _ := strings.Cut(terminalText(t, run, TerminalOptions{}), "INCONCLUSIVE")
 	folded, _, _ = strings.Cut(folded, "\n\nNothing")
 	if lines := strings.Count(folded, "\n"); lines > 16 {
@@ -185,30 +185,30 @@ func TestInconclusiveIsFolded(t *testing.T) {
 		}
 	}
 	listed := terminalText(t, run, TerminalOptions{Verbose: true})
-	for _, result := range leg.Results {
+	for _, result := range cell.Results {
 		if !strings.Contains(listed, "? "+result.Text+"\n") {
 			t.Errorf("-v does not list %q", result.Text)
 		}
 	}
 }
 
-// The same requests have other ids on another leg, where the same is found.
-func TestTheSameOnAnotherLegIsShownOnce(t *testing.T) {
+// The same requests have other ids on another cell, where the same is found.
+func TestTheSameOnAnotherCellIsShownOnce(t *testing.T) {
 	t.Parallel()
-	leg := func(revision string, abouts ...string) Leg {
+	cell := func(revision string, abouts ...string) Cell {
 		result := passed(revision, "a.b", "server/tools", "refuses each")
 		result.Verdict = Failed
 		for _, about := range abouts {
 			result.Failures = append(result.Failures, Failure{Wanted: "an error", Found: "a result", About: about})
 		}
-		return Leg{Revision: revision, Transport: "stdio", Spoken: true, Results: []Result{result}}
+		return Cell{Revision: revision, Transport: "stdio", Spoken: true, Results: []Result{result}}
 	}
 	for text, one := range map[string]struct {
 		run  *Run
 		want int
 	}{
-		"other ids":     {&Run{Legs: []Leg{leg("2025-06-18", "ping with id 2", "x with id 3"), leg("2025-11-25", "ping with id 7", "x with id 9")}}, 1},
-		"other methods": {&Run{Legs: []Leg{leg("2025-06-18", "ping with id 2", "x with id 3"), leg("2025-11-25", "ping with id 2", "y with id 3")}}, 2},
+		"other ids":     {&Run{Cells: []Cell{cell("2025-06-18", "ping with id 2", "x with id 3"), cell("2025-11-25", "ping with id 7", "x with id 9")}}, 1},
+		"other methods": {&Run{Cells: []Cell{cell("2025-06-18", "ping with id 2", "x with id 3"), cell("2025-11-25", "ping with id 2", "y with id 3")}}, 2},
 	} {
 		if got := strings.Count(terminalText(t, one.run, TerminalOptions{}), "wanted  an error") / 2; got != one.want {
 			t.Errorf("%s: shown %d times, not %d", text, got, one.want)

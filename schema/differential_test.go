@@ -36,6 +36,16 @@ const answering = `InputResponses?|InputResponseRequestParams|(CallTool|GetPromp
 // deviations holds all of them. One that no longer differs fails the test.
 var deviations = []deviation{
 	{
+		revisions: []string{"2024-11-05"}, definitions: exactly(`JSONRPCNotification|JSONRPCMessage`),
+		says: regexp.MustCompile(`no member "id"`),
+		page: "basic/messages", sentence: "Notifications MUST NOT include an ID.",
+	},
+	{
+		revisions: []string{"2025-03-26"}, definitions: exactly(`JSONRPCNotification|JSONRPCMessage|JSONRPCBatchRequest`),
+		says: regexp.MustCompile(`no member "id"`),
+		page: "basic/index", sentence: "Notifications MUST NOT include an ID.",
+	},
+	{
 		revisions: []string{"2025-06-18"}, definitions: exactly(`JSONRPCNotification`),
 		says: regexp.MustCompile(`no member "id"`),
 		page: "basic/index", sentence: "Notifications MUST NOT include an ID.",
@@ -44,6 +54,16 @@ var deviations = []deviation{
 		revisions: []string{"2025-11-25", "2026-07-28"}, definitions: exactly(`.*Notification`),
 		says: regexp.MustCompile(`no member "id"`),
 		page: "basic/index", sentence: "Notifications MUST NOT include an ID.",
+	},
+	{
+		revisions: []string{"2024-11-05"}, definitions: exactly(`JSONRPCResponse|JSONRPCError|JSONRPCMessage`),
+		says: regexp.MustCompile(`no member "(error|result)"`),
+		page: "basic/messages", sentence: "A response MUST NOT set both.",
+	},
+	{
+		revisions: []string{"2025-03-26"}, definitions: exactly(`JSONRPCResponse|JSONRPCError|JSONRPCMessage|JSONRPCBatchResponse`),
+		says: regexp.MustCompile(`no member "(error|result)"`),
+		page: "basic/index", sentence: "A response MUST NOT set both.",
 	},
 	{
 		revisions: []string{"2025-06-18"}, definitions: exactly(`JSONRPCResponse|JSONRPCError`),
@@ -58,9 +78,19 @@ var deviations = []deviation{
 		sentence:    "All messages between MCP clients and servers MUST follow the JSON-RPC 2.0 specification.",
 	},
 	{
+		revisions: []string{"2024-11-05", "2025-03-26"}, definitions: exactly(`Root|ListRootsResult`),
+		says: regexp.MustCompile(`\^file://`),
+		page: "client/roots", sentence: "This MUST be a file:// URI in the current specification.",
+	},
+	{
 		revisions: []string{"2025-06-18", "2025-11-25", "2026-07-28"}, definitions: exactly(`Root|ListRootsResult|` + answering),
 		says: regexp.MustCompile(`\^file://`),
 		page: "schema", sentence: "This must start with file:// for now.",
+	},
+	{
+		revisions: []string{"2024-11-05", "2025-03-26"}, definitions: exactly(`CompleteResult`),
+		says: regexp.MustCompile(`at most 100 items`),
+		page: "server/utilities/completion", sentence: "Maximum 100 items per response",
 	},
 	{
 		revisions: []string{"2025-06-18", "2025-11-25"}, definitions: exactly(`CompleteResult`),

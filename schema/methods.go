@@ -130,6 +130,9 @@ func alternatives(union any) []string {
 
 func of(side Side, path string) Capability { return Capability{Of: side, Path: path} }
 
+// declaredWith are the features that brought the capabilities of methods which are older.
+var declaredWith = map[string]protocol.Feature{"completion/complete": protocol.Completions}
+
 // methodTable holds the methods of all revisions; a revision has those whose message is in the unions of its document,
 // with the results that it defines.
 var methodTable = []Method{

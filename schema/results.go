@@ -19,11 +19,11 @@ func (s *Schema) ValidateResult(method string, result any) []Violation {
 		return s.Validate("Result", result)
 	}
 	object, _ := result.(map[string]any)
-	said, typed := object["resultType"].(string)
+	text, typed := object["resultType"].(string)
 	switch {
-	case !typed || said == typeComplete || m.Kind != Request || s.definitions["ResultType"] == nil:
+	case !typed || text == typeComplete || m.Kind != Request || s.definitions["ResultType"] == nil:
 		return s.Validate(m.Result, result)
-	case said != typeInputRequired:
+	case text != typeInputRequired:
 		return s.Validate("Result", result)
 	case m.InputResult != "":
 		return s.Validate(m.InputResult, result)

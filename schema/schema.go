@@ -18,6 +18,8 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 //go:embed *.json
@@ -99,6 +101,9 @@ func open(revision string) *Schema {
 		}
 		if s.definitions[m.InputResult] == nil {
 			m.InputResult = ""
+		}
+		if brought, later := declaredWith[m.Name]; later && !protocol.Has(revision, brought) {
+			m.Capability = Capability{}
 		}
 		m.Params = s.paramsOf(m.Message)
 		s.methods = append(s.methods, m)

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
@@ -33,20 +35,20 @@ func checkOf(t *testing.T, role, text string) *check.Declaration {
 }
 
 // judge runs one check in an environment, without a run.
-func judge(t *testing.T, environment *conform.Environment, declared *check.Declaration) check.Outcome {
+func judge(t *testing.T, environment *session.Environment, declared *check.Declaration) check.Outcome {
 	t.Helper()
 	requirements, err := suites.Catalogue()
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment.Catalogue, environment.Process = requirements, conform.NewProcess("")
+	environment.Catalogue, environment.Process = requirements, scope.NewProcess("")
 	running := environment.Begin(t.Context(), declared)
 	running.Run(func() {
-		conform.PassGates(running)
+		session.PassGates(running)
 		declared.Body(running)
 	})
-	outcome, _ := conform.End(running, false)
-	conform.Finish(environment)
+	outcome, _ := session.End(running, false)
+	session.Finish(environment)
 	return outcome
 }
 
@@ -55,32 +57,32 @@ type answers map[string]string
 
 func (a answers) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, _ := io.ReadAll(request.Body) // a body that is cut off is no message
-	said := jsonrpc.Parse(body)
+	sent := jsonrpc.Parse(body)
 	switch {
 	case request.Method != http.MethodPost:
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
-	case said.Kind != jsonrpc.Request:
+	case sent.Kind != jsonrpc.Request:
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	answer, known := a[said.Method]
+	answer, known := a[sent.Method]
 	switch {
-	case !known && said.Method == "initialize":
+	case !known && sent.Method == "initialize":
 		answer = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{},"completions":{},"logging":{}},"serverInfo":{"name":"s","version":"1"}}`
-	case !known && said.Method == "ping":
+	case !known && sent.Method == "ping":
 		answer = `{}`
 	case !known:
-		_, _ = w.Write(jsonrpc.NewError(said.ID, jsonrpc.MethodNotFound, "no "+said.Method))
+		_, _ = w.Write(jsonrpc.NewError(sent.ID, jsonrpc.MethodNotFound, "no "+sent.Method))
 		return
 	}
 	if code, message, isError := strings.Cut(answer, " "); isError && strings.HasPrefix(code, "-") {
 		number, _ := json.Number(code).Int64()
-		_, _ = w.Write(jsonrpc.NewError(said.ID, number, message))
+		_, _ = w.Write(jsonrpc.NewError(sent.ID, number, message))
 		return
 	}
-	_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":` + said.ID.String() + `,"result":` + answer + `}`))
+	_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":` + sent.ID.String() + `,"result":` + answer + `}`))
 }
 
 // Checks of servers, each on a server of a few answers: good ones, and one that breaks it.
@@ -115,11 +117,11 @@ func TestChecksOfServers(t *testing.T) {
 			if strings.HasPrefix(test.text, "declares") {
 				capabilities = map[string]any{}
 			}
-			outcome := judge(t, &conform.Environment{
-				Leg:    conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP},
+			outcome := judge(t, &session.Environment{Scope: &scope.Scope{
+				Cell:   check.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP},
 				Target: scripted.Target{Transport: protocol.HTTP, URL: web.URL, Reply: 20 * time.Second},
 				Survey: &survey.Survey{Revision: "2025-11-25", Capabilities: capabilities},
-			}, checkOf(t, protocol.ServerRole, test.text))
+			}}, checkOf(t, protocol.ServerRole, test.text))
 			if outcome.Ending != test.ending {
 				t.Errorf("ended as %q, wanted %q: %+v", outcome.Ending, test.ending, outcome)
 			}
@@ -173,13 +175,15 @@ func TestChecksOfClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			environment := &conform.Environment{
-				Leg:    conform.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio},
+			shared := &scope.Scope{
+				Cell:   check.Cell{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio},
 				Target: scripted.Target{Reply: 20 * time.Second},
-				Recordings: map[string]*scenario.Recording{
+			}
+			environment := &session.Environment{Scope: shared, Client: &clientrun.Runner{
+				Scope: shared, Recordings: map[string]*scenario.Recording{
 					test.declared.Scenario.Name: recorded(test.declared.Scenario.Name, test.lines...),
 				},
-			}
+			}}
 			environment.Know(suites.Checks(protocol.ClientRole))
 			if outcome := judge(t, environment, test.declared); outcome.Ending != test.ending {
 				t.Errorf("ended as %q, wanted %q: %+v", outcome.Ending, test.ending, outcome)

@@ -269,7 +269,7 @@ func unfolded(script string) string {
 
 // Whatever a target says, the rules come to an end and say what they found.
 func FuzzAskingRules(f *testing.F) {
-	for _, said := range []string{
+	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":2,"result":{"task":{"taskId":"1","status":7,"createdAt":[],"ttl":"x"},"_meta":{"io.modelcontextprotocol/related-task":3}}}`,
 		`{"jsonrpc":"2.0","id":2,"error":{"code":-32042,"message":"?","data":{"elicitations":[1,{"url":"%"}]}}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{"messages":[{"content":[1,{"type":"tool_use"}]}],"modelPreferences":[]}}`,
@@ -279,15 +279,15 @@ func FuzzAskingRules(f *testing.F) {
 		`{"jsonrpc":"2.0","method":"notifications/elicitation/complete"}`,
 		`{"jsonrpc":"2.0","id":8,"method":"tasks/list","params":{"cursor":"99999999999999999999"}}`,
 	} {
-		f.Add([]byte(said), true)
-		f.Add([]byte(said), false)
+		f.Add([]byte(text), true)
+		f.Add([]byte(text), false)
 	}
-	f.Fuzz(func(t *testing.T, said []byte, http bool) {
-		leg, stream := Stdio, "stdio"
+	f.Fuzz(func(t *testing.T, raw []byte, http bool) {
+		cell, stream := Stdio, "stdio"
 		if http {
-			leg, stream = OverHTTP, "post-1"
+			cell, stream = OverHTTP, "post-1"
 		}
-		events := Converse(t, leg, greeting(visiting)+AsksAsTask("2")).Events
-		saysEnough(t, askingRules, rules.NewConversation(leg, saidTwice(events, stream, said), true))
+		events := Converse(t, cell, greeting(visiting)+AsksAsTask("2")).Events
+		saysEnough(t, askingRules, rules.NewConversation(cell, saidTwice(events, stream, raw), true))
 	})
 }

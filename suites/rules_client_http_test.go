@@ -21,8 +21,8 @@ func posted(stream, headers, body, answer string) string {
 
 const askedToInitialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}`
 
-// session is a handshake over HTTP.
-const session = "> post-1 POST " + ListsBoth + "\nc post-1 " + askedToInitialize + "\n" +
+// handshaken is a handshake over HTTP.
+const handshaken = "> post-1 POST " + ListsBoth + "\nc post-1 " + askedToInitialize + "\n" +
 	"< post-1 200 Mcp-Session-Id:s1 " + jsonAnswer + "\n" +
 	`s post-1 {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}` + "\n. post-1\n" +
 	"> post-2 POST " + InSession + "\n" + `c post-2 {"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n< post-2 202\n. post-2\n"
@@ -44,37 +44,37 @@ func unfinished(stream, body string) string {
 }
 
 var clientHTTPTests = []clientTest{
-	{"a session", session + getStream + posted("post-3", InSession, asksList, emptyList) + "> delete-1 DELETE " + AgreedOn + "\n< delete-1 200\n", nil, "transports.http.session.sent"},
-	{"a list of authorization servers", "> get-0 GET Path:.well-known/oauth\n< get-0 404\n" + session + "> get-1 GET Path:.well-known/oauth\n< get-1 404\n", nil, "transports.http.version.sent"},
-	{"a browser that asks before", session + "> options-1 OPTIONS\n< options-1 204\n" + posted("post-3", InSession, asksList, emptyList), nil, "transports.http.version.sent"},
-	{"no version", session + posted("post-3", ListsBoth+" Mcp-Session-Id:s1", asksList, emptyList), []string{"transports.http.version.sent"}, ""},
-	{"a list before it is initialized", strings.Replace(session, "> post-2", posted("post-0", ListsBoth, asksList, emptyList)+"> post-2", 1), nil, "transports.http.version.sent"},
+	{"a session", handshaken + getStream + posted("post-3", InSession, asksList, emptyList) + "> delete-1 DELETE " + AgreedOn + "\n< delete-1 200\n", nil, "transports.http.session.sent"},
+	{"a list of authorization servers", "> get-0 GET Path:.well-known/oauth\n< get-0 404\n" + handshaken + "> get-1 GET Path:.well-known/oauth\n< get-1 404\n", nil, "transports.http.version.sent"},
+	{"a browser that asks before", handshaken + "> options-1 OPTIONS\n< options-1 204\n" + posted("post-3", InSession, asksList, emptyList), nil, "transports.http.version.sent"},
+	{"no version", handshaken + posted("post-3", ListsBoth+" Mcp-Session-Id:s1", asksList, emptyList), []string{"transports.http.version.sent"}, ""},
+	{"a list before it is initialized", strings.Replace(handshaken, "> post-2", posted("post-0", ListsBoth, asksList, emptyList)+"> post-2", 1), nil, "transports.http.version.sent"},
 	{"the answer to a ping before that to initialize", strings.NewReplacer(
 		jsonAnswer+"\ns post-1", "Content-Type:text/event-stream\n"+`e post-1 {"jsonrpc":"2.0","id":7,"method":"ping"}`+"\ne post-1",
-	).Replace(session) + posted("post-3", ListsBoth, `{"jsonrpc":"2.0","id":7,"result":{}}`, ""), nil, ""},
-	{"no version in a GET", session + "> get-1 GET Accept:text/event-stream Mcp-Session-Id:s1\n< get-1 405\n", []string{"transports.http.version.sent"}, ""},
-	{"another version", session + posted("post-3", ListsBoth+" Mcp-Session-Id:s1 Mcp-Protocol-Version:2025-06-18", asksList, emptyList), []string{"transports.http.version.negotiated"}, ""},
-	{"no session", session + posted("post-3", ListsBoth+" Mcp-Protocol-Version:2025-11-25", asksList, emptyList), []string{"transports.http.session.sent"}, ""},
-	{"another session", session + posted("post-3", ListsBoth+" Mcp-Protocol-Version:2025-11-25 Mcp-Session-Id:s2", asksList, emptyList), []string{"transports.http.session.sent"}, ""},
-	{"a server without sessions", strings.ReplaceAll(session, " Mcp-Session-Id:s1", "") + posted("post-3", ListsBoth+" Mcp-Protocol-Version:2025-11-25", asksList, emptyList), nil, "transports.http.version.sent"},
-	{"JSON alone", session + posted("post-3", "Accept:application/json "+AgreedOn, asksList, emptyList), []string{"transports.http.post.accept"}, ""},
-	{"types with parameters", session + posted("post-3", "Accept:application/json;q=0.9,text/event-stream;q=0.8,*/* "+AgreedOn, asksList, emptyList), nil, "transports.http.post.accept"},
-	{"anything", session + posted("post-3", "Accept:*/* "+AgreedOn, asksList, emptyList), []string{"transports.http.post.accept"}, ""},
-	{"JSON from a GET", session + "> get-1 GET Accept:application/json " + AgreedOn + "\n< get-1 405\n", []string{"transports.http.get.accept"}, ""},
-	{"a message by PUT", session + "> put-1 PUT " + InSession + "\nc put-1 " + asksList + "\n< put-1 405\n", []string{"transports.http.post.each"}, ""},
-	{"a message to another address", session + posted("post-3", "Path:messages "+InSession, asksList, emptyList), []string{"transports.http.post.each"}, ""},
+	).Replace(handshaken) + posted("post-3", ListsBoth, `{"jsonrpc":"2.0","id":7,"result":{}}`, ""), nil, ""},
+	{"no version in a GET", handshaken + "> get-1 GET Accept:text/event-stream Mcp-Session-Id:s1\n< get-1 405\n", []string{"transports.http.version.sent"}, ""},
+	{"another version", handshaken + posted("post-3", ListsBoth+" Mcp-Session-Id:s1 Mcp-Protocol-Version:2025-06-18", asksList, emptyList), []string{"transports.http.version.negotiated"}, ""},
+	{"no session", handshaken + posted("post-3", ListsBoth+" Mcp-Protocol-Version:2025-11-25", asksList, emptyList), []string{"transports.http.session.sent"}, ""},
+	{"another session", handshaken + posted("post-3", ListsBoth+" Mcp-Protocol-Version:2025-11-25 Mcp-Session-Id:s2", asksList, emptyList), []string{"transports.http.session.sent"}, ""},
+	{"a server without sessions", strings.ReplaceAll(handshaken, " Mcp-Session-Id:s1", "") + posted("post-3", ListsBoth+" Mcp-Protocol-Version:2025-11-25", asksList, emptyList), nil, "transports.http.version.sent"},
+	{"JSON alone", handshaken + posted("post-3", "Accept:application/json "+AgreedOn, asksList, emptyList), []string{"transports.http.post.accept"}, ""},
+	{"types with parameters", handshaken + posted("post-3", "Accept:application/json;q=0.9,text/event-stream;q=0.8,*/* "+AgreedOn, asksList, emptyList), nil, "transports.http.post.accept"},
+	{"anything", handshaken + posted("post-3", "Accept:*/* "+AgreedOn, asksList, emptyList), []string{"transports.http.post.accept"}, ""},
+	{"JSON from a GET", handshaken + "> get-1 GET Accept:application/json " + AgreedOn + "\n< get-1 405\n", []string{"transports.http.get.accept"}, ""},
+	{"a message by PUT", handshaken + "> put-1 PUT " + InSession + "\nc put-1 " + asksList + "\n< put-1 405\n", []string{"transports.http.post.each"}, ""},
+	{"a message to another address", handshaken + posted("post-3", "Path:messages "+InSession, asksList, emptyList), []string{"transports.http.post.each"}, ""},
 	{"two addresses of an older server", "> post-0 POST " + ListsBoth + "\nc post-0 " + askedToInitialize + "\n< post-0 405\n. post-0\n" +
 		"> get-0 GET Accept:text/event-stream\n< get-0 200 Content-Type:text/event-stream\ne get-0 =endpoint data\n" + posted("post-1", "Path:messages", askedToInitialize, ""), nil, "transports.http.post.each"},
 
-	{"an answer to a notification", session + getStream + `e get-1 {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}` + "\n" + posted("post-3", InSession, noAnswer, ""), []string{"base.notifications.unanswered"}, ""},
-	{"a request again that HTTP refused", session + "> post-3 POST " + InSession + "\nc post-3 " + asksList + "\n< post-3 503\n. post-3\n" + posted("post-4", InSession, asksList, emptyList), nil, "base.requests.id-unused"},
-	{"an answer again that HTTP refused", session + getStream + wantsHi + "> post-3 POST " + InSession + "\nc post-3 " + saysHi + "\n< post-3 503\n. post-3\n" + posted("post-4", InSession, saysHi, ""), nil, "base.requests.answered-once"},
-	{"progress", session + getStream + wantsHi + posted("post-3", InSession, firstStep, "") + posted("post-4", InSession, secondStep, "") + posted("post-5", InSession, saysHi, ""), nil, "progress.increases"},
-	{"progress after the answer", session + getStream + wantsHi + posted("post-3", InSession, saysHi, "") + posted("post-4", InSession, firstStep, ""), []string{"progress.token.in-progress"}, ""},
-	{"progress that the answer overtook", session + getStream + wantsHi + unfinished("post-3", saysHi) + unfinished("post-4", firstStep), nil, "progress.token.in-progress"},
-	{"a cancellation that overtook its request", session + unfinished("post-3", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`) + unfinished("post-4", asksList), nil, "cancellation.own-requests"},
-	{"progress backwards", session + getStream + wantsHi + posted("post-3", InSession, secondStep, "") + posted("post-4", InSession, firstStep, "") + posted("post-5", InSession, saysHi, ""), []string{"progress.increases"}, ""},
-	{"progress that overtook another", session + getStream + wantsHi + unfinished("post-3", secondStep) + unfinished("post-4", firstStep), nil, ""},
+	{"an answer to a notification", handshaken + getStream + `e get-1 {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}` + "\n" + posted("post-3", InSession, noAnswer, ""), []string{"base.notifications.unanswered"}, ""},
+	{"a request again that HTTP refused", handshaken + "> post-3 POST " + InSession + "\nc post-3 " + asksList + "\n< post-3 503\n. post-3\n" + posted("post-4", InSession, asksList, emptyList), nil, "base.requests.id-unused"},
+	{"an answer again that HTTP refused", handshaken + getStream + wantsHi + "> post-3 POST " + InSession + "\nc post-3 " + saysHi + "\n< post-3 503\n. post-3\n" + posted("post-4", InSession, saysHi, ""), nil, "base.requests.answered-once"},
+	{"progress", handshaken + getStream + wantsHi + posted("post-3", InSession, firstStep, "") + posted("post-4", InSession, secondStep, "") + posted("post-5", InSession, saysHi, ""), nil, "progress.increases"},
+	{"progress after the answer", handshaken + getStream + wantsHi + posted("post-3", InSession, saysHi, "") + posted("post-4", InSession, firstStep, ""), []string{"progress.token.in-progress"}, ""},
+	{"progress that the answer overtook", handshaken + getStream + wantsHi + unfinished("post-3", saysHi) + unfinished("post-4", firstStep), nil, "progress.token.in-progress"},
+	{"a cancellation that overtook its request", handshaken + unfinished("post-3", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`) + unfinished("post-4", asksList), nil, "cancellation.own-requests"},
+	{"progress backwards", handshaken + getStream + wantsHi + posted("post-3", InSession, secondStep, "") + posted("post-4", InSession, firstStep, "") + posted("post-5", InSession, saysHi, ""), []string{"progress.increases"}, ""},
+	{"progress that overtook another", handshaken + getStream + wantsHi + unfinished("post-3", secondStep) + unfinished("post-4", firstStep), nil, ""},
 }
 
 // TestHTTPClients judges clients of the handshake era over HTTP.

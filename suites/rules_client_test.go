@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -29,37 +29,37 @@ type clientTest struct {
 }
 
 var (
-	clientStdio     = rules.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio}
-	clientHTTP      = rules.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.HTTP}
-	statelessClient = rules.Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.Stdio}
-	statelessHTTP   = rules.Leg{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.HTTP}
+	clientStdio     = rules.Cell{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio}
+	clientHTTP      = rules.Cell{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.HTTP}
+	statelessClient = rules.Cell{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.Stdio}
+	statelessHTTP   = rules.Cell{Role: protocol.ClientRole, Revision: "2026-07-28", Transport: protocol.HTTP}
 )
 
 // everyRule returns the rules of all pages.
 func everyRule() []rules.Rule { return suites.Rules() }
 
-// clientRules are the rules that stand for a client of a leg.
-func clientRules(t testing.TB, leg rules.Leg) []rules.Rule {
+// clientRules are the rules that stand for a client of a cell.
+func clientRules(t testing.TB, cell rules.Cell) []rules.Rule {
 	t.Helper()
 	requirements, err := catalogue.Load(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := conform.Environment{Leg: leg, Catalogue: requirements, Rules: everyRule()}
-	standing, _ := environment.StandingRules()
-	return standing
+	there := scope.Scope{Cell: cell, Catalogue: requirements, Rules: everyRule()}
+	applicable, _ := there.ApplicableRules()
+	return applicable
 }
 
 // testClients judges conversations over one transport.
 func testClients(
-	t *testing.T, leg rules.Leg, tests []clientTest, read func(*testing.T, rules.Leg, string) *rules.Conversation,
+	t *testing.T, cell rules.Cell, tests []clientTest, read func(*testing.T, rules.Cell, string) *rules.Conversation,
 ) {
 	t.Helper()
-	judging := clientRules(t, leg)
+	judging := clientRules(t, cell)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			broken, seen := BrokenAndSeen(judging, read(t, leg, test.script))
+			broken, seen := BrokenAndSeen(judging, read(t, cell, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, broken...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}
@@ -70,10 +70,29 @@ func testClients(
 	}
 }
 
+// batchingClientTests are conversations at the revision that has batches.
+var batchingClientTests = []clientTest{
+	{"initialize in a batch", `
+		c [{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}]
+		s [{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}]
+		c {"jsonrpc":"2.0","method":"notifications/initialized"}`, []string{"lifecycle.initialize.alone"}, ""},
+	{"an empty batch", strings.ReplaceAll(hello("{}", "{}"), "2025-11-25", "2025-03-26") + "c []", []string{"base.batches.filled"}, ""},
+	{"a batch", strings.ReplaceAll(hello("{}", "{}"), "2025-11-25", "2025-03-26") + `
+		c [{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]
+		s [{"jsonrpc":"2.0","id":3,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]`, nil, "base.batches.filled"},
+}
+
+// TestBatchingClients judges clients that send batches.
+func TestBatchingClients(t *testing.T) {
+	t.Parallel()
+	cell := rules.Cell{Role: protocol.ClientRole, Revision: "2025-03-26", Transport: protocol.Stdio}
+	testClients(t, cell, batchingClientTests, Converse)
+}
+
 // brokenByClients are the requirements that the tests of clients break.
 var brokenByClients = func() map[string]bool {
 	broken := map[string]bool{}
-	for _, test := range slices.Concat(clientStdioTests, clientHTTPTests, statelessClientTests, statelessHTTPTests) {
+	for _, test := range slices.Concat(clientStdioTests, batchingClientTests, clientHTTPTests, statelessClientTests, statelessHTTPTests) {
 		for _, requirement := range test.broken {
 			broken[requirement] = true
 		}
@@ -249,42 +268,42 @@ func TestClients(t *testing.T) {
 // Whatever a client says, in messages and in headers, rules come to an end and say
 // what they found.
 func FuzzClientRules(f *testing.F) {
-	for _, said := range []string{
+	for _, text := range []string{
 		asksList, saysHi, noAnswer, `[]`, `{"id":`, "{} {}",
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"elicitation":{"a":1}},"clientInfo":[]}}`,
 		`{"jsonrpc":"2.0","id":8,"result":{"roots":[{"uri":1},7],"content":[{"type":"tool_use"}],"action":"accept"}}`,
 		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"n","arguments":{"region":[],"count":1e99},"inputResponses":{"r":0},"requestState":{}}}`,
 		`{"jsonrpc":"2.0","id":9,"method":"tasks/update","params":{"taskId":"t","inputResponses":{"r":{"content":{"age":1e99}}}}}`,
 	} {
-		f.Add(said, "Mcp-Name", "=?BASE64?ä?=", 200)
-		f.Add(said, "Accept", ";;,text/event-stream;q", 400)
+		f.Add(text, "Mcp-Name", "=?BASE64?ä?=", 200)
+		f.Add(text, "Accept", ";;,text/event-stream;q", 400)
 	}
-	legs := map[rules.Leg]string{
+	cells := map[rules.Cell]string{
 		clientStdio: hello(withSampling, serves) + askedOfClient("8", "elicitation/create", whoForm), statelessClient: roundTrip(asksRoots, givesRoots),
-		clientHTTP: session, statelessHTTP: designates("{}", ""),
+		clientHTTP: handshaken, statelessHTTP: designates("{}", ""),
 	}
-	standing := map[rules.Leg][]rules.Rule{}
-	for leg := range legs {
-		standing[leg] = clientRules(f, leg)
+	standing := map[rules.Cell][]rules.Rule{}
+	for cell := range cells {
+		standing[cell] = clientRules(f, cell)
 	}
-	f.Fuzz(func(t *testing.T, said, name, value string, status int) {
-		for leg, script := range legs {
+	f.Fuzz(func(t *testing.T, text, name, value string, status int) {
+		for cell, script := range cells {
 			read, stream := Converse, "stdio"
-			if leg.Transport == protocol.HTTP {
+			if cell.Transport == protocol.HTTP {
 				read, stream = CarryFor, "post-9"
 			}
-			events := read(t, leg, script).Events
+			events := read(t, cell, script).Events
 			for _, event := range []transcript.Event{
 				{Kind: transcript.Head, From: protocol.Client, HTTP: &transcript.HTTP{Method: "POST", URL: value, Header: http.Header{name: {value}}}},
-				{Kind: transcript.Message, From: protocol.Client, Raw: []byte(said)},
+				{Kind: transcript.Message, From: protocol.Client, Raw: []byte(text)},
 				{Kind: transcript.Head, From: protocol.Server, HTTP: &transcript.HTTP{Status: status}},
-				{Kind: transcript.Message, From: protocol.Server, Raw: []byte(said)},
-				{Kind: transcript.Message, From: protocol.Client, Raw: []byte(said)},
+				{Kind: transcript.Message, From: protocol.Server, Raw: []byte(text)},
+				{Kind: transcript.Message, From: protocol.Client, Raw: []byte(text)},
 			} {
 				event.Sequence, event.Stream = len(events), stream
 				events = append(events, event)
 			}
-			saysEnough(t, standing[leg], rules.NewConversation(leg, events, true))
+			saysEnough(t, standing[cell], rules.NewConversation(cell, events, true))
 		}
 	})
 }

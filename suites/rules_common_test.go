@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -47,10 +47,10 @@ func broken(conversation *rules.Conversation) []string {
 }
 
 // saidTwice are events after which a server says something, and says it once more.
-func saidTwice(events []transcript.Event, stream string, said []byte) []transcript.Event {
+func saidTwice(events []transcript.Event, stream string, raw []byte) []transcript.Event {
 	for range 2 {
 		events = append(events, transcript.Event{
-			Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: said, Sequence: len(events), At: Began,
+			Kind: transcript.Message, From: protocol.Server, Stream: stream, Raw: raw, Sequence: len(events), At: Began,
 		})
 	}
 	return events
@@ -100,6 +100,14 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 		{"nothing in it", Opening + `s {"jsonrpc":"2.0"}`, []string{"base.messages.kinds"}},
 		{"method and result", Opening + `s {"jsonrpc":"2.0","id":9,"method":"ping","result":{}}`, []string{"base.messages.kinds"}},
 		{"batch", Opening + `s [{"jsonrpc":"2.0","id":9,"method":"ping"}]`, []string{"base.messages.single"}},
+		{"empty batch", batched + `s []`, []string{"base.batches.filled"}},
+		{"a batch answered one by one", batched + `
+			c [{"jsonrpc":"2.0","id":50,"method":"ping"},{"jsonrpc":"2.0","id":51,"method":"ping"}]
+			s {"jsonrpc":"2.0","id":50,"result":{}}
+			s {"jsonrpc":"2.0","id":51,"result":{}}`, []string{"base.batches.together"}},
+		{"an id twice in a batch", batched + `s [{"jsonrpc":"2.0","id":9,"method":"ping"},{"jsonrpc":"2.0","id":9,"method":"ping"}]`, []string{"base.requests.id-unused"}},
+		{"version in a batch", batched + `s [{"jsonrpc":"1.0","id":9,"method":"ping"}]`, []string{"base.messages.version"}},
+		{"no message in a batch", batched + `s [{"jsonrpc":"2.0"}]`, []string{"base.messages.kinds"}},
 		{"version", Opening + Pinged + `s {"jsonrpc":"1.0","id":2,"result":{}}`, []string{"base.messages.version"}},
 		{"no version", Opening + Pinged + `s {"id":2,"result":{}}`, []string{"base.messages.version"}},
 		{"fractional id", Opening + `s {"jsonrpc":"2.0","id":1.5,"method":"ping"}`, []string{"base.requests.id"}},
@@ -205,7 +213,7 @@ func TestRulesFindWhatIsBroken(t *testing.T) {
 	}
 	elsewhere := []string{
 		"cancellation.not-tasks", "progress.not-flooding", "ping.not-excessive", // have tests of their own below
-		conform.AnsweredRequirement, // is broken where a reply is waited for
+		session.AnsweredRequirement, // is broken where a reply is waited for
 	}
 	for _, rule := range commonRules {
 		if id := rule.Verifies.IDs[0]; !covered[id] && !brokenByClients[id] && !slices.Contains(elsewhere, id) {
@@ -218,6 +226,9 @@ const (
 	anyTool   = `{"name":"n","inputSchema":{"type":"object"}}`
 	otherTool = `{"name":"o","inputSchema":{"type":"object"}}`
 )
+
+// batched is a handshake at the revision with batches.
+var batched = strings.ReplaceAll(Opening, "2025-11-25", "2025-03-26")
 
 var lists int
 
@@ -253,6 +264,12 @@ func TestRulesTolerateWhatIsFree(t *testing.T) {
 		{"an error without id after what cannot be read", Opening + `
 			c! {"jsonrpc":"2.0",
 			s {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}`},
+		{"batches", batched + `
+			c [{"jsonrpc":"2.0","id":50,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/roots/list_changed"},{"jsonrpc":"2.0","id":51,"method":"ping"}]
+			s [{"jsonrpc":"2.0","id":51,"result":{}},{"jsonrpc":"2.0","id":50,"result":{}}]
+			s [{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","id":8,"method":"ping"}]
+			c [{"jsonrpc":"2.0","id":7,"result":{}}]
+			c {"jsonrpc":"2.0","id":8,"result":{}}`},
 		{"answers to a batch", Opening + `
 			c! [{"jsonrpc":"2.0","id":50,"method":"ping"}]
 			s {"jsonrpc":"2.0","id":50,"result":{}}`},
@@ -351,7 +368,7 @@ func TestRulesOverHTTP(t *testing.T) {
 
 // Whatever a target says, rules come to an end and break nothing but a sentence.
 func FuzzCommonRules(f *testing.F) {
-	for _, said := range []string{
+	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`,
 		`{"jsonrpc":"2.0","id":2,"error":{"code":1.5,"message":"?"}}`,
 		`{"jsonrpc":"2.0","id":2,"error":7}`,
@@ -361,15 +378,15 @@ func FuzzCommonRules(f *testing.F) {
 		`{"jsonrpc":"2.0","id":2,"result":{"task":{"taskId":1},"icons":[{"src":7,"sizes":[0]}],"_meta":{"/":null}}}`,
 		`[]`, `{}`, `null`, `{"id":`, "\uFEFF{}", "{} {}",
 	} {
-		f.Add([]byte(said), true)
-		f.Add([]byte(said), false)
+		f.Add([]byte(text), true)
+		f.Add([]byte(text), false)
 	}
-	f.Fuzz(func(t *testing.T, said []byte, http bool) {
-		leg, stream := Stdio, "stdio"
+	f.Fuzz(func(t *testing.T, raw []byte, http bool) {
+		cell, stream := Stdio, "stdio"
 		if http {
-			leg, stream = OverHTTP, "post-1"
+			cell, stream = OverHTTP, "post-1"
 		}
-		events := Converse(t, leg, Opening+Working).Events
-		saysEnough(t, commonRules, rules.NewConversation(leg, saidTwice(events, stream, said), true))
+		events := Converse(t, cell, Opening+Working).Events
+		saysEnough(t, commonRules, rules.NewConversation(cell, saidTwice(events, stream, raw), true))
 	})
 }

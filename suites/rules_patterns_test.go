@@ -19,7 +19,7 @@ var patternRules = slices.DeleteFunc(
 	func(rule rules.Rule) bool { return rule.Verifies.IDs[0] == "elicitation.request.members" }, // of 2025-06-18 alone
 )
 
-var statelessStdio = rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
+var statelessStdio = rules.Cell{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
 
 const (
 	sayHello = `"say":{"method":"sampling/createMessage","params":{"maxTokens":9,"messages":[]}}`
@@ -141,7 +141,7 @@ func TestRulesOfPatternsLeaveFree(t *testing.T) {
 
 // Whatever a target says, rules come to an end and break nothing but a sentence.
 func FuzzPatternRules(f *testing.F) {
-	for _, said := range []string{
+	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":2,"result":` + Needs(WhoAreYou+","+sayHello+","+getRoots) + `}`,
 		`{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"":7,"/":{"method":[]},"a":{"method":"roots/list","params":null}}}}`,
 		`{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","requestState":{}}}`,
@@ -151,10 +151,10 @@ func FuzzPatternRules(f *testing.F) {
 		`{"jsonrpc":"2.0","id":5,"result":{"_meta":[]}}`,
 		`{"jsonrpc":"2.0","id":5,"method":"roots/list"}`,
 	} {
-		f.Add([]byte(said))
+		f.Add([]byte(text))
 	}
-	f.Fuzz(func(t *testing.T, said []byte) {
+	f.Fuzz(func(t *testing.T, raw []byte) {
 		events := Converse(t, statelessStdio, Subscribed+AsksOnce(Everything, Needs(WhoAreYou))).Events
-		saysEnough(t, patternRules, rules.NewConversation(statelessStdio, saidTwice(events, "stdio", said), true))
+		saysEnough(t, patternRules, rules.NewConversation(statelessStdio, saidTwice(events, "stdio", raw), true))
 	})
 }

@@ -131,7 +131,7 @@ func TestStatelessRules(t *testing.T) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			found, _ := BrokenAndSeen(statelessRules, Converse(t, StatelessLeg, test.script))
+			found, _ := BrokenAndSeen(statelessRules, Converse(t, StatelessCell, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, found...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}

@@ -122,7 +122,7 @@ func TestTasksExtensionRules(t *testing.T) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			found, _ := BrokenAndSeen(ofPages("tasks-extension."), Converse(t, StatelessLeg, test.script))
+			found, _ := BrokenAndSeen(ofPages("tasks-extension."), Converse(t, StatelessCell, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, found...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}

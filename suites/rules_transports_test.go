@@ -23,7 +23,7 @@ func FuzzTransportRules(f *testing.F) {
 			events = append(events, transcript.Event{Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Sequence: len(events), Raw: []byte(line)})
 		}
 		Judged(judging, rules.NewConversation(Stdio, events, true))
-		Judged(judging, rules.NewConversation(rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, events, true))
+		Judged(judging, rules.NewConversation(rules.Cell{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}, events, true))
 
 		events = []transcript.Event{
 			{Kind: transcript.Head, From: protocol.Client, Stream: "post-1", HTTP: &transcript.HTTP{Method: "POST"}},
@@ -33,8 +33,8 @@ func FuzzTransportRules(f *testing.F) {
 			{Kind: transcript.End, From: protocol.Server, Stream: "post-1", Sequence: 4, Note: transcript.Complete},
 		}
 		for _, revision := range []string{OverHTTP.Revision, "2026-07-28"} {
-			leg := rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
-			broken, seen := Judged(judging, rules.NewConversation(leg, events, true))
+			cell := rules.Cell{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
+			broken, seen := Judged(judging, rules.NewConversation(cell, events, true))
 			for _, name := range broken {
 				if !slices.Contains(seen, name) {
 					t.Errorf("%s: %s is broken, but was not seen", revision, name)

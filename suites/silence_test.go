@@ -62,12 +62,12 @@ func TestNoCheckPassesOnWhatShowsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(found.Legs) != 2 {
-				t.Errorf("%d legs", len(found.Legs))
+			if len(found.Cells) != 2 {
+				t.Errorf("%d cells", len(found.Cells))
 			}
 			passed := map[string]bool{}
-			for _, leg := range found.Legs {
-				for _, result := range leg.Results {
+			for _, cell := range found.Cells {
+				for _, result := range cell.Results {
 					shown := slices.Contains(shownByAll, result.ID) || slices.Contains(one.shows, result.ID) || isOfConnections(result.Page)
 					if result.Kind == reports.KindCheck && result.Verdict == reports.Passed && !shown {
 						passed[result.ID+": "+result.Text] = true

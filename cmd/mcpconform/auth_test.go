@@ -58,8 +58,8 @@ func TestRungsOfAuthorization(t *testing.T) {
 			ended := mcpconformIn(t, directory, arguments...)
 
 			shown, all := map[reports.Verdict]int{}, 0
-			for _, leg := range readRun(t, filepath.Join(directory, "run.json")).Legs {
-				for _, result := range leg.Results {
+			for _, cell := range readRun(t, filepath.Join(directory, "run.json")).Cells {
+				for _, result := range cell.Results {
 					if result.Kind == "check" {
 						shown[result.Verdict]++
 						all++

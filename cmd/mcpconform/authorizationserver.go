@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/issuer"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
@@ -35,7 +35,7 @@ mcpconform listens, or prints the URL of that redirect.`,
 	flags.StringVar(&target.ClientID, "client-id", "", "the `ID` of a client; default: one that registers dynamically")
 	flags.StringVar(&target.ClientSecret, "client-secret", "", "the `SECRET` of that client; default: it is public")
 	flags.StringVar(&target.RedirectURI, "redirect-uri", "",
-		"the redirect `URI` of that client (default "+conform.DefaultRedirect+")")
+		"the redirect `URI` of that client (default "+issuer.DefaultRedirect+")")
 	flags.StringVar(&target.Resource, "resource", "", "the `URL` of the server to request access tokens for")
 	flags.StringVar(&target.Scope, "scope", "", "the `SCOPES` to request, separated by spaces")
 	flags.StringVar(&target.Documents, "documents", "",
@@ -74,9 +74,9 @@ func (s *settings) completeRegistration() error {
 }
 
 // registration is what the checks of an authorization server need to be a client.
-func (s *settings) registration() conform.Registration {
+func (s *settings) registration() issuer.Registration {
 	given := s.AuthorizationServer
-	return conform.Registration{
+	return issuer.Registration{
 		ClientID: given.ClientID, ClientSecret: given.ClientSecret, RedirectURI: given.RedirectURI,
 		Resource: given.Resource, Scope: given.Scope, Login: given.Login,
 		Documents: given.Documents, DocumentsListen: cmp.Or(given.DocumentsListen, anyAddress),

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -21,8 +22,8 @@ import (
 // The reference passes at each revision, alone and behind a URL, with a login command and
 // without.
 func TestAuthorizationServer(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
-	wholePrograms(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -67,11 +68,11 @@ func TestAuthorizationServer(t *testing.T) {
 			ended := begin(t, directory, []string{scenario.BrowserVariable + "=" + told.URL}, arguments...).wait()
 
 			ended.demand(t, exitConforms, "Conforms to 2025-06-18, 2025-11-25 and 2026-07-28")
-			for _, leg := range readRun(t, filepath.Join(directory, "run.json")).Legs {
-				for _, result := range leg.Results {
+			for _, cell := range readRun(t, filepath.Join(directory, "run.json")).Cells {
+				for _, result := range cell.Results {
 					unreachable := name == "a given client" && strings.HasPrefix(result.ID, "authorization.document.")
 					if result.Verdict != reports.Passed && result.ID != "authorization.server.https" && !unreachable {
-						t.Errorf("%s: %s is %s: %s", leg.Name(), result.ID, result.Verdict, result.Reason)
+						t.Errorf("%s: %s is %s: %s", cell.Name(), result.ID, result.Verdict, result.Reason)
 					}
 				}
 			}
@@ -108,6 +109,7 @@ func showsNoSecret(t *testing.T, directory string) {
 
 // A bad one fails, with the requirement; a silent one is told in a line.
 func TestAuthorizationServersThatAreNone(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	address := transporttest.Unused(t)
 	mcpconform(t, "authorization-server", "--url", "http://"+address).

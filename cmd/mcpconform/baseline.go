@@ -11,7 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/baseline"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/files"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -179,17 +179,17 @@ func (s *settings) applyBaseline(found *reports.Run) error {
 // asked for.
 type declared struct {
 	load func() (*catalogue.Catalogue, error)
-	all  func(role, revision string) []runner.Declared
+	all  func(role, revision string) []plan.Declared
 }
 
 func newDeclared() declared {
-	all := map[string][]runner.Declared{}
+	all := map[string][]plan.Declared{}
 	return declared{
 		load: suites.Catalogue,
-		all: func(role, revision string) []runner.Declared {
+		all: func(role, revision string) []plan.Declared {
 			key := role + " " + revision
 			if _, known := all[key]; !known {
-				of, _, err := runner.All(role, []string{revision})
+				of, _, err := plan.All(role, []string{revision})
 				if err != nil {
 					return nil // the run has said so
 				}
@@ -209,12 +209,12 @@ func (d declared) Requirement(id string) bool {
 	return known
 }
 
-func (d declared) Count(entry *reports.Deviation, leg *reports.Leg) int {
+func (d declared) Count(entry *reports.Deviation, cell *reports.Cell) int {
 	count := 0
-	for _, one := range d.all(leg.Role, leg.Revision) {
+	for _, one := range d.all(cell.Role, cell.Revision) {
 		if (entry.Check == "" || entry.Check == one.Text) &&
 			(entry.Requirement == "" || slices.Contains(one.Requirements, entry.Requirement)) &&
-			(one.Transports == nil || slices.Contains(one.Transports, leg.Transport)) {
+			(one.Transports == nil || slices.Contains(one.Transports, cell.Transport)) {
 			count++
 		}
 	}

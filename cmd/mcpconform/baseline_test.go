@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -32,8 +33,8 @@ func TestBaselineOfUnknownIDs(t *testing.T) {
 }
 
 func TestBaseline(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
-	wholePrograms(t)
 	directory := t.TempDir()
 	run := func(flags []string, target ...string) outcome {
 		return mcpconformIn(t, directory, slices.Concat([]string{"server", "--revision", "2025-11-25", "--filter", "resources.uri.validated || lifecycle.version"}, flags, target)...)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
@@ -58,7 +58,7 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 		Filter:   s.Filter,
 		Redactor: s.redactor(),
 		Tool:     reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
-		Rerun: func(_ conform.Leg, filter string) string {
+		Rerun: func(_ check.Cell, filter string) string {
 			return shellWords(append([]string{"mcpconform", "check", "--filter", filter, "-v"}, paths...))
 		},
 	}, files)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 // command matches what a CI system takes for a command: GitHub "::" behind white space where a
@@ -33,6 +35,7 @@ func (o outcome) commandsNothing(t *testing.T) {
 
 // By whatever way a target's words come to be printed, no CI system takes them for a command.
 func TestWhatATargetSaysCommandsNothing(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	words := "\n \t::error::of the target\n##[error]of the target\r::add-mask::e ##vso[task.complete]of the target\n::debug::"
 	directory := t.TempDir()

@@ -9,9 +9,9 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -73,7 +73,7 @@ func lists(all []string, alone ...string) values {
 // word completed.
 func expressions(roles ...string) values {
 	possible := func(given string) []string {
-		words, err := runner.Words(roles...)
+		words, err := plan.Words(roles...)
 		if err != nil {
 			return nil
 		}
@@ -108,7 +108,7 @@ func faultIDs(role string) values {
 }
 
 var (
-	revisionValues  = lists(protocol.Checked(), "auto", "all")
+	revisionValues  = lists(protocol.Released(), "auto", "all")
 	transportValues = oneOf(protocol.Stdio, protocol.HTTP)
 	callValues      = oneOf(provoke.CallValues()...)
 	warningValues   = oneOf(reports.JUnitWarnings()...)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 const contributing = "CONTRIBUTING.md"
@@ -63,7 +64,7 @@ func TestDocsContributingAddsWhatIsNew(t *testing.T) {
 // Who follows the page to its end has a check that finds the fault, and a selftest that is
 // satisfied with both.
 func TestDocsContributingIsFollowed(t *testing.T) {
-	if !*everyTarget {
+	if !slowtest.All() {
 		t.Skip("builds the program with what the page adds: with -all")
 	}
 	t.Parallel()
@@ -91,8 +92,8 @@ func TestDocsContributingIsFollowed(t *testing.T) {
 	}
 	program := filepath.Join(folder, "mcpconform")
 	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", writeFile(t, folder, "overlay.json", string(overlay)), "-o", program, ".")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if raw, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, raw)
 	}
 	for _, one := range []struct {
 		status    int
@@ -108,18 +109,18 @@ func TestDocsContributingIsFollowed(t *testing.T) {
 	} {
 		command := exec.CommandContext(t.Context(), program, one.arguments...)
 		command.Dir = t.TempDir()
-		said, err := command.CombinedOutput()
+		raw, err := command.CombinedOutput()
 		if command.ProcessState == nil {
 			t.Fatal(err)
 		}
-		outcome{status: command.ProcessState.ExitCode(), stdout: string(said)}.demand(t, one.status, one.says...)
+		outcome{status: command.ProcessState.ExitCode(), stdout: string(raw)}.demand(t, one.status, one.says...)
 	}
 }
 
 // The page lists every matcher that there is.
 func TestDocsContributingListsMatchers(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile(filepath.Join(repository, "internal", "conform", "matchers.go"))
+	source, err := os.ReadFile(filepath.Join(repository, "internal", "check", "messages.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

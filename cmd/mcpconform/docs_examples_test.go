@@ -23,6 +23,7 @@ import (
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
@@ -48,11 +49,13 @@ var notRun = map[string]string{
 	".ci/release/image --push=false --oci-layout-path=image":                                                                                  "needs the modules of ko; CI runs it within make release-snapshot",
 	"make release-reproduce":  "needs minutes, and the modules of goreleaser",
 	"make lint test selftest": "needs minutes, and the linter; CI runs it",
-	"git clone https://github.com/mcpconform/mcpconform && cd mcpconform":                                                          "needs the network",
-	"go build -o bin/mcpconform ./cmd/mcpconform":                                                                                  "the tests build it",
-	"bin/mcpconform selftest --filter initialize-with-an-empty-name":                                                               "TestDocsContributingIsFollowed runs it, with that fault",
-	"bin/mcpconform server --revision 2025-11-25 -- bin/mcpconform reference server --stdio --fault initialize-with-an-empty-name": "TestDocsContributingIsFollowed runs it, with that fault",
-	"bin/mcpconform selftest --role client --filter sampling":                                                                      "CI injects all faults; one of these is run as the target of mcpconform client",
+	"git clone https://github.com/mcpconform/mcpconform && cd mcpconform":                                                                      "needs the network",
+	`make bench RUN="server --url http://localhost:3000 -q" BESIDE="npx @modelcontextprotocol/conformance server --url http://localhost:3000"`: "it measures, with what is not installed here",
+	`jq -r '.legs[].results[] | "\(.duration) \(.text)"' run.json | sort -rn | head`:                                                           "not every machine has jq",
+	"go build -o bin/mcpconform ./cmd/mcpconform":                                                                                              "the tests build it",
+	"bin/mcpconform selftest --filter initialize-with-an-empty-name":                                                                           "TestDocsContributingIsFollowed runs it, with that fault",
+	"bin/mcpconform server --revision 2025-11-25 -- bin/mcpconform reference server --stdio --fault initialize-with-an-empty-name":             "TestDocsContributingIsFollowed runs it, with that fault",
+	"bin/mcpconform selftest --role client --filter sampling":                                                                                  "CI injects all faults; one of these is run as the target of mcpconform client",
 }
 
 // supposedIssuer is the authorization server that the documentation supposes.
@@ -250,8 +253,10 @@ func (e *example) judge(output string, changes *edits) error {
 func TestDocsExamples(t *testing.T) {
 	changes := &edits{}
 	t.Cleanup(func() { changes.write(t) })
+	if !*update {
+		slowtest.Skip(t)
+	}
 	t.Parallel()
-	wholePrograms(t)
 	var files []string
 	all := map[string]*example{}
 	directory := t.TempDir()
@@ -263,9 +268,6 @@ func TestDocsExamples(t *testing.T) {
 		}
 	}
 	for _, b := range blocks {
-		if b.document.name != "README.md" && !*everyTarget && !*update {
-			continue
-		}
 		var script strings.Builder
 		for _, one := range examplesOf(t, b) {
 			if one.output == "" && shown[one.command] {
@@ -301,9 +303,9 @@ func TestDocsExamples(t *testing.T) {
 			},
 			// serves FILE:LINE ARGUMENT... serves a client, is interrupted, and compares.
 			"serves": func(script *testscript.TestScript, _ bool, arguments []string) {
-				said, err := serveOne(script, arguments[1:])
+				text, err := serveOne(script, arguments[1:])
 				script.Check(err)
-				script.Check(all[arguments[0]].judge(said, changes))
+				script.Check(all[arguments[0]].judge(text, changes))
 			},
 		},
 	})
@@ -431,7 +433,7 @@ func setUpExamples(environment *testscript.Env) error {
 
 // serveOne lets a client come to mcpconform serve, waits for what is found, and ends it
 // by Ctrl-C. It returns what was said of that.
-func serveOne(script *testscript.TestScript, arguments []string) (said string, err error) {
+func serveOne(script *testscript.TestScript, arguments []string) (text string, err error) {
 	serving := exec.Command("mcpconform", append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
 	serving.Dir = script.MkAbs(".")
 	var reported bytes.Buffer
@@ -472,8 +474,8 @@ func serveOne(script *testscript.TestScript, arguments []string) (said string, e
 	if err := serving.Wait(); err != nil {
 		return "", fmt.Errorf("%w\n%s%s%s\n%s", err, first, found, &rest, &reported)
 	}
-	said = first + found + rest.String()
-	return strings.ReplaceAll(said, page, "http://"+servedAt+"/"), nil
+	text = first + found + rest.String()
+	return strings.ReplaceAll(text, page, "http://"+servedAt+"/"), nil
 }
 
 // Neither a slow machine nor one more check, requirement or report changes what is compared;

@@ -27,7 +27,7 @@ const officialPage = "docs/official-suite.md"
 type counterpart struct {
 	role                string
 	theirs, ours, fault []string // what stands as code
-	told                string   // the text of the row
+	text                string   // the text of the row
 }
 
 // counterparts reads the tables; each has a heading that names a role.
@@ -82,7 +82,7 @@ func TestDocsOfficial(t *testing.T) {
 		t.Fatal(err)
 	}
 	isChecked := func(id, role string) bool {
-		return slices.ContainsFunc(protocol.Checked(), func(revision string) bool { return checked(id, revision, role) })
+		return slices.ContainsFunc(protocol.Released(), func(revision string) bool { return checked(id, revision, role) })
 	}
 	scenarios := scenarioNames(t)
 	rows := counterparts(t)
@@ -97,23 +97,23 @@ func TestDocsOfficial(t *testing.T) {
 			case strings.Contains(span, "."):
 				requirements = append(requirements, span)
 				if !isChecked(span, row.role) {
-					t.Errorf("%s: no check and no rule of a %s verifies %s", row.told, row.role, span)
+					t.Errorf("%s: no check and no rule of a %s verifies %s", row.text, row.role, span)
 				}
 			case row.role != protocol.ClientRole || !slices.Contains(scenarios, span):
-				t.Errorf("%s: %q is no requirement and no scenario", row.told, span)
+				t.Errorf("%s: %q is no requirement and no scenario", row.text, span)
 			}
 		}
 		if len(requirements) > 0 && len(row.fault) == 0 || len(requirements) == 0 && len(row.fault) > 0 {
-			t.Errorf("%s: requirements and the faults that break them belong together", row.told)
+			t.Errorf("%s: requirements and the faults that break them belong together", row.text)
 		}
 		for _, id := range row.fault {
 			at := slices.IndexFunc(faults, func(one *fault.Fault) bool { return one.ID == id })
 			if at < 0 {
-				t.Errorf("%s: no %s has the fault %s", row.told, row.role, id)
+				t.Errorf("%s: no %s has the fault %s", row.text, row.role, id)
 				continue
 			}
 			if !slices.ContainsFunc(faults[at].Breaks, func(broken string) bool { return slices.Contains(requirements, broken) }) {
-				t.Errorf("%s: the fault %s breaks %v, and none of %v", row.told, id, faults[at].Breaks, requirements)
+				t.Errorf("%s: the fault %s breaks %v, and none of %v", row.text, id, faults[at].Breaks, requirements)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestDocsOfficial(t *testing.T) {
 
 func scenarioNames(t *testing.T) []string {
 	t.Helper()
-	declared, _, err := declaredOf([]string{protocol.ClientRole}, protocol.Checked())
+	declared, _, err := declaredOf([]string{protocol.ClientRole}, protocol.Released())
 	if err != nil {
 		t.Fatal(err)
 	}

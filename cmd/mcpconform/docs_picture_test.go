@@ -45,11 +45,11 @@ func takePicture(t *testing.T, file string) {
 	folder := t.TempDir()
 	run := exec.CommandContext(t.Context(), "mcpconform", "server", "--html", "report.html", "--", "weather-1.0")
 	run.Dir = folder
-	if said, err := run.CombinedOutput(); run.ProcessState == nil || run.ProcessState.ExitCode() != exitDoesNot {
-		t.Fatalf("%v\n%s", err, said)
+	if raw, err := run.CombinedOutput(); run.ProcessState == nil || run.ProcessState.ExitCode() != exitDoesNot {
+		t.Fatalf("%v\n%s", err, raw)
 	}
-	if said, err := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--hide-scrollbars",
+	if raw, err := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--hide-scrollbars",
 		fmt.Sprintf("--window-size=%d,%d", pictureWidth, pictureHeight), "--screenshot="+file, "file://"+filepath.Join(folder, "report.html")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+		t.Fatalf("%v\n%s", err, raw)
 	}
 }

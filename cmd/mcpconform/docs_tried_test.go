@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -31,7 +32,7 @@ var triedColumns = []string{
 // must be refused.
 func TestDocsTried(t *testing.T) {
 	wholePrograms(t)
-	if !*everyTarget && !*update {
+	if !slowtest.All() && !*update {
 		t.Skip("whole runs at two revisions: with -all")
 	}
 	t.Parallel()
@@ -66,7 +67,7 @@ func TestDocsTried(t *testing.T) {
 // tries are the requests in which something was wrong, and where those were sent.
 type tries struct {
 	requests map[string]bool
-	legs     map[string]bool // "2025-11-25 stdio"
+	cells    map[string]bool // "2025-11-25 stdio"
 }
 
 // triedIn collects, by what was wrong, in which requests it was, and where.
@@ -83,7 +84,7 @@ func triedIn(t *testing.T, directory string) map[string]tries {
 				tried[event.Deliberate] = tries{map[string]bool{}, map[string]bool{}}
 			}
 			tried[event.Deliberate].requests[name] = true
-			tried[event.Deliberate].legs[header.Revision+" "+header.Transport] = true
+			tried[event.Deliberate].cells[header.Revision+" "+header.Transport] = true
 		}
 	})
 	return tried
@@ -180,7 +181,7 @@ func triedTable(t *testing.T, tried map[string]tries) string {
 			delete(requests, method)
 		}
 		fmt.Fprintf(&table, " %s | %s | %s |\n", strings.Join(slices.Sorted(maps.Keys(requests)), ", "),
-			triedAt(tried[reason].legs), triedNotElsewhere[at].why)
+			triedAt(tried[reason].cells), triedNotElsewhere[at].why)
 	}
 	for i, one := range triedNotElsewhere {
 		if !used[i] {
@@ -190,11 +191,11 @@ func triedTable(t *testing.T, tried map[string]tries) string {
 	return table.String()
 }
 
-// triedAt names legs: by its revision where it was both transports, nothing where it was all.
-func triedAt(legs map[string]bool) string {
+// triedAt names cells: by its revision where it was both transports, nothing where it was all.
+func triedAt(cells map[string]bool) string {
 	var all []string
 	for _, revision := range []string{protocol.Last(protocol.Handshake), protocol.Last(protocol.PerRequestMeta)} {
-		stdio, http := legs[revision+" stdio"], legs[revision+" http"]
+		stdio, http := cells[revision+" stdio"], cells[revision+" http"]
 		switch {
 		case stdio && http:
 			all = append(all, revision)

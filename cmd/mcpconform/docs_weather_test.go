@@ -123,20 +123,20 @@ func call(params json.RawMessage) (any, *weatherError) {
 	if err := json.Unmarshal(params, &called); err != nil {
 		return nil, &weatherError{-32602, err.Error()}
 	}
-	var said string
+	var text string
 	var failed bool
 	switch called.Name {
 	case "get_forecast":
 		city, _ := called.Arguments["city"].(string)
-		said, failed = "Sunny in "+city, city == ""
+		text, failed = "Sunny in "+city, city == ""
 	case "get_alerts":
 		state, _ := called.Arguments["state"].(string)
-		said, failed = "No warnings in "+state, len(state) != 2
+		text, failed = "No warnings in "+state, len(state) != 2
 	default:
 		return nil, &weatherError{-32602, "no such tool: " + called.Name}
 	}
 	if failed {
-		said = "that is no place"
+		text = "that is no place"
 	}
-	return weatherObject{"isError": failed, "content": []weatherObject{{"type": "text", "text": said}}}, nil
+	return weatherObject{"isError": failed, "content": []weatherObject{{"type": "text", "text": text}}}, nil
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
@@ -32,7 +32,7 @@ prefix of ids, up to a dot, or a page of the specification it lists those requir
 			return nil
 		},
 		RunE: func(command *cobra.Command, arguments []string) error {
-			declared, requirements, err := declaredOf(protocol.Roles(), protocol.Checked())
+			declared, requirements, err := declaredOf(protocol.Roles(), protocol.Released())
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func idMeant(requirements *catalogue.Catalogue, id string) string {
 func named(requirements *catalogue.Catalogue, word string) []*catalogue.Requirement {
 	var all []*catalogue.Requirement
 	for _, one := range requirements.All() {
-		if strings.HasPrefix(one.ID, word+".") || slices.ContainsFunc(protocol.Checked(), func(revision string) bool {
+		if strings.HasPrefix(one.ID, word+".") || slices.ContainsFunc(protocol.Released(), func(revision string) bool {
 			page := one.Page(revision)
 			return one.StandsAt(revision) &&
 				(page == word || strings.HasPrefix(page, word+"/") || path.Base(page) == word)
@@ -98,11 +98,11 @@ func obliged(requirement *catalogue.Requirement) string {
 	return strings.Join(all, ", ")
 }
 
-func explain(w io.Writer, requirement *catalogue.Requirement, declared map[string]map[string][]runner.Declared) error {
+func explain(w io.Writer, requirement *catalogue.Requirement, declared map[string]map[string][]plan.Declared) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\n  %s\n\n", requirement.ID, requirement.Says)
 	fmt.Fprintf(&text, "  obliges   %s\n", obliged(requirement))
-	for _, revision := range protocol.Checked() {
+	for _, revision := range protocol.Released() {
 		if requirement.StandsAt(revision) {
 			fmt.Fprintf(&text, "  %s  %-10s  %s\n", revision, requirement.Level(revision), requirement.Link(revision))
 		}
@@ -142,11 +142,11 @@ func explain(w io.Writer, requirement *catalogue.Requirement, declared map[strin
 	default:
 		text.WriteString("  Nothing checks it yet.\n")
 	}
-	told, err := inTheWild(requirement.ID)
+	words, err := inTheWild(requirement.ID)
 	if err != nil {
 		return err
 	}
-	text.WriteString(told)
+	text.WriteString(words)
 	_, err = io.WriteString(w, strings.TrimRight(text.String(), "\n")+"\n")
 	return err
 }
@@ -179,9 +179,9 @@ var reaching = map[string]string{
 
 // verifying describes the checks and rules of one role that verify a requirement,
 // with the scenarios in which they look.
-func verifying(id string, declared map[string][]runner.Declared) []string {
+func verifying(id string, declared map[string][]plan.Declared) []string {
 	var found []string
-	for _, revision := range protocol.Checked() {
+	for _, revision := range protocol.Released() {
 		for _, check := range declared[revision] {
 			kind := "checked"
 			if check.Rule {
@@ -199,7 +199,7 @@ func verifying(id string, declared map[string][]runner.Declared) []string {
 // provoking tells what a server must be made to do for the checks of a requirement, and
 // how a config names the tool that does it; "" for nothing. Rules judge what the checks
 // about the same feature provoke.
-func provoking(requirement *catalogue.Requirement, declared map[string][]runner.Declared) string {
+func provoking(requirement *catalogue.Requirement, declared map[string][]plan.Declared) string {
 	var kinds []string
 	add := func(all ...string) {
 		for _, kind := range all {
@@ -208,7 +208,7 @@ func provoking(requirement *catalogue.Requirement, declared map[string][]runner.
 			}
 		}
 	}
-	for _, revision := range protocol.Checked() {
+	for _, revision := range protocol.Released() {
 		for _, check := range declared[revision] {
 			switch {
 			case !slices.Contains(check.Requirements, requirement.ID):

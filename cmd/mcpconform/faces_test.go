@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 // Every value that a flag takes, and every id, can be completed.
@@ -52,7 +54,7 @@ func TestShellsCompleteValues(t *testing.T) {
 func TestVersionIsAFlagToo(t *testing.T) {
 	t.Parallel()
 	asCommand, asFlag := mcpconform(t, "version"), mcpconform(t, "--version")
-	asCommand.demand(t, exitConforms, "mcpconform ", "revisions: 2025-06-18, ")
+	asCommand.demand(t, exitConforms, "mcpconform ", "revisions: 2024-11-05, ")
 	if asFlag.stdout != asCommand.stdout || asFlag.status != exitConforms {
 		t.Errorf("%s\n%s", asFlag, asCommand)
 	}
@@ -100,6 +102,7 @@ func TestListTakesWhatReportsPrint(t *testing.T) {
 
 // A server that refuses what it declares as it does what nobody knows is told so once.
 func TestWhatIsDeclaredInVainIsToldOnce(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	found := mcpconform(t, "server", "--revision", "2025-11-25", "--filter", "lifecycle.capabilities.offered || resources.subscribe.answered",
 		"--", os.Args[0], "reference", "server", "--stdio", "--fault", "declares-subscriptions-without-having-them")
@@ -122,6 +125,7 @@ func TestToolsThatServeNobodyAreNamed(t *testing.T) {
 // A server that breaks something is told what, at the end; a revision that was asked
 // for and is not spoken fails in every report.
 func TestWhatIsBrokenStandsInEveryReport(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	found := mcpconformIn(t, directory, args("server", "--revision", "2025-11-25,2026-07-28", "--filter", "ping || base.icons.source || base.schema.results",

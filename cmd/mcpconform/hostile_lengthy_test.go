@@ -2,17 +2,21 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/slowtest"
+)
 
 // Runs that are to be over at their deadline, whatever they read, redact and report: of
 // checks that look at what a target says of itself, lists and answers.
 const (
-	soon        = "--deadline 15s --workers 2 "
-	called      = soon + "--call-tools all --filter tools.call.answered||tools.list.answered||base.json.names-unique||base.meta.name "
-	declaring   = soon + "--filter lifecycle.initialize.answered||tools.list.answered||base.meta.name "
-	discovering = soon + "--filter discover||tools.list.answered||base.meta.name "
-	crowded     = "--deadline 90s --workers 2 " // of a target that starts many processes first
-	protected   = "--deadline 15s "
+	soon          = "--deadline 15s --workers 2 "
+	called        = soon + "--call-tools all --filter tools.call.answered||tools.list.answered||base.json.names-unique||base.meta.name "
+	declaring     = soon + "--filter lifecycle.initialize.answered||tools.list.answered||base.meta.name "
+	discovering   = soon + "--filter discover||tools.list.answered||base.meta.name "
+	manyProcesses = "--deadline 90s --workers 2 " // of a target that starts many processes first
+	protected     = "--deadline 15s "
 )
 
 // lengthy are servers whose texts nobody reads to their end, or of which there is more than
@@ -58,8 +62,8 @@ var lengthy = []encounter{
 	{"http allow-900k tools/call", called, ample, byDeadline, nil, nil},
 	{"http cookies tools/list", called, ample, byDeadline, nil, nil},
 	{"http reason-900k tools/call", called, ample, byDeadline, nil, nil},
-	{"stdio forks-300 initialize", crowded + "--filter ping", ample, byDeadline, nil, nil},
-	{"stdio forks-300 server/discover stateless", crowded + "--filter tools.list.answered", ample, exitDoesNot, nil, nil},
+	{"stdio forks-300 initialize", manyProcesses + "--filter ping", ample, byDeadline, nil, nil},
+	{"stdio forks-300 server/discover stateless", manyProcesses + "--filter tools.list.answered", ample, exitDoesNot, nil, nil},
 	{"stdio long-lines tools/call", called, ample, byDeadline, nil, nil},
 	{"stdio long-lines initialize", called, ample, exitDoesNot, nil, nil},
 }
@@ -116,15 +120,15 @@ var lengthyIssuers = []encounter{
 	{"issuer token-long token", protected, ample, exitDoesNot, nil, nil},
 	{"issuer code-long authorize", protected, ample, exitDoesNot, nil, nil},
 	{"issuer challenge-50k token", protected, ample, exitDoesNot, nil, nil},
-	{"issuer hangs token", protected, hasty, exitDoesNot, nil, nil},
-	{"issuer hangs metadata", protected, hasty, exitUnreachable, nil, nil},
-	{"issuer half-head authorize", protected, hasty, exitDoesNot, nil, nil},
+	{"issuer hangs token", protected, shortWait, exitDoesNot, nil, nil},
+	{"issuer hangs metadata", protected, shortWait, exitUnreachable, nil, nil},
+	{"issuer half-head authorize", protected, shortWait, exitDoesNot, nil, nil},
 	{"issuer headers-endless metadata", protected, ample, exitUnreachable, nil, nil},
 	{"issuer endless-body metadata", protected, ample, exitDoesNot, nil, nil},
 	{"issuer gzip-bomb token", protected, ample, exitDoesNot, nil, nil},
 	{"issuer location-900k authorize", protected, ample, exitDoesNot, nil, nil},
 	{"issuer no-http register", protected, ample, exitDoesNot, nil, nil},
-	{"issuer upgrades metadata", protected, hasty, exitDoesNot, nil, nil},
+	{"issuer upgrades metadata", protected, shortWait, exitDoesNot, nil, nil},
 }
 
 func TestLengthyAuthorizationServers(t *testing.T) {
@@ -136,7 +140,7 @@ func TestLengthyAuthorizationServers(t *testing.T) {
 // byHand skips what takes ten minutes of two processors unless all of it is asked for.
 func byHand(t *testing.T) {
 	t.Helper()
-	if !*everyTarget {
+	if !slowtest.All() {
 		t.Skip("minutes of a machine: go test ./cmd/mcpconform -run TestLengthy -all")
 	}
 }

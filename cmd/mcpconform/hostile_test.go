@@ -20,12 +20,12 @@ import (
 
 // What a reply may take in these tests: ample, where the target does something
 // that ends the wait, however loaded the machine; brief, where it answers most of
-// what it is asked; hasty, where all that it can do is not to answer in time, of
+// what it is asked; shortWait, where all that it can do is not to answer in time, of
 // which the start of a target may take several.
 const (
-	ample = "60s"
-	brief = "1s"
-	hasty = "200ms"
+	ample     = "60s"
+	brief     = "1s"
+	shortWait = "200ms"
 )
 
 // small bounds messages where their size is not the point.
@@ -237,9 +237,9 @@ func (o outcome) judgesNothing(t *testing.T, directory string) {
 	t.Helper()
 	onlyFiles(t, directory, "run.json")
 	first, rest, _ := strings.Cut(o.stderr, "\n")
-	if run := readRun(t, filepath.Join(directory, "run.json")); len(run.Legs) > 0 || len(run.Errors) != 1 ||
+	if run := readRun(t, filepath.Join(directory, "run.json")); len(run.Cells) > 0 || len(run.Errors) != 1 ||
 		!strings.HasPrefix("mcpconform: "+reports.Visible(excerpt.Words(run.Errors[0])), first) {
-		t.Errorf("the report says %q of %d legs\n%s", run.Errors, len(run.Legs), o)
+		t.Errorf("the report says %q of %d cells\n%s", run.Errors, len(run.Cells), o)
 	}
 	if o.stdout != "" || !strings.HasPrefix(first, "mcpconform: ") {
 		t.Errorf("want one line on standard error and nothing else\n%s", o)
@@ -254,8 +254,8 @@ func (o outcome) judgesNothing(t *testing.T, directory string) {
 func results(t *testing.T, directory string) []reports.Result {
 	t.Helper()
 	var all []reports.Result
-	for _, leg := range readRun(t, filepath.Join(directory, "run.json")).Legs {
-		all = append(all, leg.Results...)
+	for _, cell := range readRun(t, filepath.Join(directory, "run.json")).Cells {
+		all = append(all, cell.Results...)
 	}
 	return all
 }

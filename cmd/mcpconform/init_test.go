@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 // What init writes is what server runs by.
 func TestInit(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {

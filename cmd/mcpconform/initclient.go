@@ -47,15 +47,15 @@ func (b *initial) writeClient(ctx context.Context, out io.Writer, arguments []st
 	if err := b.put(ctx, driver.File, text, 0o644); err != nil {
 		return err
 	}
-	told := "Wrote " + driver.File
+	words := "Wrote " + driver.File
 	taken := b.free("--output", b.output) != nil
 	if !taken {
 		if err := b.put(ctx, b.output, config, 0o644); err != nil {
 			return err
 		}
-		told += " and " + b.output
+		words += " and " + b.output
 	}
-	_, _ = fmt.Fprintf(out, "%s, for %s.\n", told, driver.SDK)
+	_, _ = fmt.Fprintf(out, "%s, for %s.\n", words, driver.SDK)
 	if taken {
 		lines := strings.Split(strings.TrimSpace(string(config)), "\n")
 		_, _ = fmt.Fprintf(out, "%s exists already. Add to it: %s\n", b.output, lines[len(lines)-1])

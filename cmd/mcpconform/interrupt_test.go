@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/slowtest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -85,6 +87,7 @@ func TestInterruptsEndWhateverIsWaitedFor(t *testing.T) {
 }
 
 func TestInterruptsEndRunsWhoseWorkersHang(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	for name, arguments := range map[string][]string{
 		"server": args("server", "--timeout", farOff, "--workers", "2", "--json", "run.json", bad(t, "deaf", "GET")),
@@ -212,6 +215,7 @@ func TestASecondSignalEndsARunAtOnce(t *testing.T) {
 }
 
 func TestDeadlineEndsARunAndReports(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	for _, workers := range []string{"1", "2"} {
 		directory := t.TempDir()
@@ -251,6 +255,7 @@ func TestInterruptDuringFirstContact(t *testing.T) {
 // Nothing outlives a run that is killed, alone or with all of its workers: neither
 // targets that ignore every signal nor what these have started and left to itself.
 func TestAKilledRunLeavesNothing(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	for name, target := range map[string][]string{
 		"a hanging target": bad(t, "deaf", "GET"), "the reference": nil,
@@ -290,6 +295,7 @@ func (w *watched) kill(whole bool) {
 }
 
 func TestAKilledWorkerCostsOnlyItsCheck(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	one := watch(t, t.TempDir(), args("server", "--timeout", "2s", "--workers", "2", "--filter", "ping||lifecycle", bad(t, "silent", "ping"))...)
 	one.underWay()

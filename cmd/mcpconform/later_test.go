@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -20,11 +21,11 @@ import (
 // One form is about such a member: a resultType that no revision knows.
 func TestSpokenToInItsOwnRevision(t *testing.T) {
 	wholePrograms(t)
-	if !*everyTarget {
+	if !slowtest.All() {
 		t.Skip("whole runs at two revisions: with -all")
 	}
 	t.Parallel()
-	revisions := protocol.Checked()
+	revisions := protocol.Released()
 	for role, reference := range map[string][]any{
 		"server": {"--stdio"}, "client": nil,
 	} {
@@ -63,7 +64,7 @@ func TestSpokenToInItsOwnRevision(t *testing.T) {
 func laterMembers(t *testing.T, revision string) map[string]bool {
 	t.Helper()
 	later := map[string]bool{}
-	for _, other := range protocol.Checked() {
+	for _, other := range protocol.Released() {
 		if other > revision {
 			membersIn(readSchema(t, other), later, true)
 		}

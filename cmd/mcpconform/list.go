@@ -13,8 +13,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
@@ -90,7 +90,7 @@ where the filter matches, or at those of --revision.`,
 
 // matching reads a filter and a profile for the checks of some roles. Without them
 // everything matches.
-func matching(expression, profile string, roles []string) (func(runner.Declared) bool, error) {
+func matching(expression, profile string, roles []string) (func(plan.Declared) bool, error) {
 	if err := knownProfile(profile); err != nil {
 		return nil, err
 	}
@@ -98,24 +98,24 @@ func matching(expression, profile string, roles []string) (func(runner.Declared)
 	if err != nil {
 		return nil, err
 	}
-	text, err := runner.ProfileFilter(profile, roles...)
+	text, err := plan.ProfileFilter(profile, roles...)
 	if err != nil || text == "" {
 		return filtered, err
 	}
 	kept, err := filter.Parse(text)
-	return func(one runner.Declared) bool { return filtered(one) && one.Matches(kept) }, err
+	return func(one plan.Declared) bool { return filtered(one) && one.Matches(kept) }, err
 }
 
 // matchingFilter reads a filter, which need choose something of one of the roles only.
-func matchingFilter(expression string, roles []string) (func(runner.Declared) bool, error) {
+func matchingFilter(expression string, roles []string) (func(plan.Declared) bool, error) {
 	if expression == "" {
-		return func(runner.Declared) bool { return true }, nil
+		return func(plan.Declared) bool { return true }, nil
 	}
 	var wrong error
 	var first *filter.Filter
 	of := map[string]*filter.Filter{} // a text is that of other requirements in each
 	for _, role := range roles {
-		chosen, _, err := runner.ParseFilter(role, expression)
+		chosen, _, err := plan.ParseFilter(role, expression)
 		if err != nil {
 			wrong = cmp.Or(wrong, err)
 			continue
@@ -125,20 +125,20 @@ func matchingFilter(expression string, roles []string) (func(runner.Declared) bo
 	if first == nil {
 		return nil, wrong
 	}
-	return func(one runner.Declared) bool { return one.Matches(cmp.Or(of[one.Role], first)) }, nil
+	return func(one plan.Declared) bool { return one.Matches(cmp.Or(of[one.Role], first)) }, nil
 }
 
 func chosenRevisions(list string) ([]string, error) {
 	if list == "all" || list == newest {
-		return protocol.Checked(), nil
+		return protocol.Released(), nil
 	}
 	revisions := strings.Split(list, ",")
 	for _, revision := range revisions {
-		if !slices.Contains(protocol.Checked(), revision) {
+		if !slices.Contains(protocol.Released(), revision) {
 			return nil, usageError(
 				"--revision %q %s",
 				revision,
-				filter.UnknownRevision(revision, append(protocol.Checked(), "auto", "all")),
+				filter.UnknownRevision(revision, append(protocol.Released(), "auto", "all")),
 			)
 		}
 	}
@@ -156,12 +156,12 @@ func chosenRoles(role string) ([]string, error) {
 }
 
 // declaredOf returns what is checked, by role and revision, and the catalogue.
-func declaredOf(roles, revisions []string) (map[string]map[string][]runner.Declared, *catalogue.Catalogue, error) {
+func declaredOf(roles, revisions []string) (map[string]map[string][]plan.Declared, *catalogue.Catalogue, error) {
 	var requirements *catalogue.Catalogue
-	declared := map[string]map[string][]runner.Declared{}
+	declared := map[string]map[string][]plan.Declared{}
 	for _, role := range roles {
 		var err error
-		if declared[role], requirements, err = runner.All(role, revisions); err != nil {
+		if declared[role], requirements, err = plan.All(role, revisions); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -171,21 +171,21 @@ func declaredOf(roles, revisions []string) (map[string]map[string][]runner.Decla
 // checksAt are the checks of one role at one revision.
 type checksAt struct {
 	role, revision, transport string // "" for all transports
-	checks                    []runner.Declared
+	checks                    []plan.Declared
 }
 
 // checksIn puts what matches into the order of the list.
 func checksIn(
-	declared map[string]map[string][]runner.Declared,
+	declared map[string]map[string][]plan.Declared,
 	roles, revisions []string,
-	matches func(runner.Declared) bool,
+	matches func(plan.Declared) bool,
 ) []checksAt {
 	var all []checksAt
 	for _, role := range roles {
 		for _, revision := range revisions {
 			matching := slices.DeleteFunc(
 				declared[role][revision],
-				func(check runner.Declared) bool { return !matches(check) },
+				func(check plan.Declared) bool { return !matches(check) },
 			)
 			all = append(all, checksAt{role, revision, "", matching})
 		}
@@ -247,12 +247,12 @@ func writeList(w io.Writer, all []checksAt, requirements *catalogue.Catalogue) e
 }
 
 // byPage sorts checks by the order of the specification's pages, then by id.
-func byPage(checks []runner.Declared, requirements *catalogue.Catalogue, revision string) []runner.Declared {
-	place := func(check runner.Declared) int {
+func byPage(checks []plan.Declared, requirements *catalogue.Catalogue, revision string) []plan.Declared {
+	place := func(check plan.Declared) int {
 		requirement, _ := requirements.Get(check.Requirements[0])
 		return slices.Index(catalogue.Pages, requirement.Page(revision))
 	}
-	return slices.SortedStableFunc(slices.Values(checks), func(a, b runner.Declared) int {
+	return slices.SortedStableFunc(slices.Values(checks), func(a, b plan.Declared) int {
 		if order := place(a) - place(b); order != 0 {
 			return order
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/wait"
 	"github.com/mcpconform/mcpconform/reports"
@@ -160,7 +161,7 @@ func endLate(over <-chan struct{}) {
 func statusOf(err error) int {
 	var exit *exitError
 	var unreachable *contact.TargetError
-	var filter *runner.FilterError
+	var filter *plan.FilterError
 	switch {
 	case errors.As(err, &exit):
 		return exit.status

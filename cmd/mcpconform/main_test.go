@@ -22,6 +22,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -50,12 +51,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(suite{m}, standIns)
 }
 
-// everyTarget has the tests take their time that run a whole program for each of many targets.
-var everyTarget = flag.Bool("all", false, "meet every hostile target and every fault of the opening, not one of so many")
-
 // Of so many targets plain tests choose one.
 const (
-	oneHostileOf = 16
+	oneHostileOf = 32
 	oneOpeningOf = 80
 	oneListOf    = 3
 	oneCheckOf   = 2
@@ -92,7 +90,7 @@ func wholePrograms(t *testing.T) {
 }
 
 // chosen tells whether the tests are to meet a target of a list, by its place.
-func chosen(place, oneOf int) bool { return *everyTarget || place%oneOf == oneOf-1 }
+func chosen(place, oneOf int) bool { return slowtest.All() || place%oneOf == oneOf-1 }
 
 // suite runs the tests, more of them side by side than there are processors.
 type suite struct{ tests *testing.M }
@@ -137,6 +135,7 @@ type execution struct {
 	t              *testing.T
 	command        *exec.Cmd
 	stdout, stderr bytes.Buffer
+	kill           context.CancelFunc
 }
 
 // begin starts the command line.
@@ -152,9 +151,9 @@ func prepare(t *testing.T, directory string, environment []string, arguments ...
 	if name, _, _ := strings.Cut(t.Name(), "/"); !raced.MatchString(name) {
 		wholePrograms(t)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), testDeadline)
+	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	one := &execution{t: t, command: exec.CommandContext(ctx, os.Args[0], arguments...)}
+	one := &execution{t: t, command: exec.CommandContext(ctx, os.Args[0], arguments...), kill: cancel}
 	one.command.Dir = directory
 	one.command.Env = append(append(os.Environ(), asProgram+"=1", "NO_COLOR=1", "GITHUB_ACTIONS=", "GITHUB_STEP_SUMMARY=", "GITHUB_OUTPUT="), environment...)
 	one.command.Stdout, one.command.Stderr = &one.stdout, &one.stderr
@@ -171,6 +170,8 @@ func (e *execution) start() {
 
 func (e *execution) wait() outcome {
 	e.t.Helper()
+	// What a test only speaks to lives on while others take their turns.
+	defer time.AfterFunc(testDeadline, e.kill).Stop()
 	err := e.command.Wait()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		e.t.Fatalf("%v\n%s", err, e.stderr.String())

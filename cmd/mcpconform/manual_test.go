@@ -92,7 +92,7 @@ func TestCompletionFiles(t *testing.T) {
 	}
 	reading := exec.CommandContext(t.Context(), bash, "-n")
 	reading.Stdin = strings.NewReader(written["completions/mcpconform.bash"])
-	if said, err := reading.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, said)
+	if raw, err := reading.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, raw)
 	}
 }

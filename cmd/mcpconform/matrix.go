@@ -177,13 +177,13 @@ func (m *many) check(ctx context.Context) error {
 
 // attemptText tells of one target in a line, and why it was not judged in lines below.
 func attemptText(number string, attempt *matrix.Attempt, before bool, width int) string {
-	said := attempt.Found()
+	words := attempt.Found()
 	if before {
-		said = strings.TrimSuffix("as before: "+said, ": ")
+		words = strings.TrimSuffix("as before: "+words, ": ")
 	} else {
-		said = strings.TrimPrefix(fmt.Sprintf("%s, %.1f s", said, float64(attempt.Duration)), ", ")
+		words = strings.TrimPrefix(fmt.Sprintf("%s, %.1f s", words, float64(attempt.Duration)), ", ")
 	}
-	text := cut(fmt.Sprintf("%s  %-16s  %-20s  %s", number, attempt.State, attempt.Target, said), width)
+	text := cut(fmt.Sprintf("%s  %-16s  %-20s  %s", number, attempt.State, attempt.Target, words), width)
 	if attempt.Reason == "" {
 		return text
 	}

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/slowtest"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -50,6 +52,7 @@ func matrixDirectory(t *testing.T, text string) string {
 }
 
 func TestMatrix(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := matrixDirectory(t, threeTargets)
 	first := matrixIn(t, directory, "targets.yaml")
@@ -133,6 +136,7 @@ func writeProgram(t *testing.T, directory, name, script string) {
 
 // A matrix that is interrupted ends what is under way, and goes on later.
 func TestMatrixInterrupted(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := matrixDirectory(t, strings.Replace(threeTargets, "[/no/such/server]", "[sleep, '1000']", 1))
 	one := watch(t, directory, "matrix", "targets.yaml", "--jobs", "1")
@@ -257,8 +261,8 @@ var moments = regexp.MustCompile(`\d{4}-\d\d-\d\d(?:T\d\d-\d\d-\d\d\.\d+Z| \d\d:
 // Each engine is printed a file that runs as many processes as it says, and whose site is
 // that of one process.
 func TestMatrixEngines(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
-	wholePrograms(t)
 	pages := func(directory string) map[string]string {
 		all := map[string]string{}
 		for _, name := range []string{"index.html", "pages.html", "requirements.html", "changes.html"} {
@@ -300,13 +304,13 @@ func TestMatrixEngines(t *testing.T) {
 				command := exec.CommandContext(t.Context(), "sh", "-ec", mounted.Replace(one.script))
 				command.Dir = where
 				command.Env = append(append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "CI_NODE_INDEX=", "CI_NODE_TOTAL="), one.environment...)
-				said, err := command.CombinedOutput()
+				raw, err := command.CombinedOutput()
 				if exit, exited := errors.AsType[*exec.ExitError](err); exited {
-					return exit.ExitCode(), string(said)
+					return exit.ExitCode(), string(raw)
 				} else if err != nil {
 					t.Error(err)
 				}
-				return 0, string(said)
+				return 0, string(raw)
 			}
 			// Each machine begins with a checkout of its own; Kubernetes gives all one volume.
 			var machines sync.WaitGroup
@@ -316,8 +320,8 @@ func TestMatrixEngines(t *testing.T) {
 					where = matrixDirectory(t, threeTargets)
 				}
 				machines.Go(func() {
-					if status, said := do(one, where); status != exitConforms {
-						t.Errorf("shard %d: status %d\n%s", i, status, said)
+					if status, text := do(one, where); status != exitConforms {
+						t.Errorf("shard %d: status %d\n%s", i, status, text)
 					}
 					if where != directory {
 						if err := os.CopyFS(results, os.DirFS(filepath.Join(where, "matrix"))); err != nil {
@@ -327,8 +331,8 @@ func TestMatrixEngines(t *testing.T) {
 				})
 			}
 			machines.Wait()
-			if status, said := do(site, directory); status != exitDoesNot || !strings.Contains(said, "3 targets: 1 no failure found, 1 does not conform, 1 not reached") {
-				t.Errorf("status %d\n%s", status, said)
+			if status, text := do(site, directory); status != exitDoesNot || !strings.Contains(text, "3 targets: 1 no failure found, 1 does not conform, 1 not reached") {
+				t.Errorf("status %d\n%s", status, text)
 			}
 			for name, text := range pages(results) {
 				if text != want[name] {

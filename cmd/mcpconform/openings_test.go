@@ -12,11 +12,13 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -34,10 +36,10 @@ var ofBothEras = map[string]string{
 	"client-wants-its-own-version":      "a server that speaks what it asks for answers with no other",
 }
 
-// opened is a fault of the opening, and the leg that it is injected into.
+// opened is a fault of the opening, and the cell that it is injected into.
 type opened struct {
 	fault *fault.Fault
-	leg   conform.Leg
+	cell  check.Cell
 	fails bool // what it breaks fails a run
 }
 
@@ -51,7 +53,7 @@ func brokenOpenings(t *testing.T) []opened {
 	}
 	var found []opened
 	for _, role := range protocol.Roles() {
-		checks, requirements, err := runner.All(role, protocol.Checked())
+		checks, requirements, err := plan.All(role, protocol.Released())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +62,7 @@ func brokenOpenings(t *testing.T) []opened {
 				continue
 			}
 			eras := map[bool]bool{}
-			for _, revision := range slices.Backward(protocol.Checked()) {
+			for _, revision := range slices.Backward(protocol.Released()) {
 				era := !protocol.Has(revision, protocol.Handshake)
 				if eras[era] || one.Revision != "" && one.Revision != revision || !verified(one.Breaks, checks[revision]) {
 					continue
@@ -69,7 +71,7 @@ func brokenOpenings(t *testing.T) []opened {
 					continue
 				}
 				found = append(found, opened{
-					fault: one, leg: conform.Leg{Role: role, Revision: revision, Transport: transportOf(one, requirements)},
+					fault: one, cell: check.Cell{Role: role, Revision: revision, Transport: transportOf(one, requirements)},
 					fails: slices.ContainsFunc(one.Breaks, func(id string) bool {
 						requirement, _ := requirements.Get(id)
 						return requirement.Level(revision).Failing()
@@ -96,9 +98,9 @@ func opens(one *fault.Fault, methods []string) bool {
 
 // verified tells whether checks or rules at a revision are there for all of some
 // requirements.
-func verified(ids []string, checks []runner.Declared) bool {
+func verified(ids []string, checks []plan.Declared) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool {
-		return !slices.ContainsFunc(checks, func(check runner.Declared) bool {
+		return !slices.ContainsFunc(checks, func(check plan.Declared) bool {
 			return slices.Contains(check.Requirements, id)
 		})
 	})
@@ -126,12 +128,12 @@ func TestBrokenOpeningsAreTold(t *testing.T) {
 		t.Fatalf("only %d faults concern the opening", len(all))
 	}
 	for i, one := range all {
-		if !chosen(i, oneOpeningOf) || *everyTarget && i%oneOpeningOfAll != 0 {
+		if !chosen(i, oneOpeningOf) || slowtest.All() && i%oneOpeningOfAll != 0 {
 			continue
 		}
-		t.Run(one.fault.ID+" at "+one.leg.Revision, func(t *testing.T) {
+		t.Run(one.fault.ID+" at "+one.cell.Revision, func(t *testing.T) {
 			t.Parallel()
-			inOpening := one.run(t, "", "--revision", one.leg.Revision)
+			inOpening := one.run(t, "", "--revision", one.cell.Revision)
 			if inOpening && ofBothEras[one.fault.ID] == "" {
 				one.run(t, one.era())
 			}
@@ -139,14 +141,14 @@ func TestBrokenOpeningsAreTold(t *testing.T) {
 	}
 }
 
-// era are the revisions that a target of the era of the leg alone speaks; a client
+// era are the revisions that a target of the era of the cell alone speaks; a client
 // opens with one.
 func (o opened) era() string {
-	if o.leg.Role == protocol.ClientRole {
-		return o.leg.Revision
+	if o.cell.Role == protocol.ClientRole {
+		return o.cell.Revision
 	}
-	return strings.Join(slices.DeleteFunc(protocol.Checked(), func(revision string) bool {
-		return protocol.Has(revision, protocol.Handshake) != protocol.Has(o.leg.Revision, protocol.Handshake)
+	return strings.Join(slices.DeleteFunc(protocol.Released(), func(revision string) bool {
+		return protocol.Has(revision, protocol.Handshake) != protocol.Has(o.cell.Revision, protocol.Handshake)
 	}), ",")
 }
 
@@ -156,11 +158,11 @@ func (o opened) era() string {
 // do: or else the fault is one of what follows.
 func (o opened) run(t *testing.T, speaks string, flags ...string) (inOpening bool) {
 	t.Helper()
-	filter := strings.Join(append(slices.Clone(o.fault.Breaks), openingPage[protocol.Has(o.leg.Revision, protocol.Handshake)]), " || ")
+	filter := strings.Join(append(slices.Clone(o.fault.Breaks), openingPage[protocol.Has(o.cell.Revision, protocol.Handshake)]), " || ")
 	var ended outcome
 	for round, how := range [][]string{{"--workers", "1", "--filter", filter}, {"--workers", "2"}} {
 		file := filepath.Join(t.TempDir(), "run.json")
-		ended = mcpconform(t, slices.Concat([]string{o.leg.Role, "-q", "--timeout", "2s", "--json", file}, how, flags, o.target(t, speaks))...)
+		ended = mcpconform(t, slices.Concat([]string{o.cell.Role, "-q", "--timeout", "2s", "--json", file}, how, flags, o.target(t, speaks))...)
 		if !o.namedIn(t, file) {
 			continue
 		}
@@ -183,8 +185,8 @@ func (o opened) namedIn(t *testing.T, file string) bool {
 	if _, err := os.Stat(file); err != nil {
 		return false // the filter matches nothing there is
 	}
-	for _, leg := range readRun(t, file).Legs {
-		for _, result := range leg.Results {
+	for _, cell := range readRun(t, file).Cells {
+		for _, result := range cell.Results {
 			broken := result.Verdict == reports.Failed || result.Verdict == reports.Warned
 			if broken && slices.ContainsFunc(result.Requirements, func(one reports.Requirement) bool { return slices.Contains(o.fault.Breaks, one.ID) }) {
 				return true
@@ -197,18 +199,18 @@ func (o opened) namedIn(t *testing.T, file string) bool {
 // target are the arguments that name the reference with the fault.
 func (o opened) target(t *testing.T, speaks string) []string {
 	t.Helper()
-	reference := []string{os.Args[0], "reference", o.leg.Role}
+	reference := []string{os.Args[0], "reference", o.cell.Role}
 	if speaks != "" {
 		reference = append(reference, "--revision", speaks)
 	}
 	reference = append(reference, "--fault", o.fault.ID)
 	switch {
-	case o.leg.Role == protocol.ClientRole && o.leg.Transport == protocol.Stdio:
+	case o.cell.Role == protocol.ClientRole && o.cell.Transport == protocol.Stdio:
 		return slices.Concat([]string{"--"}, reference, []string{"--", scenario.ServerPlace})
-	case o.leg.Role == protocol.ClientRole:
+	case o.cell.Role == protocol.ClientRole:
 		return slices.Concat([]string{"--"}, reference)
 	}
-	if o.leg.Transport == protocol.Stdio {
+	if o.cell.Transport == protocol.Stdio {
 		return slices.Concat([]string{"--"}, reference, []string{"--stdio"})
 	}
 	return []string{"--url", listening(t, reference[1:]...)}
@@ -254,16 +256,17 @@ func TestNamedRevisionsMustBeSpoken(t *testing.T) {
 }
 
 // By default a broken opening beside a good one is told, with a line at the top of its
-// leg, and the good one is checked.
+// cell, and the good one is checked.
 func TestABrokenOpeningBesideAGoodOne(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.json")
 	found := mcpconform(t, "server", "--json", file, "--filter", "lifecycle || versioning",
 		"--", os.Args[0], "reference", "server", "--stdio", "--fault", "version-not-echoed")
 	found.demand(t, exitDoesNot, "Does not conform to 2025-11-25; no failure found in ", "lifecycle.version.echoed")
-	for _, leg := range readRun(t, file).Legs {
-		if isBroken := leg.Revision == "2025-11-25"; isBroken != slices.ContainsFunc(leg.Notices, func(line string) bool { return strings.Contains(line, "the opening at 2025-11-25 fails") }) {
-			t.Errorf("%s notices %q", leg.Name(), leg.Notices)
+	for _, cell := range readRun(t, file).Cells {
+		if isBroken := cell.Revision == "2025-11-25"; isBroken != slices.ContainsFunc(cell.Notices, func(line string) bool { return strings.Contains(line, "the opening at 2025-11-25 fails") }) {
+			t.Errorf("%s notices %q", cell.Name(), cell.Notices)
 		}
 	}
 }

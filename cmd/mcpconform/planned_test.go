@@ -11,12 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 // What --list tells is what the same run has in its report.
 func TestListOfRun(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	target := []string{"--", os.Args[0], "reference", "server", "--stdio", "--fault", "ping-unknown"}
@@ -40,9 +42,9 @@ func TestListOfRun(t *testing.T) {
 			t.Fatal(found)
 		}
 		var want []string
-		for _, leg := range readRun(t, name).Legs {
-			for _, result := range leg.Results {
-				want = append(want, leg.Name()+" "+result.Text)
+		for _, cell := range readRun(t, name).Cells {
+			for _, result := range cell.Results {
+				want = append(want, cell.Name()+" "+result.Text)
 			}
 		}
 		slices.Sort(want)
@@ -58,20 +60,20 @@ func TestListOfRun(t *testing.T) {
 }
 
 var (
-	listedLeg   = regexp.MustCompile(`^server (\S+ · \S+)$`)
+	listedCell  = regexp.MustCompile(`^server (\S+ · \S+)$`)
 	listedCheck = regexp.MustCompile(`^    (?:check|rule ) \S+ +(.+)$`)
 )
 
-// textsListed are the checks and rules of a list, by leg.
+// textsListed are the checks and rules of a list, by cell.
 func textsListed(list string) []string {
-	leg := ""
+	cell := ""
 	var texts []string
 	for line := range strings.SplitSeq(list, "\n") {
-		if found := listedLeg.FindStringSubmatch(line); found != nil {
-			leg = found[1]
+		if found := listedCell.FindStringSubmatch(line); found != nil {
+			cell = found[1]
 		}
 		if found := listedCheck.FindStringSubmatch(line); found != nil {
-			texts = append(texts, leg+" "+found[1])
+			texts = append(texts, cell+" "+found[1])
 		}
 	}
 	slices.Sort(texts)
@@ -79,6 +81,7 @@ func textsListed(list string) []string {
 }
 
 func TestProfiles(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	target := []string{"--revision", "2025-11-25", "--", os.Args[0], "reference", "server", "--stdio"}
@@ -88,7 +91,7 @@ func TestProfiles(t *testing.T) {
 	if run.Profile != "core" || run.Filter != "ping" {
 		t.Errorf("the run is of profile %q and filter %q", run.Profile, run.Filter)
 	}
-	for _, result := range run.Legs[0].Results {
+	for _, result := range run.Cells[0].Results {
 		if !strings.HasPrefix(result.Requirements[0].Level, "MUST") {
 			t.Errorf("core has %q, a %s", result.Text, result.Requirements[0].Level)
 		}
@@ -131,21 +134,21 @@ func TestSecurityProfileIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, role := range protocol.Roles() {
-		chosen, _, err := runner.ParseChoice(role, "security", "")
+		chosen, _, err := plan.ParseChoice(role, "security", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, _, err := runner.All(role, protocol.Checked())
+		all, _, err := plan.All(role, protocol.Released())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, requirement := range requirements.All() {
-			for _, revision := range protocol.Checked() {
+			for _, revision := range protocol.Released() {
 				at := requirement.At(revision)
 				if !checked(requirement.ID, revision, role) || !strings.Contains(at, "security") && !strings.Contains(at, "safe-") {
 					continue
 				}
-				if !slices.ContainsFunc(all[revision], func(one runner.Declared) bool {
+				if !slices.ContainsFunc(all[revision], func(one plan.Declared) bool {
 					return slices.Contains(one.Requirements, requirement.ID) && one.Matches(chosen)
 				}) {
 					t.Errorf("the profile of a %s lacks %s, which stands at %s", role, requirement.ID, at)

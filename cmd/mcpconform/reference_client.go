@@ -48,7 +48,7 @@ it connects, lists what the server offers, and disconnects.`,
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	completes(
 		command,
-		map[string]values{"revision": oneOf(protocol.Checked()...), "fault": faultIDs(protocol.ClientRole)},
+		map[string]values{"revision": oneOf(protocol.Released()...), "fault": faultIDs(protocol.ClientRole)},
 	)
 	return command
 }

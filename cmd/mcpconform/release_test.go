@@ -27,6 +27,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/slowtest"
+
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
@@ -161,8 +163,8 @@ func assemble(t *testing.T) string {
 		writeFile(t, dist, name, string(text))
 	}
 	assembling := exec.CommandContext(t.Context(), "node", filepath.Join(repository, ".ci/release/npm/assemble.js"), dist, out)
-	if said, err := assembling.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if raw, err := assembling.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, raw)
 	}
 	return out
 }
@@ -271,8 +273,8 @@ func npmPack(t *testing.T, folder string) []byte {
 	packing := exec.CommandContext(t.Context(), "npm", "pack", "--pack-destination", into)
 	packing.Dir = folder
 	packing.Env = append(os.Environ(), "npm_config_cache="+filepath.Join(into, "cache"), "npm_config_userconfig=/dev/null", "npm_config_update_notifier=false")
-	if said, err := packing.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if raw, err := packing.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, raw)
 	}
 	files, _ := filepath.Glob(filepath.Join(into, "*.tgz"))
 	tarball, err := os.ReadFile(files[0])
@@ -285,6 +287,7 @@ func npmPack(t *testing.T, folder string) []byte {
 // npx installs the binary of the platform and no other, and runs it: it gets arguments,
 // input and each signal once, and its status is that of npx.
 func TestNpx(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	registry := serveNpm(t, assemble(t))
 	cache := t.TempDir()
@@ -300,9 +303,9 @@ func TestNpx(t *testing.T) {
 	npx.Stdin = strings.NewReader("input\n")
 	var warned strings.Builder
 	npx.Stderr = &warned
-	said, err := npx.Output()
-	if want := "started [\"one\",\"--\",\"two *\"]\ninput\n"; string(said) != want || npx.ProcessState.ExitCode() != 7 {
-		t.Fatalf("%q, %v, wanted %q and status 7\n%s", said, err, want, &warned)
+	raw, err := npx.Output()
+	if want := "started [\"one\",\"--\",\"two *\"]\ninput\n"; string(raw) != want || npx.ProcessState.ExitCode() != 7 {
+		t.Fatalf("%q, %v, wanted %q and status 7\n%s", raw, err, want, &warned)
 	}
 	here := platform{runtime.GOOS, runtime.GOARCH}.node()
 	slices.Sort(registry.downloaded)
@@ -334,9 +337,9 @@ func TestNpx(t *testing.T) {
 		}
 		writeFile(t, filepath.Dir(alone), filepath.Base(alone), string(text))
 		running := exec.CommandContext(t.Context(), "node", alone)
-		said, _ := running.CombinedOutput()
-		if !strings.Contains(string(said), "there is no package @mcpconform/"+here) || running.ProcessState.ExitCode() != exitHarness {
-			t.Errorf("status %d: %s", running.ProcessState.ExitCode(), said)
+		raw, _ := running.CombinedOutput()
+		if !strings.Contains(string(raw), "there is no package @mcpconform/"+here) || running.ProcessState.ExitCode() != exitHarness {
+			t.Errorf("status %d: %s", running.ProcessState.ExitCode(), raw)
 		}
 	})
 }
@@ -426,9 +429,9 @@ func TestBaseOfTheImage(t *testing.T) {
 	}
 	building := exec.CommandContext(t.Context(), filepath.Join(repository, ".ci/release/image"))
 	building.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "KEPT="+kept)
-	said, err := building.Output()
+	raw, err := building.Output()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
+		t.Fatalf("%v\n%s", err, raw)
 	}
 	text, err := os.ReadFile(filepath.Join(kept, "index.json"))
 	if err != nil {
@@ -439,8 +442,8 @@ func TestBaseOfTheImage(t *testing.T) {
 	if err := json.Unmarshal(text, &outer); err != nil {
 		t.Fatal(err)
 	}
-	if _, digest, _ := strings.Cut(strings.TrimSpace(string(said)), "@"); digest != outer.Manifests[0].Digest {
-		t.Errorf("ko is to build on %s, and gets %s", said, outer.Manifests[0].Digest)
+	if _, digest, _ := strings.Cut(strings.TrimSpace(string(raw)), "@"); digest != outer.Manifests[0].Digest {
+		t.Errorf("ko is to build on %s, and gets %s", raw, outer.Manifests[0].Digest)
 	}
 	readBlob(t, kept, outer.Manifests[0], &bases)
 	if diff := cmp.Diff(bases.Manifests, outer.Manifests[1:]); diff != "" {

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // A server that breaks something at every second start is flaky, and does not conform.
 func TestRepeat(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	address := transporttest.Unused(t)
 	directory := t.TempDir()
@@ -30,7 +32,7 @@ exec %s reference server --listen %s "$@"
 	if run.Repeats != 3 {
 		t.Errorf("tells of %d runs", run.Repeats)
 	}
-	for _, result := range run.Legs[0].Results {
+	for _, result := range run.Cells[0].Results {
 		switch flaky := result.Flaky != nil; {
 		case flaky && result.ID == "pagination.cursor.invalid-refused",
 			!flaky && result.ID == "ping.answered" && result.Verdict == reports.Failed:

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 // A run is written as everything at once, and later again from its JSON: the same bytes.
@@ -45,6 +47,7 @@ func TestReportsOfARun(t *testing.T) {
 
 // On GitHub the run is in the summary of its step and in annotations.
 func TestReportOnGitHub(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	writeFile(t, directory, "summary.md", "# Before\n")

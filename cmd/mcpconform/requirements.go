@@ -46,12 +46,12 @@ func newFreeze() *cobra.Command {
 		Long: `Freeze writes what is checked at a revision as the next set of it: each requirement
 with its level, the roles that are judged by it and the fingerprints of its sentences.`,
 		Example:   "  mcpconform requirements freeze " + protocol.Newest() + " --dir fixtures/requirements",
-		ValidArgs: protocol.Checked(),
+		ValidArgs: protocol.Released(),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
 				return usageError("freeze takes one revision: mcpconform requirements freeze %s", protocol.Newest())
 			}
-			if known := protocol.Checked(); !slices.Contains(known, arguments[0]) {
+			if known := protocol.Released(); !slices.Contains(known, arguments[0]) {
 				return usageError("the revision %q %s", arguments[0], filter.UnknownRevision(arguments[0], known))
 			}
 			return freeze(command.OutOrStdout(), arguments[0], directory)

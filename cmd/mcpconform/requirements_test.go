@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 // Each published set is still what the catalogue has, and covered by checks. One that is
@@ -29,7 +30,7 @@ func TestPublishedSetsHold(t *testing.T) {
 			t.Errorf("%s is number %d of its revision", set.Name(), numbers[set.Revision])
 		}
 		for _, role := range protocol.Roles() {
-			if set.Count(role) == 0 {
+			if set.Count(role) == 0 && len(requirements.Applies(set.Revision, "", role)) > 0 {
 				t.Errorf("%s has nothing of a %s", set.Name(), role)
 			}
 		}
@@ -37,7 +38,7 @@ func TestPublishedSetsHold(t *testing.T) {
 			t.Error(line)
 		}
 	}
-	for _, revision := range protocol.Checked() {
+	for _, revision := range protocol.Released() {
 		if numbers[revision] == 0 {
 			t.Errorf("%s has no set", revision)
 		}
@@ -46,6 +47,7 @@ func TestPublishedSetsHold(t *testing.T) {
 
 // Every report names the set that a target was judged by.
 func TestRunWithRequirements(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	const set = "2025-11-25@1"
 	directory := t.TempDir()
@@ -71,14 +73,15 @@ func TestRunWithRequirements(t *testing.T) {
 			t.Errorf("%s does not have %s", file, want)
 		}
 	}
-	for _, leg := range readRun(t, filepath.Join(directory, "run.json")).Legs {
-		if leg.Revision != "2025-11-25" {
-			t.Errorf("%s was checked", leg.Name())
+	for _, cell := range readRun(t, filepath.Join(directory, "run.json")).Cells {
+		if cell.Revision != "2025-11-25" {
+			t.Errorf("%s was checked", cell.Name())
 		}
 	}
 }
 
 func TestRequirementsAndRevision(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	writeFile(t, directory, "revision.yaml", "revision: 2025-06-18\n")
@@ -129,6 +132,8 @@ func TestFreeze(t *testing.T) {
 // sums are those of the sets that are published, which nobody may change: a new set gets the
 // next number.
 var sums = map[string]string{
+	"2025-03-26@1.yaml": "c207c2a4acdd90d7864ef3a14593e070c420fad2f92d51e7e6501bbb9d9ca46a",
+	"2024-11-05@1.yaml": "d088bb85db07fa36197475ff9d0c75d0d32f12e4d62483ff715fc514561b62a7",
 	"2025-06-18@1.yaml": "321d896976340c88679d9dfe2cf9012e3b68fd644f02bf4b2c7840caf22aeacb",
 	"2025-11-25@1.yaml": "b472b1155a31368ed7f8820f4d01e8eb9d76976b2669bca56cc041f303a07fbc",
 	"2026-07-28@1.yaml": "3b1355b0388958e7bb30957f9d1267188213f14697bda549e077638554917b63",

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/plan"
 )
 
 func newRoot() *cobra.Command {
@@ -36,7 +36,7 @@ with its reports and status 1. A second signal ends it at once, without reports.
 			if err := positiveNumbers(command.Flags()); err != nil || !usesChecks(command) {
 				return err
 			}
-			return runner.Sound(fault.Broken(fixtures.Wire))
+			return plan.Sound(fault.Broken(fixtures.Wire))
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/plan"
 )
 
 // A mistake in a declaration is the harness's own, told by each command that is about checks.
 func TestDeclarationsAreLookedThrough(t *testing.T) {
 	t.Parallel()
-	wrong := &runner.DeclarationError{Problems: []check.Problem{
+	wrong := &plan.DeclarationError{Problems: []check.Problem{
 		{Place: check.Place{File: "suites/a/server.go", Line: 3}, Of: `check "a"`, Wrong: "verifies nothing"},
 		{Place: check.Place{File: "suites/b/rules.go", Line: 4}, Of: `rule "b"`, Wrong: "verifies nothing"},
 	}}
@@ -22,7 +22,7 @@ func TestDeclarationsAreLookedThrough(t *testing.T) {
 	if wrong.Error() != want {
 		t.Errorf("told %q, wanted %q", wrong.Error(), want)
 	}
-	if err := runner.Sound(nil); statusOf(err) != exitHarness || !strings.Contains(err.Error(), "which no fault breaks") {
+	if err := plan.Sound(nil); statusOf(err) != exitHarness || !strings.Contains(err.Error(), "which no fault breaks") {
 		t.Errorf("without faults told %v", err)
 	}
 	looks := map[string]bool{"mcpconform server": true, "mcpconform client": true, "mcpconform list": true, "mcpconform selftest": true}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
@@ -32,7 +33,7 @@ func (s *settings) completeLastFailed(revisionGiven bool) error {
 	if len(ids) == 0 {
 		return usageError("--last-failed: nothing failed or warned in %s", s.lastFailed)
 	}
-	s.Filter = runner.Both(s.Filter, strings.Join(ids, " || "))
+	s.Filter = plan.Both(s.Filter, strings.Join(ids, " || "))
 	if !revisionGiven {
 		s.Revision = strings.Join(revisions, ",")
 	}
@@ -42,14 +43,14 @@ func (s *settings) completeLastFailed(revisionGiven bool) error {
 // brokenIn are the ids of what failed or warned in a run, and the revisions at which it
 // did, both sorted.
 func brokenIn(run *reports.Run) (ids, revisions []string) {
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		for j := range leg.Results {
-			result := &leg.Results[j]
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		for j := range cell.Results {
+			result := &cell.Results[j]
 			if result.Verdict != reports.Failed && result.Verdict != reports.Warned || len(result.Requirements) == 0 {
 				continue
 			}
-			ids, revisions = append(ids, result.ID), append(revisions, leg.Revision)
+			ids, revisions = append(ids, result.ID), append(revisions, cell.Revision)
 		}
 	}
 	slices.Sort(ids)
@@ -59,7 +60,7 @@ func brokenIn(run *reports.Run) (ids, revisions []string) {
 
 // profileHelp says what the profiles are.
 func profileHelp() string {
-	names, says := runner.Profiles()
+	names, says := plan.Profiles()
 	for i := range names {
 		names[i] += ": " + says[i]
 	}
@@ -67,7 +68,7 @@ func profileHelp() string {
 }
 
 func profileNames() []string {
-	names, _ := runner.Profiles()
+	names, _ := plan.Profiles()
 	return names
 }
 
@@ -97,12 +98,12 @@ func (s *settings) listPlanned(w io.Writer) error {
 	if err := writeList(w, all, requirements); err != nil || known {
 		return err
 	}
-	_, revisions, err := runner.ParseChoice(s.role, s.profile, s.Filter)
+	_, revisions, err := plan.ParseChoice(s.role, s.profile, s.Filter)
 	if err != nil {
 		return err
 	}
 	if revisions == nil {
-		revisions = protocol.Checked()
+		revisions = protocol.Released()
 	}
 	_, err = fmt.Fprintf(w, "A run checks the newest revision that the %s speaks, of %s.\n",
 		s.role, strings.Join(revisions, ", "))
@@ -113,20 +114,20 @@ func (s *settings) listPlanned(w io.Writer) error {
 // where the user wants that; done is told of each.
 func (s *settings) untilFailed(
 	ctx context.Context,
-) (_ context.Context, done func(leg, text string, v reports.Verdict)) {
+) (_ context.Context, done func(cell, text string, v reports.Verdict)) {
 	if !s.failFast {
 		return ctx, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	known := s.knownTexts()
-	return ctx, func(leg, text string, v reports.Verdict) {
-		if (v == reports.Failed || s.Strict && v == reports.Warned) && !known(leg, text) {
+	return ctx, func(cell, text string, v reports.Verdict) {
+		if (v == reports.Failed || s.Strict && v == reports.Warned) && !known(cell, text) {
 			cancel(errors.New("--fail-fast: a check failed"))
 		}
 	}
 }
 
-// knownTexts tells of the text of a check on a leg whether the baseline names it.
+// knownTexts tells of the text of a check on a cell whether the baseline names it.
 func (s *settings) knownTexts() func(name, text string) bool {
 	if len(s.known) == 0 {
 		return func(string, string) bool { return false }
@@ -134,14 +135,14 @@ func (s *settings) knownTexts() func(name, text string) bool {
 	all := newDeclared()
 	return func(name, text string) bool {
 		revision, transport, _ := strings.Cut(name, " · ")
-		leg := &reports.Leg{Role: s.role, Revision: revision, Transport: transport}
+		cell := &reports.Cell{Role: s.role, Revision: revision, Transport: transport}
 		for _, one := range all.all(s.role, revision) {
 			result := &reports.Result{Text: one.Text}
 			for _, id := range one.Requirements {
 				result.Requirements = append(result.Requirements, reports.Requirement{ID: id})
 			}
 			if one.Text == text && slices.ContainsFunc(s.known, func(entry reports.Deviation) bool {
-				return entry.Covers(leg) && entry.Names(result)
+				return entry.Covers(cell) && entry.Names(result)
 			}) {
 				return true
 			}

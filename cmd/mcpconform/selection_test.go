@@ -9,11 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // What failed is checked again, and nothing else; where nothing failed, that is said.
 func TestLastFailed(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	good := []string{"--", os.Args[0], "reference", "server", "--stdio"}
@@ -23,9 +25,9 @@ func TestLastFailed(t *testing.T) {
 		demand(t, exitConforms, "(--filter", "1 passed, 0 failed")
 	var ids []string
 	again := readRun(t, filepath.Join(directory, "again.json"))
-	for _, leg := range again.Legs {
-		for _, result := range leg.Results {
-			ids = append(ids, leg.Revision+" "+result.ID)
+	for _, cell := range again.Cells {
+		for _, result := range cell.Results {
+			ids = append(ids, cell.Revision+" "+result.ID)
 		}
 	}
 	if want := []string{"2025-11-25 resources.uri.validated"}; !slices.Equal(ids, want) {
@@ -40,6 +42,7 @@ func TestLastFailed(t *testing.T) {
 
 // A run ends with the first check that fails, except for what the baseline names.
 func TestFailFast(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	target := []string{"--", os.Args[0], "reference", "server", "--stdio", "--fault", "ping-unknown"}
@@ -51,7 +54,7 @@ func TestFailFast(t *testing.T) {
 		t.Errorf("%s", found)
 	}
 	var broken []string
-	for _, result := range readRun(t, filepath.Join(directory, "run.json")).Legs[0].Results {
+	for _, result := range readRun(t, filepath.Join(directory, "run.json")).Cells[0].Results {
 		if result.Verdict == reports.Failed {
 			broken = append(broken, result.ID)
 		}

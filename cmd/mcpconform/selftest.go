@@ -17,7 +17,7 @@ import (
 
 func newSelftest() *cobra.Command {
 	s := &settings{role: protocol.ServerRole} // of a peer
-	role := ""
+	role, all := "", false
 	command := &cobra.Command{
 		Use:   "selftest [flags] [--peer URL | -- COMMAND ARG...]",
 		Short: "Prove every check by faults that it must find",
@@ -30,7 +30,9 @@ server, given by --peer or a command, it shows which faults are caught there.`,
   mcpconform selftest --role client
   mcpconform selftest --filter version-not-echoed -v
   mcpconform selftest --json matrix.json -- ./my-server`,
-		RunE: func(command *cobra.Command, arguments []string) error { return s.selftest(command, arguments, role) },
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return s.selftest(command, arguments, role, all)
+		},
 	}
 	flags := command.Flags()
 	flags.StringVar(
@@ -53,6 +55,12 @@ server, given by --peer or a command, it shows which faults are caught there.`,
 	)
 	flags.StringVar(&s.shardText, "shard", "", shardHelp)
 	flags.StringVar(&s.JSON, "json", "", "write the matrix of faults and checks as JSON to `FILE`")
+	flags.BoolVar(
+		&all,
+		"all",
+		false,
+		"run all checks that a fault touches: of more than 100 faults, each runs a sample of those that have nothing to do with what it breaks",
+	)
 	flags.IntVar(&s.Workers, "workers", 0, "how many faults at once (default six times the processors, one for --peer)")
 	flags.DurationVar(
 		&s.Timeout,
@@ -76,7 +84,7 @@ server, given by --peer or a command, it shows which faults are caught there.`,
 	return command
 }
 
-func (s *settings) selftest(command *cobra.Command, arguments []string, role string) error {
+func (s *settings) selftest(command *cobra.Command, arguments []string, role string, all bool) error {
 	if err := s.completeSelftest(command, arguments, role); err != nil {
 		return err
 	}
@@ -85,6 +93,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 	found, err := selftest.Run(command.Context(), selftest.Options{
 		Role:     role,
 		Filter:   s.Filter,
+		All:      all,
 		Shard:    s.shard,
 		Workers:  s.Workers,
 		Timeout:  s.Timeout,

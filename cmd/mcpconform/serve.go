@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/serve"
@@ -60,7 +61,7 @@ signal ends it at once, without reports.`,
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one answer of the client may take (default 1m)")
 	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 4MiB (default 2MiB)")
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
-	completes(command, map[string]values{"revision": oneOf(protocol.Checked()...)})
+	completes(command, map[string]values{"revision": oneOf(protocol.Released()...)})
 	s.completesRun(command)
 	return command
 }
@@ -74,7 +75,7 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 		return usageError(
 			"--revision %q: serve speaks one revision at a time%s",
 			s.Revision,
-			nearest.Hint(s.Revision, protocol.Checked()),
+			nearest.Hint(s.Revision, protocol.Released()),
 		)
 	case len(s.revise.Listed) != 1:
 		s.revise.Listed = []string{protocol.Newest()} // the config file has one for other commands
@@ -82,7 +83,7 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 	if byDefault := !command.Flags().Changed("revision") &&
 		s.revise.Listed[0] == protocol.Newest(); byDefault &&
 		s.Filter != "" {
-		_, revisions, err := runner.ParseFilter(s.role, s.Filter)
+		_, revisions, err := plan.ParseFilter(s.role, s.Filter)
 		if err != nil {
 			return err
 		}
@@ -152,6 +153,6 @@ func (s *settings) teller(out io.Writer) func(scenario, found string) {
 }
 
 // serveRerun is the command that serves the scenario of one check.
-func (s *settings) serveRerun(leg conform.Leg, filter string) string {
-	return shellWords([]string{"mcpconform", "serve", "--revision", leg.Revision, "--filter", filter})
+func (s *settings) serveRerun(cell check.Cell, filter string) string {
+	return shellWords([]string{"mcpconform", "serve", "--revision", cell.Revision, "--filter", filter})
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 var servedPage = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/`)
@@ -56,6 +57,7 @@ func TestServeReportsOnClientsThatComeByThemselves(t *testing.T) {
 
 // Clients that begin something and never end it keep nobody from the end.
 func TestServeEndsWhateverClientsHaveOpen(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	one, page := serving(t, directory, "--revision", "2025-11-25", "--json", "run.json")

@@ -24,11 +24,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/config"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -247,7 +248,7 @@ func (s *settings) run(command *cobra.Command, arguments []string) error {
 		return s.watchRuns(command.Context())
 	}
 	found, err := s.runs(command.Context())
-	if _, wrong := errors.AsType[*runner.FilterError](err); wrong || found == nil {
+	if _, wrong := errors.AsType[*plan.FilterError](err); wrong || found == nil {
 		return s.hide(err)
 	}
 	return s.report(found, err)
@@ -488,11 +489,11 @@ func (s *settings) completeRevision() error {
 		return nil
 	}
 	for revision := range strings.SplitSeq(s.Revision, ",") {
-		if !slices.Contains(protocol.Checked(), revision) {
+		if !slices.Contains(protocol.Released(), revision) {
 			return usageError(
 				"--revision %q %s",
 				revision,
-				filter.UnknownRevision(revision, append(protocol.Checked(), "auto", "all")),
+				filter.UnknownRevision(revision, append(protocol.Released(), "auto", "all")),
 			)
 		}
 		if !slices.Contains(s.revise.Listed, revision) {
@@ -679,17 +680,17 @@ func (s *settings) redactor() *reports.Redactor {
 }
 
 // redraw is the command that makes a draw of --explore again.
-func (s *settings) redraw(leg conform.Leg, seed uint64) string {
+func (s *settings) redraw(cell check.Cell, seed uint64) string {
 	once := *s
 	once.explore, once.seed = 1, seed
-	return once.rerun(leg, "")
+	return once.rerun(cell, "")
 }
 
-// rerun is the command that repeats what a filter chooses, or all of a leg.
-func (s *settings) rerun(leg conform.Leg, filter string) string {
-	words := []string{"mcpconform", leg.Role, "--revision", leg.Revision}
+// rerun is the command that repeats what a filter chooses, or all of a cell.
+func (s *settings) rerun(cell check.Cell, filter string) string {
+	words := []string{"mcpconform", cell.Role, "--revision", cell.Revision}
 	if s.set != nil {
-		words = []string{"mcpconform", leg.Role, "--requirements", s.set.Name()}
+		words = []string{"mcpconform", cell.Role, "--requirements", s.set.Name()}
 	}
 	if filter != "" {
 		words = append(words, "--filter", filter)
@@ -698,7 +699,7 @@ func (s *settings) rerun(leg conform.Leg, filter string) string {
 	words = append(words, s.registrationWords()...)
 	if s.role == protocol.ClientRole && !scenario.TakesServer(s.Command) ||
 		s.role != protocol.AuthorizationServerRole && s.URL == "" && len(s.Command) == 0 {
-		words = append(words, "--transport", leg.Transport)
+		words = append(words, "--transport", cell.Transport)
 	}
 	if filter == "" && s.explore == 1 {
 		words = append(words, "--explore", "1", "--seed", strconv.FormatUint(s.seed, 10))
@@ -756,7 +757,7 @@ func (s *settings) color() bool {
 		term.IsTerminal(int(os.Stdout.Fd()))
 }
 
-func (s *settings) progress(noun string, done func(leg, text string, v reports.Verdict)) *reports.Progress {
+func (s *settings) progress(noun string, done func(cell, text string, v reports.Verdict)) *reports.Progress {
 	live := term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 	return reports.NewProgress(stderr(), reports.ProgressOptions{
 		Live: live, Quiet: s.quiet, Color: s.color(), Width: func() int { return terminalWidth(os.Stderr) },
@@ -795,7 +796,7 @@ func (s *settings) report(found *reports.Run, failure error) error {
 		failure = &exitError{status: statusOf(failure), message: redactor.Redact(failure.Error())}
 	}
 	found = reports.RedactAll(redactor, found) // the door of all that leaves
-	if failure != nil && len(found.Legs) == 0 {
+	if failure != nil && len(found.Cells) == 0 {
 		return errors.Join(failure, s.leave(found))
 	}
 	err := s.tell(found)

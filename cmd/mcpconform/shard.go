@@ -11,9 +11,9 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/baseline"
 	"github.com/mcpconform/mcpconform/internal/files"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/shard"
+	"github.com/mcpconform/mcpconform/internal/verdict"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -167,7 +167,7 @@ func (s *settings) mergeRuns(parts []shard.Part[reports.Run]) (*reports.Run, err
 		}
 		baseline.Lift(part.Found)
 	}
-	found, err := runner.Merge(parts)
+	found, err := verdict.Merge(parts)
 	if err != nil {
 		return nil, usageError("%s", err)
 	}

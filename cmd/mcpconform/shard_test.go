@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/shard"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 // The shards of a run, merged in any order, find what one run does: of either role, of
 // what conforms and of what does not.
 func TestShardsMergedAreOneRun(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
-	wholePrograms(t)
 	for name, one := range map[string]struct {
 		arguments []string
 		status    int
@@ -61,9 +62,9 @@ func verdictsIn(t *testing.T, directory, file string) []string {
 	t.Helper()
 	run := readRun(t, filepath.Join(directory, file))
 	var verdicts []string
-	for i := range run.Legs {
-		for _, result := range run.Legs[i].Results {
-			verdicts = append(verdicts, fmt.Sprint(run.Legs[i].Name(), " ", result.ID, " ", result.Text, " ", result.Verdict, " ", result.Follows))
+	for i := range run.Cells {
+		for _, result := range run.Cells[i].Results {
+			verdicts = append(verdicts, fmt.Sprint(run.Cells[i].Name(), " ", result.ID, " ", result.Text, " ", result.Verdict, " ", result.Follows))
 		}
 	}
 	return verdicts
@@ -71,8 +72,8 @@ func verdictsIn(t *testing.T, directory, file string) []string {
 
 // What cannot be merged is told by its name.
 func TestShardsThatDoNotBelongTogether(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
-	wholePrograms(t)
 	directory := t.TempDir()
 	shard := func(file, shard, filter string) {
 		mcpconformIn(t, directory, "server", "-q", "--revision", "2025-11-25", "--filter", filter, "--shard", shard, "--json", file,

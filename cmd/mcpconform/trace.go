@@ -8,8 +8,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
 )
 
 func newTrace() *cobra.Command {
@@ -36,7 +36,7 @@ wrong.`,
 				if !slices.Contains(catalogue.Pages, page) {
 					return usageError("--sentences %q is not a page%s", page, nearest.Hint(page, catalogue.Pages))
 				}
-				return specification.WriteSentences(command.OutOrStdout(), page, catalogue.TracedRevisions())
+				return specification.WriteSentences(command.OutOrStdout(), page, protocol.Released())
 			}
 			requirements, checked, err := declaredByRole()
 			if err != nil {
@@ -59,12 +59,12 @@ wrong.`,
 
 // declaredByRole returns the catalogue, and what of it is checked.
 func declaredByRole() (*catalogue.Catalogue, catalogue.Checked, error) {
-	declared, requirements, err := declaredOf(protocol.Roles(), protocol.Checked())
+	declared, requirements, err := declaredOf(protocol.Roles(), protocol.Released())
 	if err != nil {
 		return nil, nil, err
 	}
 	return requirements, func(id, revision, role string) bool {
-		return slices.ContainsFunc(declared[role][revision], func(check runner.Declared) bool {
+		return slices.ContainsFunc(declared[role][revision], func(check plan.Declared) bool {
 			return slices.Contains(check.Requirements, id)
 		})
 	}, nil

@@ -29,7 +29,7 @@ func versionText() string {
 		"mcpconform %s (%s)\nrevisions: %s\n",
 		version(),
 		goVersion(),
-		strings.Join(protocol.Checked(), ", "),
+		strings.Join(protocol.Released(), ", "),
 	)
 }
 

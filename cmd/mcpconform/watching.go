@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/filewatch"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -155,7 +155,7 @@ func (s *settings) onlyFailed(found *reports.Run) *settings {
 		return nil
 	}
 	again := *s
-	again.Filter = runner.Both(s.Filter, strings.Join(ids, " || "))
+	again.Filter = plan.Both(s.Filter, strings.Join(ids, " || "))
 	return &again
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
 // hears waits until something is said, and returns what was said up to then.
@@ -30,6 +32,7 @@ func (w *watched) hears(text string) string {
 // A change of the target's files starts a run of what failed, and of everything when
 // that passes. What the run and the target write themselves starts none.
 func TestWatch(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	target := func(flags string) string {
@@ -42,19 +45,19 @@ func TestWatch(t *testing.T) {
 	one.hears("watching files; Ctrl-C ends it")
 
 	writeFile(t, directory, "server.sh", "# still broken\n"+target("--fault ping-unknown"))
-	if said := one.hears("watching files"); !strings.Contains(said, "changed: server.sh") ||
-		!strings.Contains(said, "checking what failed") || strings.Contains(said, "checking everything") {
-		t.Errorf("of a change that mends nothing: %s", said)
+	if text := one.hears("watching files"); !strings.Contains(text, "changed: server.sh") ||
+		!strings.Contains(text, "checking what failed") || strings.Contains(text, "checking everything") {
+		t.Errorf("of a change that mends nothing: %s", text)
 	}
 	partly := readRun(t, filepath.Join(directory, "run.json"))
 
 	writeFile(t, directory, "server.sh", target(""))
-	if said := one.hears("watching files"); !strings.Contains(said, "checking what failed") || !strings.Contains(said, "checking everything") {
-		t.Errorf("of a change that mends all: %s", said)
+	if text := one.hears("watching files"); !strings.Contains(text, "checking what failed") || !strings.Contains(text, "checking everything") {
+		t.Errorf("of a change that mends all: %s", text)
 	}
 	all := readRun(t, filepath.Join(directory, "run.json"))
-	if len(partly.Legs[0].Results) == 0 || len(all.Legs[0].Results) <= len(partly.Legs[0].Results) {
-		t.Errorf("of %d results %d had failed", len(all.Legs[0].Results), len(partly.Legs[0].Results))
+	if len(partly.Cells[0].Results) == 0 || len(all.Cells[0].Results) <= len(partly.Cells[0].Results) {
+		t.Errorf("of %d results %d had failed", len(all.Cells[0].Results), len(partly.Cells[0].Results))
 	}
 	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -65,6 +68,7 @@ func TestWatch(t *testing.T) {
 // What is saved during the first run starts the next one, if the command names it; what the
 // target writes does not, even if the command names that, and is looked at again between runs.
 func TestWatchSavedDuringARun(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	directory := t.TempDir()
 	target := func(flags string) string {
@@ -75,17 +79,17 @@ func TestWatchSavedDuringARun(t *testing.T) {
 	writeFile(t, directory, "own.log", "")
 	one := watch(t, directory, "server", "--watch", "--revision", "2025-11-25", "--filter", "ping", "--", "sh", "server.sh", "own.log")
 	one.hears("changed: own.log, server.sh")
-	if said := one.hears("watching files"); !strings.Contains(said, "checking what failed") ||
-		!strings.Contains(said, "changed during the run: own.log; assumed to be written by the target") {
-		t.Errorf("of what was saved during the first run: %s", said)
+	if text := one.hears("watching files"); !strings.Contains(text, "checking what failed") ||
+		!strings.Contains(text, "changed during the run: own.log; assumed to be written by the target") {
+		t.Errorf("of what was saved during the first run: %s", text)
 	}
 	writeFile(t, directory, "own.log", "")
-	if said := one.hears("watching files"); !strings.Contains(said, "changed: own.log") {
-		t.Errorf("of a change between runs: %s", said)
+	if text := one.hears("watching files"); !strings.Contains(text, "changed: own.log") {
+		t.Errorf("of a change between runs: %s", text)
 	}
 	writeFile(t, directory, "server.sh", target(""))
-	if said := one.hears("watching files"); !strings.Contains(said, "changed: server.sh") {
-		t.Errorf("of the file that was saved during the first run: %s", said)
+	if text := one.hears("watching files"); !strings.Contains(text, "changed: server.sh") {
+		t.Errorf("of the file that was saved during the first run: %s", text)
 	}
 	if err := one.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)

@@ -136,7 +136,7 @@ async function perform(step, number) {
     const stop = new AbortController();
     const options = { signal: stop.signal, timeout: step.timeout };
     if (step.progress) options.onprogress = () => {};
-    const tell = how => console.log(JSON.stringify({ step: number, ...how }));
+    const tell = how => console.log(JSON.stringify({ step: step.id ?? number, ...how }));
     const done = (async () => {
         if (!verbs[step.do]) throw new Error(`this driver does not know the step ${step.do}`);
         return await verbs[step.do](step, options);

@@ -203,9 +203,9 @@ class Driver:
             result = await self.VERBS[step["do"]](self, step)
         except (Exception, asyncio.CancelledError) as problem:
             said = problem.error.message if isinstance(problem, MCPError) else str(problem)
-            tell({"step": number, "outcome": "failed", "error": said or type(problem).__name__})
+            tell({"step": step.get("id", number), "outcome": "failed", "error": said or type(problem).__name__})
             return False
-        tell({"step": number, "outcome": "done", "result": result})
+        tell({"step": step.get("id", number), "outcome": "done", "result": result})
         return True
 
 

@@ -17,7 +17,7 @@ type Declared interface {
 	Requirement(id string) bool
 	// Count is how many checks and rules there are for a role at a revision over a
 	// transport that an entry names.
-	Count(entry *reports.Deviation, leg *reports.Leg) int
+	Count(entry *reports.Deviation, cell *reports.Cell) int
 }
 
 // Apply tells a run what is known of its target: results that an entry names become
@@ -34,22 +34,22 @@ func Apply(run *reports.Run, entries []reports.Deviation, declared Declared) {
 	for _, one := range judge(run, entries, declared) {
 		run.Baseline.Outdated = append(run.Baseline.Outdated, one.Outdated)
 	}
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		for j := range leg.Results {
-			excuse(run, leg, &leg.Results[j], entries)
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		for j := range cell.Results {
+			excuse(run, cell, &cell.Results[j], entries)
 		}
 	}
 }
 
 // excuse makes a result known of which each mismatch is named by an entry. Where some are
 // and others are not, those say so.
-func excuse(run *reports.Run, leg *reports.Leg, result *reports.Result, entries []reports.Deviation) {
+func excuse(run *reports.Run, cell *reports.Cell, result *reports.Result, entries []reports.Deviation) {
 	if result.Verdict != reports.Failed && result.Verdict != reports.Warned {
 		return
 	}
 	naming := slices.DeleteFunc(slices.Clone(entries), func(one reports.Deviation) bool {
-		return expired(&one, run) || !one.Covers(leg) || !one.Names(result)
+		return expired(&one, run) || !one.Covers(cell) || !one.Names(result)
 	})
 	if len(naming) == 0 {
 		return
@@ -84,9 +84,9 @@ func Lift(run *reports.Run) {
 		}
 		run.Baseline = &reports.Baseline{Entries: run.Baseline.Entries}
 	}
-	for i := range run.Legs {
-		for j := range run.Legs[i].Results {
-			result := &run.Legs[i].Results[j]
+	for i := range run.Cells {
+		for j := range run.Cells[i].Results {
+			result := &run.Cells[i].Results[j]
 			if result.Known != nil {
 				result.Verdict, result.Known = result.Known.Was, nil
 			}
@@ -115,9 +115,9 @@ type outdated struct {
 // seen counts what a run shows of an entry.
 type seen struct {
 	broken, passed, skipped int
-	passedOn                []string // names of legs
+	passedOn                []string // names of cells
 	open                    bool     // more could have been seen
-	anywhere                bool     // the run has a leg that the entry is about
+	anywhere                bool     // the run has a cell that the entry is about
 }
 
 func (s seen) stale() bool { return s.broken == 0 && s.passed > 0 && !s.open }
@@ -244,21 +244,21 @@ func parts(
 // look finds what a run shows of an entry.
 func look(run *reports.Run, entry *reports.Deviation, declared Declared) seen {
 	found := seen{open: run.Shard != nil || run.Recorded != nil || run.Interrupted != "" || len(run.Errors) > 0}
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		if !leg.Spoken || !entry.Covers(leg) {
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		if !cell.Spoken || !entry.Covers(cell) {
 			continue
 		}
 		found.anywhere = true
-		found.open = found.open || leg.Ended != nil
+		found.open = found.open || cell.Ended != nil
 		named := 0
-		for j := range leg.Results {
-			if result := &leg.Results[j]; entry.Names(result) {
+		for j := range cell.Results {
+			if result := &cell.Results[j]; entry.Names(result) {
 				named++
-				found.add(leg, result, entry, partial(run, result))
+				found.add(cell, result, entry, partial(run, result))
 			}
 		}
-		if (run.Selected() || run.Requirements != "") && named < declared.Count(entry, leg) {
+		if (run.Selected() || run.Requirements != "") && named < declared.Count(entry, cell) {
 			found.open = true
 		}
 	}
@@ -276,7 +276,7 @@ func partial(run *reports.Run, result *reports.Result) bool {
 		!slices.ContainsFunc(result.Requirements, func(one reports.Requirement) bool { return chosen.Names(one.ID) })
 }
 
-func (s *seen) add(leg *reports.Leg, result *reports.Result, entry *reports.Deviation, partial bool) {
+func (s *seen) add(cell *reports.Cell, result *reports.Result, entry *reports.Deviation, partial bool) {
 	switch result.Verdict {
 	case reports.Failed, reports.Warned, reports.Known:
 		if entry.ExcusesAny(result) {
@@ -287,7 +287,7 @@ func (s *seen) add(leg *reports.Leg, result *reports.Result, entry *reports.Devi
 	case reports.Passed:
 		s.passed++
 		s.open = s.open || partial
-		if name := leg.Name(); !slices.Contains(s.passedOn, name) {
+		if name := cell.Name(); !slices.Contains(s.passedOn, name) {
 			s.passedOn = append(s.passedOn, name)
 		}
 	case reports.Inconclusive:
@@ -295,6 +295,6 @@ func (s *seen) add(leg *reports.Leg, result *reports.Result, entry *reports.Devi
 	case reports.Skipped:
 		s.skipped++
 		// It is broken, and told with its cause.
-		s.open = s.open || leg.ToldElsewhere(result)
+		s.open = s.open || cell.ToldElsewhere(result)
 	}
 }

@@ -21,7 +21,7 @@ type known map[string]int
 
 func (k known) Requirement(id string) bool { return k[id] > 0 }
 
-func (k known) Count(entry *reports.Deviation, _ *reports.Leg) int { return k[entry.Requirement] }
+func (k known) Count(entry *reports.Deviation, _ *reports.Cell) int { return k[entry.Requirement] }
 
 var abc = known{"a": 1, "b": 1, "c": 1}
 
@@ -51,13 +51,13 @@ func refusal(code int64) reports.Failure {
 	return reports.Failure{Found: fmt.Sprintf("error %d", code), Code: code}
 }
 
-func leg(revision, transport string, results ...reports.Result) reports.Leg {
-	return reports.Leg{Role: protocol.ServerRole, Revision: revision, Transport: transport, Spoken: true, Results: results}
+func cell(revision, transport string, results ...reports.Result) reports.Cell {
+	return reports.Cell{Role: protocol.ServerRole, Revision: revision, Transport: transport, Spoken: true, Results: results}
 }
 
-func runOf(legs ...reports.Leg) *reports.Run {
+func runOf(cells ...reports.Cell) *reports.Run {
 	return &reports.Run{
-		Started: time.Date(2026, 5, 6, 23, 0, 0, 0, time.UTC), Target: reports.Target{Role: protocol.ServerRole}, Legs: legs,
+		Started: time.Date(2026, 5, 6, 23, 0, 0, 0, time.UTC), Target: reports.Target{Role: protocol.ServerRole}, Cells: cells,
 	}
 }
 
@@ -80,7 +80,7 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	both := reports.Deviation{Requirement: "a", Revisions: []string{newer, older}}
 	included := reports.Deviation{Requirement: "a", Included: &reports.Inclusion{Name: "sdk:x@1", File: "f", Line: 1}}
-	ended := leg(newer, "stdio", result("a", reports.Passed))
+	ended := cell(newer, "stdio", result("a", reports.Passed))
 	ended.Ended = &reports.Ended{Reason: "gone"}
 	follows := result("b", reports.Failed)
 	follows.Follows = []string{"a"}
@@ -96,65 +96,65 @@ func TestApply(t *testing.T) {
 		outdated string // why, and what its mend has
 		declared known
 	}{
-		"failed":              {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a"}, known: 1},
-		"warned":              {run: runOf(leg(newer, "stdio", result("a", reports.Warned))), entry: reports.Deviation{Requirement: "a"}, known: 1},
-		"by its text":         {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Check: "does a"}, known: 1},
-		"by another text":     {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Check: "does b"}, outdated: "unmatched remove the entry"},
-		"another requirement": {run: runOf(leg(newer, "stdio", result("a", reports.Failed), result("b", reports.Failed))), entry: reports.Deviation{Requirement: "b"}, known: 1},
-		"second requirement": {run: runOf(leg(newer, "stdio", reports.Result{
+		"failed":              {run: runOf(cell(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a"}, known: 1},
+		"warned":              {run: runOf(cell(newer, "stdio", result("a", reports.Warned))), entry: reports.Deviation{Requirement: "a"}, known: 1},
+		"by its text":         {run: runOf(cell(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Check: "does a"}, known: 1},
+		"by another text":     {run: runOf(cell(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Check: "does b"}, outdated: "unmatched remove the entry"},
+		"another requirement": {run: runOf(cell(newer, "stdio", result("a", reports.Failed), result("b", reports.Failed))), entry: reports.Deviation{Requirement: "b"}, known: 1},
+		"second requirement": {run: runOf(cell(newer, "stdio", reports.Result{
 			ID: "b", Verdict: reports.Failed, Requirements: []reports.Requirement{{ID: "b"}, {ID: "a"}},
 		})), entry: reports.Deviation{Requirement: "a"}, known: 1},
-		"at one revision":     {run: runOf(leg(newer, "stdio", result("a", reports.Failed)), leg(older, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Revisions: []string{newer}}, known: 1},
-		"over one transport":  {run: runOf(leg(newer, "stdio", result("a", reports.Failed)), leg(newer, "http", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Transports: []string{"http"}}, known: 1},
-		"passes":              {run: runOf(leg(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a"}, outdated: "stale remove the entry"},
-		"passes at one":       {run: runOf(leg(newer, "stdio", result("a", reports.Failed)), leg(older, "stdio", result("a", reports.Passed))), entry: both, known: 1, outdated: "stale remove " + older + " from revisions"},
-		"passes at any":       {run: runOf(leg(newer, "stdio", result("a", reports.Failed)), leg(older, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a"}, known: 1},
-		"one check of two":    {run: runOf(leg(newer, "stdio", result("a", reports.Failed), result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a"}, known: 1},
-		"skipped":             {run: runOf(leg(newer, "stdio", result("a", reports.Skipped))), entry: reports.Deviation{Requirement: "a"}},
-		"skipped, passes":     {run: runOf(leg(newer, "stdio", result("a", reports.Passed)), leg(newer, "http", result("a", reports.Skipped))), entry: reports.Deviation{Requirement: "a"}, outdated: "stale"},
-		"inconclusive":        {run: runOf(leg(newer, "stdio", result("a", reports.Inconclusive))), entry: reports.Deviation{Requirement: "a"}},
-		"inconclusive beside": {run: runOf(leg(newer, "stdio", result("a", reports.Passed), result("a", reports.Inconclusive))), entry: reports.Deviation{Requirement: "a"}},
-		"told with its cause": {run: runOf(leg(newer, "stdio", follows, result("a", reports.Skipped), result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a"}},
-		"no such requirement": {run: runOf(leg(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "x"}, outdated: "unmatched remove the entry"},
-		"no such check":       {run: runOf(leg(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "c"}, outdated: "unmatched remove the entry"},
-		"of the other role":   {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Role: protocol.ClientRole}},
-		"another revision":    {run: runOf(leg(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a", Revisions: []string{older}}},
-		"not chosen":          {run: filtered(runOf(leg(newer, "stdio", result("b", reports.Passed)))), entry: reports.Deviation{Requirement: "a"}},
-		"chosen, passes":      {run: filtered(runOf(leg(newer, "stdio", result("a", reports.Passed)))), entry: reports.Deviation{Requirement: "a"}, outdated: "stale"},
-		"chosen in part":      {run: filtered(runOf(leg(newer, "stdio", result("a", reports.Passed)))), entry: reports.Deviation{Requirement: "a"}, declared: known{"a": 2}},
-		"rule, in part":       {run: filtered(runOf(leg(newer, "stdio", rule))), entry: reports.Deviation{Requirement: "a"}},
+		"at one revision":     {run: runOf(cell(newer, "stdio", result("a", reports.Failed)), cell(older, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Revisions: []string{newer}}, known: 1},
+		"over one transport":  {run: runOf(cell(newer, "stdio", result("a", reports.Failed)), cell(newer, "http", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Transports: []string{"http"}}, known: 1},
+		"passes":              {run: runOf(cell(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a"}, outdated: "stale remove the entry"},
+		"passes at one":       {run: runOf(cell(newer, "stdio", result("a", reports.Failed)), cell(older, "stdio", result("a", reports.Passed))), entry: both, known: 1, outdated: "stale remove " + older + " from revisions"},
+		"passes at any":       {run: runOf(cell(newer, "stdio", result("a", reports.Failed)), cell(older, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a"}, known: 1},
+		"one check of two":    {run: runOf(cell(newer, "stdio", result("a", reports.Failed), result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a"}, known: 1},
+		"skipped":             {run: runOf(cell(newer, "stdio", result("a", reports.Skipped))), entry: reports.Deviation{Requirement: "a"}},
+		"skipped, passes":     {run: runOf(cell(newer, "stdio", result("a", reports.Passed)), cell(newer, "http", result("a", reports.Skipped))), entry: reports.Deviation{Requirement: "a"}, outdated: "stale"},
+		"inconclusive":        {run: runOf(cell(newer, "stdio", result("a", reports.Inconclusive))), entry: reports.Deviation{Requirement: "a"}},
+		"inconclusive beside": {run: runOf(cell(newer, "stdio", result("a", reports.Passed), result("a", reports.Inconclusive))), entry: reports.Deviation{Requirement: "a"}},
+		"told with its cause": {run: runOf(cell(newer, "stdio", follows, result("a", reports.Skipped), result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a"}},
+		"no such requirement": {run: runOf(cell(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "x"}, outdated: "unmatched remove the entry"},
+		"no such check":       {run: runOf(cell(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "c"}, outdated: "unmatched remove the entry"},
+		"of the other role":   {run: runOf(cell(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Role: protocol.ClientRole}},
+		"another revision":    {run: runOf(cell(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a", Revisions: []string{older}}},
+		"not chosen":          {run: filtered(runOf(cell(newer, "stdio", result("b", reports.Passed)))), entry: reports.Deviation{Requirement: "a"}},
+		"chosen, passes":      {run: filtered(runOf(cell(newer, "stdio", result("a", reports.Passed)))), entry: reports.Deviation{Requirement: "a"}, outdated: "stale"},
+		"chosen in part":      {run: filtered(runOf(cell(newer, "stdio", result("a", reports.Passed)))), entry: reports.Deviation{Requirement: "a"}, declared: known{"a": 2}},
+		"rule, in part":       {run: filtered(runOf(cell(newer, "stdio", rule))), entry: reports.Deviation{Requirement: "a"}},
 		"rule, by its id": {run: func() *reports.Run {
-			run := runOf(leg(newer, "stdio", named))
+			run := runOf(cell(newer, "stdio", named))
 			run.Filter = "a.b"
 			return run
 		}(), entry: reports.Deviation{Requirement: "a.b"}, declared: known{"a.b": 1}, outdated: "stale"},
-		"chosen, no such": {run: filtered(runOf(leg(newer, "stdio", result("a", reports.Passed)))), entry: reports.Deviation{Requirement: "x"}, outdated: "unmatched"},
+		"chosen, no such": {run: filtered(runOf(cell(newer, "stdio", result("a", reports.Passed)))), entry: reports.Deviation{Requirement: "x"}, outdated: "unmatched"},
 		"in a shard": {run: func() *reports.Run {
-			run := runOf(leg(newer, "stdio", result("a", reports.Passed)))
+			run := runOf(cell(newer, "stdio", result("a", reports.Passed)))
 			run.Shard = &reports.Shard{Index: 1, Count: 2}
 			return run
 		}(), entry: reports.Deviation{Requirement: "a"}},
 		"interrupted": {run: func() *reports.Run {
-			run := runOf(leg(newer, "stdio", result("a", reports.Passed)))
+			run := runOf(cell(newer, "stdio", result("a", reports.Passed)))
 			run.Interrupted = "interrupt"
 			return run
 		}(), entry: reports.Deviation{Requirement: "a"}},
 		"ended":     {run: runOf(ended), entry: reports.Deviation{Requirement: "a"}},
-		"today":     {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Until: "2026-05-06"}, known: 1},
-		"yesterday": {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Until: "2026-05-05"}, outdated: "expired another date"},
-		"included":  {run: runOf(leg(newer, "stdio", result("a", reports.Failed))), entry: included, known: 1},
-		"what it names": {run: runOf(leg(newer, "stdio", found("a", schemaOf(0), schemaOf(7)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{
+		"today":     {run: runOf(cell(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Until: "2026-05-06"}, known: 1},
+		"yesterday": {run: runOf(cell(newer, "stdio", result("a", reports.Failed))), entry: reports.Deviation{Requirement: "a", Until: "2026-05-05"}, outdated: "expired another date"},
+		"included":  {run: runOf(cell(newer, "stdio", result("a", reports.Failed))), entry: included, known: 1},
+		"what it names": {run: runOf(cell(newer, "stdio", found("a", schemaOf(0), schemaOf(7)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{
 			{Where: "/result/tools/*/*/$schema", Found: `"http*"`, Method: "tools/list"},
 		}}, known: 1},
-		"one of two that it names": {run: runOf(leg(newer, "stdio", found("a", schemaOf(0), refusal(-32603)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{
+		"one of two that it names": {run: runOf(cell(newer, "stdio", found("a", schemaOf(0), refusal(-32603)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{
 			{Where: "/result/tools/*/*/$schema"}, {Code: -32602},
 		}}},
-		"another code":      {run: runOf(leg(newer, "stdio", found("a", refusal(-32603)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Code: -32602}}}},
-		"another step":      {run: runOf(leg(newer, "stdio", found("a", schemaOf(0)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Where: "/result/*/$schema"}}}},
-		"another place":     {run: runOf(leg(newer, "stdio", found("a", schemaOf(0)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Where: "/result/tools/*/inputSchema"}}}},
-		"named, and passes": {run: runOf(leg(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Code: -32602}}}, outdated: "stale"},
-		"included, idle":    {run: runOf(leg(newer, "stdio", result("a", reports.Passed))), entry: included, outdated: "stale remove it from include"},
-		"included, other":   {run: runOf(leg(newer, "stdio", result("a", reports.Skipped))), entry: included},
+		"another code":      {run: runOf(cell(newer, "stdio", found("a", refusal(-32603)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Code: -32602}}}},
+		"another step":      {run: runOf(cell(newer, "stdio", found("a", schemaOf(0)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Where: "/result/*/$schema"}}}},
+		"another place":     {run: runOf(cell(newer, "stdio", found("a", schemaOf(0)))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Where: "/result/tools/*/inputSchema"}}}},
+		"named, and passes": {run: runOf(cell(newer, "stdio", result("a", reports.Passed))), entry: reports.Deviation{Requirement: "a", Only: []reports.Found{{Code: -32602}}}, outdated: "stale"},
+		"included, idle":    {run: runOf(cell(newer, "stdio", result("a", reports.Passed))), entry: included, outdated: "stale remove it from include"},
+		"included, other":   {run: runOf(cell(newer, "stdio", result("a", reports.Skipped))), entry: included},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,16 +200,16 @@ func TestEachMismatchIsNamed(t *testing.T) {
 	t.Parallel()
 	ofSDK := reports.Deviation{Requirement: "a", File: "sdk:x@1", Line: 3, Only: []reports.Found{{Code: -32602}}}
 	own := reports.Deviation{Requirement: "a", File: "own.yaml", Line: 7, Only: []reports.Found{{Code: -32603}}}
-	run := runOf(leg(newer, "stdio", found("a", refusal(-32602), refusal(-32603))))
-	failures := run.Legs[0].Results[0].Failures
+	run := runOf(cell(newer, "stdio", found("a", refusal(-32602), refusal(-32603))))
+	failures := run.Cells[0].Results[0].Failures
 
 	Apply(run, []reports.Deviation{ofSDK}, abc)
 	if run.Counts().Failed != 1 || failures[0].Hint != "" || !strings.HasPrefix(failures[1].Hint, "sdk:x@1:3 names other") {
-		t.Errorf("one named: %+v", run.Legs[0].Results)
+		t.Errorf("one named: %+v", run.Cells[0].Results)
 	}
 	Apply(run, []reports.Deviation{ofSDK, own}, abc)
-	if known := run.Legs[0].Results[0].Known; known == nil || known.At != "sdk:x@1:3" || failures[1].Hint != "" {
-		t.Errorf("both named: %+v", run.Legs[0].Results)
+	if known := run.Cells[0].Results[0].Known; known == nil || known.At != "sdk:x@1:3" || failures[1].Hint != "" {
+		t.Errorf("both named: %+v", run.Cells[0].Results)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestEachMismatchIsNamed(t *testing.T) {
 func TestUpdatedHasWhatWasFound(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "baseline.yaml")
-	run := runOf(leg(newer, "stdio", found("a", schemaOf(0), schemaOf(7), refusal(-32603)), found("b", refusal(-32603), reports.Failure{Found: "no answer"})))
+	run := runOf(cell(newer, "stdio", found("a", schemaOf(0), schemaOf(7), refusal(-32603)), found("b", refusal(-32603), reports.Failure{Found: "no answer"})))
 	updated, err := Updated(file, run, abc)
 	if err != nil {
 		t.Fatal(err)
@@ -363,12 +363,12 @@ deviations:
 	write(t, directory, "shared.yaml", "deviations:\n  - {requirement: shared, reason: x}\n")
 	file := write(t, directory, "baseline.yaml", before)
 	run := runOf(
-		leg(newer, "stdio", result("a", reports.Failed), result("b", reports.Passed), result("c", reports.Passed), result("shared", reports.Failed)),
-		leg(older, "stdio", result("a", reports.Passed), result("b", reports.Passed), result("c", reports.Failed), result("late", reports.Failed)),
-		leg(older, "http", result("c", reports.Failed), result("w", reports.Warned), result("i", reports.Inconclusive)),
-		leg(newer, "http", result("c", reports.Failed)),
+		cell(newer, "stdio", result("a", reports.Failed), result("b", reports.Passed), result("c", reports.Passed), result("shared", reports.Failed)),
+		cell(older, "stdio", result("a", reports.Passed), result("b", reports.Passed), result("c", reports.Failed), result("late", reports.Failed)),
+		cell(older, "http", result("c", reports.Failed), result("w", reports.Warned), result("i", reports.Inconclusive)),
+		cell(newer, "http", result("c", reports.Failed)),
 	)
-	run.Legs[1].Results = slices.DeleteFunc(run.Legs[1].Results, func(one reports.Result) bool { return one.ID == "late" })
+	run.Cells[1].Results = slices.DeleteFunc(run.Cells[1].Results, func(one reports.Result) bool { return one.ID == "late" })
 	declared := known{"a": 1, "b": 1, "c": 1, "other": 1, "late": 1, "shared": 1}
 
 	updated, err := Updated(file, run, declared)
@@ -407,7 +407,7 @@ deviations:
 // as well, save what no entry can excuse.
 func TestUpdatedFromNothing(t *testing.T) {
 	t.Parallel()
-	run := runOf(leg(newer, "stdio", result("a", reports.Failed), result("b", reports.Warned), result("c", reports.Inconclusive)))
+	run := runOf(cell(newer, "stdio", result("a", reports.Failed), result("b", reports.Warned), result("c", reports.Inconclusive)))
 	run.Strict = true
 	for name, before := range map[string]string{"new": "", "empty": " ", "null": "deviations:\n", "no entry": "deviations: []\n", "comment": "# soon\n"} {
 		file := filepath.Join(t.TempDir(), "baseline.yaml")
@@ -484,9 +484,9 @@ func TestSDKHidesNoOtherDefect(t *testing.T) {
 	} {
 		broken := found("resources.unknown.code", one.failure)
 		broken.Verdict = reports.Warned
-		run := runOf(leg(newer, "stdio", broken))
-		if Apply(run, entries, known{"resources.unknown.code": 1}); run.Legs[0].Results[0].Verdict != one.verdict {
-			t.Errorf("%s: %+v", name, run.Legs[0].Results[0])
+		run := runOf(cell(newer, "stdio", broken))
+		if Apply(run, entries, known{"resources.unknown.code": 1}); run.Cells[0].Results[0].Verdict != one.verdict {
+			t.Errorf("%s: %+v", name, run.Cells[0].Results[0])
 		}
 	}
 }
@@ -518,7 +518,7 @@ func TestSuggest(t *testing.T) {
 			{Requirement: "a", Included: &reports.Inclusion{Name: name}},
 		}, nil},
 	} {
-		run := runOf(leg(newer, "stdio", one.results...))
+		run := runOf(cell(newer, "stdio", one.results...))
 		Suggest(run, one.inUse)
 		var got []string
 		for _, sdk := range run.SDKs {

@@ -281,7 +281,7 @@ func (l *loader) judge(d *reports.Deviation, node *yaml.Node) error {
 		given, known []string
 	}{
 		{"role", []string{d.Role}, append(protocol.Roles(), "")},
-		{"revisions", d.Revisions, protocol.Checked()},
+		{"revisions", d.Revisions, protocol.Released()},
 		{"transports", d.Transports, protocol.CheckedTransports()},
 	} {
 		for _, value := range list.given {

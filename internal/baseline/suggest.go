@@ -33,15 +33,15 @@ func Suggest(run *reports.Run, inUse []reports.Deviation) {
 // sorted.
 func named(run *reports.Run, entries []reports.Deviation) []string {
 	var ids []string
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		for j := range leg.Results {
-			result := &leg.Results[j]
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		for j := range cell.Results {
+			result := &cell.Results[j]
 			if result.Verdict != reports.Failed && result.Verdict != reports.Warned || len(result.Failures) == 0 {
 				continue
 			}
 			at := slices.IndexFunc(entries, func(one reports.Deviation) bool {
-				return one.Only != nil && one.Covers(leg) && one.Names(result) &&
+				return one.Only != nil && one.Covers(cell) && one.Names(result) &&
 					!slices.ContainsFunc(
 						result.Failures,
 						func(failure reports.Failure) bool { return !one.Excuses(&failure) },

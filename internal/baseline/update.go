@@ -115,10 +115,10 @@ func missing(run *reports.Run) []reports.Deviation {
 	at := map[string]map[string][]string{} // revisions, by requirement and transport
 	failures := map[string][]reports.Failure{}
 	var ids []string
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		for j := range leg.Results {
-			result := &leg.Results[j]
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		for j := range cell.Results {
+			result := &cell.Results[j]
 			broken := result.Verdict == reports.Failed || result.Verdict == reports.Warned
 			if !broken || !result.Fails(run.Strict) || len(result.Requirements) == 0 {
 				continue
@@ -129,8 +129,8 @@ func missing(run *reports.Run) []reports.Deviation {
 				ids = append(ids, id)
 			}
 			failures[id] = append(failures[id], result.Failures...)
-			if !slices.Contains(at[id][leg.Transport], leg.Revision) {
-				at[id][leg.Transport] = append(at[id][leg.Transport], leg.Revision)
+			if !slices.Contains(at[id][cell.Transport], cell.Revision) {
+				at[id][cell.Transport] = append(at[id][cell.Transport], cell.Revision)
 			}
 		}
 	}

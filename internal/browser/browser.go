@@ -30,11 +30,11 @@ const (
 func Open(ctx context.Context, tell string, arguments []string) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	told, err := json.Marshal(arguments)
+	output, err := json.Marshal(arguments)
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, tell, bytes.NewReader(told))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, tell, bytes.NewReader(output))
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
-	var told, came string
+	var text, came string
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /tell", func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		told = string(body)
+		text = string(body)
 	})
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "a", Value: "b"})
@@ -31,8 +31,8 @@ func TestOpen(t *testing.T) {
 	if err := browser.Open(t.Context(), server.URL+"/tell", []string{"--new", server.URL + "/login"}); err != nil {
 		t.Fatal(err)
 	}
-	if told != `["--new","`+server.URL+`/login"]` || came != "code=1 b" {
-		t.Errorf("told %s, came with %s", told, came)
+	if text != `["--new","`+server.URL+`/login"]` || came != "code=1 b" {
+		t.Errorf("told %s, came with %s", text, came)
 	}
 
 	for _, address := range []string{"javascript:alert(1)", "http://example.com/", "file:///etc/passwd"} {

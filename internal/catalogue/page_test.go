@@ -207,7 +207,7 @@ func TestRealPages(t *testing.T) {
 	}
 	emphasis := regexp.MustCompile(`(?:^|[\s(])\*+[^\s,]`) // code such as _meta.io.modelcontextprotocol/* has stars, too
 	read := map[string]bool{}
-	for _, revision := range protocol.Checked() {
+	for _, revision := range protocol.Released() {
 		for _, name := range Pages {
 			page := spec.Page(revision, name)
 			source, err := os.ReadFile(filepath.Join(dir, revision, filepath.FromSlash(name)+".mdx"))

@@ -139,7 +139,7 @@ func (r *Requirement) Visible() bool { return r.Observed != Unseen }
 // the name of its folder under suites.
 func pageName(page string) string {
 	switch {
-	case page == "basic/index":
+	case page == "basic/index", page == "basic/messages":
 		return "base"
 	case strings.HasPrefix(page, "basic/transports/"):
 		return "transports"

@@ -19,6 +19,7 @@ import (
 // catalogue states, as coverage counts them.
 var Pages = []string{
 	"basic/index",
+	"basic/messages",
 	"basic/lifecycle",
 	"basic/versioning",
 	"basic/patterns/index",
@@ -68,24 +69,6 @@ const (
 // rests on them never fails a run.
 var guides = []string{practicesPage, practicesTutorial}
 
-// ahead are revisions of which some pages are catalogued, though no target can be checked
-// at them yet.
-var ahead = map[string][]string{"2025-03-26": {"basic/authorization"}}
-
-// TracedRevisions lists the revisions that coverage counts, oldest first.
-func TracedRevisions() []string {
-	traced := slices.Collect(maps.Keys(ahead))
-	return slices.Compact(slices.Sorted(slices.Values(append(traced, protocol.Checked()...))))
-}
-
-// tracedPages lists the pages that coverage counts at a revision.
-func tracedPages(revision string) []string {
-	if slices.Contains(protocol.Checked(), revision) {
-		return Pages
-	}
-	return ahead[revision]
-}
-
 const (
 	// maxPage bounds one page of the specification, in bytes. The largest, the
 	// schema reference, has less than a megabyte.
@@ -106,7 +89,7 @@ type Specification struct {
 func ReadSpecification(fsys fs.FS) (*Specification, error) {
 	root := ""
 	for _, candidate := range []string{".", "specification", "docs/specification"} {
-		if slices.ContainsFunc(protocol.Checked(), func(revision string) bool {
+		if slices.ContainsFunc(protocol.Released(), func(revision string) bool {
 			info, err := fs.Stat(fsys, path.Join(candidate, revision))
 			return err == nil && info.IsDir()
 		}) {
@@ -116,7 +99,7 @@ func ReadSpecification(fsys fs.FS) (*Specification, error) {
 	}
 	if root == "" {
 		return nil, fmt.Errorf("no folder %s: expected a checkout of the specification, with a folder per revision",
-			strings.Join(protocol.Checked(), " or "))
+			strings.Join(protocol.Released(), " or "))
 	}
 	spec := &Specification{revisions: map[string]map[string]func() *Page{}}
 	for _, revision := range protocol.Released() {

@@ -155,7 +155,7 @@ func (s *Specification) Trace(catalogue *Catalogue, checked Checked) *Coverage {
 	}
 
 	coverage := &Coverage{}
-	for _, revision := range TracedRevisions() {
+	for _, revision := range protocol.Released() {
 		if s.revisions[revision] != nil {
 			coverage.Revisions = append(coverage.Revisions, t.revision(revision))
 		}
@@ -176,7 +176,7 @@ type tracer struct {
 
 func (t *tracer) revision(revision string) RevisionCoverage {
 	coverage := RevisionCoverage{Revision: revision}
-	for _, name := range tracedPages(revision) {
+	for _, name := range Pages {
 		page := t.spec.Page(revision, name)
 		if page == nil {
 			continue
@@ -258,7 +258,7 @@ func (t *tracer) requirement(r *Requirement) []Problem {
 			report(Gone, "", "no sentence has the fingerprint %s%s", fingerprint, t.closest(r, fingerprint))
 		}
 	}
-	for _, revision := range TracedRevisions() {
+	for _, revision := range protocol.Released() {
 		if t.spec.revisions[revision] == nil || !r.StandsAt(revision) {
 			continue
 		}
@@ -330,7 +330,7 @@ func (t *tracer) exists(fingerprint string) bool {
 func (t *tracer) closest(r *Requirement, fingerprint string) string {
 	var fingerprints []string
 	best, closest := closestWords, Sentence{}
-	for _, revision := range slices.Backward(protocol.Checked()) {
+	for _, revision := range slices.Backward(protocol.Released()) {
 		page := t.spec.Page(revision, r.Page(revision))
 		if page == nil {
 			continue

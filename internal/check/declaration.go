@@ -166,6 +166,14 @@ func caller() Place {
 	return placeOf(file, line)
 }
 
+// Row places a check where the function that declares it was called: a row of a table has
+// a line of its own.
+func Row() Option {
+	const beyond = 2 // this function, and the one that declares
+	_, file, line, _ := runtime.Caller(beyond)
+	return func(d *Declaration) { d.Place = placeOf(file, line) }
+}
+
 // placeOf is one in a file as the compiler knows it.
 func placeOf(file string, line int) Place {
 	return Place{File: strings.TrimPrefix(filepath.ToSlash(file), root()), Line: line}
@@ -173,6 +181,9 @@ func placeOf(file string, line int) Place {
 
 // Name is the headings and the text, each in a line: no two checks of a role have one.
 func (d *Declaration) Name() string { return strings.Join(append(slices.Clone(d.Group), d.Text), "\n") }
+
+// Early tells whether a check begins before others.
+func (d *Declaration) Early() bool { return d.First || d.Scenario != nil && d.Scenario.Waits }
 
 // Has tells whether a revision has the features that the check needs, and none that it must
 // not have.

@@ -25,7 +25,7 @@ func TestCollect(t *testing.T) {
 	declared := Collect(func() {
 		Describe("Pages", Guarded(), func() {
 			Describe("First", func() {
-				It("turns", Verifies("a", "b"), NeedsCapability("tools"), NeedsProvocation("slow"), WaitsLong(), body)
+				It("turns", Verifies("a", "b"), NeedsCapability("tools"), NeedsProvocation("slow"), Opens(), body)
 			})
 			It("ends", Verifies("c"), In(browsed), Option(nil), body)
 		})
@@ -69,11 +69,27 @@ func readCatalogue(t *testing.T) *catalogue.Catalogue {
 }
 
 // Each mistake in a declaration is told, all at once, with its place and what is meant.
+// A row of a table stands in the line that calls the helper, not in that of its It.
+func TestRow(t *testing.T) {
+	rows := Collect(func() {
+		row := func(text string) { It(text, Row(), func(*T) {}) }
+		row("one")
+		row("two")
+	})
+
+	if len(rows) != 2 || rows[0].Place.File != "internal/check/declaration_test.go" || rows[1].Place.Line != rows[0].Place.Line+1 {
+		t.Errorf("rows at %v", rows)
+	}
+}
+
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	requirements := readCatalogue(t)
 	known := Verifies("ping.answered")
 	one, other := &scenario.Scenario{Name: "plain"}, &scenario.Scenario{Name: "plain"}
+	twins := &scenario.Scenario{Name: "plain", Steps: scenario.Steps{scenario.ToConnect().ID("first"), scenario.ToList("tools").ID("first")}}
+	spoken := &scenario.Scenario{Name: "plain", Steps: scenario.Steps{scenario.ToConnect().ID("First step")}}
+	refusing := &scenario.Scenario{Name: "plain", Steps: scenario.Steps{scenario.ToConnect()}, Refused: []string{"conect"}}
 	for want, declare := range map[string]func(){
 		``: func() { It("pings", known, body) },
 		`check "pings" verifies "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`: func() { It("pings", Verifies("ping.answred"), body) },
@@ -84,28 +100,31 @@ func TestProblems(t *testing.T) {
 		`check "pings" verifies ping.periodic, which is a MAY at 2026-07-28: nothing can break it`:             func() { It("pings", Verifies("ping.periodic"), body) },
 		`check "pings" verifies ping.asked, which oblige no server at any of its revisions`:                    func() { It("pings", Verifies("ping.asked"), body) },
 		`check "pings" verifies ping.unbroken, which no fault breaks: add one to fixtures/faults`:              func() { It("pings", Verifies("ping.unbroken"), body) },
-		`check "pings" has no body`:                                                                                            func() { It("pings", known) },
-		`check "pings" is declared wrong: it has two bodies`:                                                                   func() { It("pings", known, body, body) },
-		`check "pings" needs the provocation "slowe", which is unknown, did you mean "slow"?`:                                  func() { It("pings", known, NeedsProvocation("slowe"), body) },
-		`check "pings" needs the transport "htp", which is unknown, did you mean "http"?`:                                      func() { It("pings", known, NeedsTransport("htp"), body) },
-		`check "pings" looks in the scenario "plain", which is for clients`:                                                    func() { It("pings", known, In(one), body) },
-		`check "again" looks in a second scenario that is named "plain"`:                                                       func() { It("pings", known, In(one), body); It("again", known, In(other), body) },
-		`check "pings" has the name of the one at internal/check/declaration_test.go:`:                                         func() { It("pings", known, body); It("pings", known, body) },
-		`Focus was left behind; --filter runs single checks`:                                                                   func() { It("pings", known, ginkgo.Focus, body) },
-		`check "pings" is declared wrong: an argument is a string, which is neither an option of package check nor a func(*T)`: func() { It("pings", known, "ping.answered", body) },
-		`check "Ping" is declared wrong: it declares nothing: a func() is missing`:                                             func() { Describe("Ping") },
+		`check "pings" has no body`:                                                                                               func() { It("pings", known) },
+		`check "pings" is declared wrong: it has two bodies`:                                                                      func() { It("pings", known, body, body) },
+		`check "pings" needs the provocation "slowe", which is unknown, did you mean "slow"?`:                                     func() { It("pings", known, NeedsProvocation("slowe"), body) },
+		`check "pings" needs the transport "htp", which is unknown, did you mean "http"?`:                                         func() { It("pings", known, NeedsTransport("htp"), body) },
+		`check "pings" looks in the scenario "plain", which is for clients`:                                                       func() { It("pings", known, In(one), body) },
+		`check "again" looks in a second scenario that is named "plain"`:                                                          func() { It("pings", known, In(one), body); It("again", known, In(other), body) },
+		`check "pings" looks in the scenario "plain", two steps of which have the id "first"`:                                     func() { It("pings", known, In(twins), body) },
+		`check "pings" looks in the scenario "plain", with the step id "First step", which is not in words with hyphens`:          func() { It("pings", known, In(spoken), body) },
+		`check "pings" looks in the scenario "plain", which refuses the step "conect", which it has not, did you mean "connect"?`: func() { It("pings", known, In(refusing), body) },
+		`check "pings" has the name of the one at internal/check/declaration_test.go:`:                                            func() { It("pings", known, body); It("pings", known, body) },
+		`Focus was left behind; --filter runs single checks`:                                                                      func() { It("pings", known, ginkgo.Focus, body) },
+		`check "pings" is declared wrong: an argument is a string, which is neither an option of package check nor a func(*T)`:    func() { It("pings", known, "ping.answered", body) },
+		`check "Ping" is declared wrong: it declares nothing: a func() is missing`:                                                func() { Describe("Ping") },
 	} {
 		role := protocol.ServerRole
-		if strings.Contains(want, "second scenario") {
+		if strings.Contains(want, "second scenario") || strings.Contains(want, "the scenario \"plain\", ") && !strings.Contains(want, "for clients") {
 			role = protocol.ClientRole
 		}
 		var all []string
 		for _, problem := range Problems(role, Collect(declare), requirements, broken) {
 			all = append(all, problem.String())
 		}
-		told := strings.Join(all, "\n")
-		if want == "" && told != "" || !strings.Contains(told, want) || told != "" && !strings.HasPrefix(told, "internal/check/declaration_test.go:") {
-			t.Errorf("told %q, wanted %q", told, want)
+		text := strings.Join(all, "\n")
+		if want == "" && text != "" || !strings.Contains(text, want) || text != "" && !strings.HasPrefix(text, "internal/check/declaration_test.go:") {
+			t.Errorf("told %q, wanted %q", text, want)
 		}
 	}
 	all := Problems(protocol.ServerRole, Collect(func() {

@@ -34,7 +34,7 @@ func TestMatchersOfGomegaTellLikeOurs(t *testing.T) {
 		"a transform":    {[]any{"a"}, gomega.WithTransform(length, gomega.Equal(2)), false, Mismatch{Wanted: "2", Found: `["a"]`}},
 		"what it passes": {"ab", gomega.And(lower, short), false, Mismatch{}},
 	} {
-		running := New(t.Context(), rules.Leg{}, &Declaration{})
+		running := New(t.Context(), rules.Cell{}, &Declaration{})
 		running.Run(func() {
 			if expected := running.Expect(test.actual); test.not {
 				expected.NotTo(test.wanted)
@@ -56,7 +56,7 @@ func TestMatchersOfGomegaTellLikeOurs(t *testing.T) {
 func TestChecksEnd(t *testing.T) {
 	t.Parallel()
 	type key struct{}
-	running := New(context.WithValue(t.Context(), key{}, "outer"), rules.Leg{}, &Declaration{})
+	running := New(context.WithValue(t.Context(), key{}, "outer"), rules.Cell{}, &Declaration{})
 	if running.Value(key{}) != "outer" {
 		t.Error("the context of a check is not asked")
 	}

@@ -84,10 +84,6 @@ func Alone() Option { return func(d *Declaration) { d.Alone = true } }
 // left.
 func Together(group string) Option { return func(d *Declaration) { d.Together = group } }
 
-// WaitsLong marks a check in which many targets leave the harness waiting for as long as a
-// reply may take: it begins first, and others go on beside it.
-func WaitsLong() Option { return func(d *Declaration) { d.First = true } }
-
 // Opens marks a check that opens connections in its own way: over stdio others inherit
 // those, so that it begins first.
 func Opens() Option { return func(d *Declaration) { d.First = true } }

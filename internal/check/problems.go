@@ -98,12 +98,39 @@ func (p *problems) check(declared *Declaration) {
 		if known := p.scenarios[one.Name]; known != nil && known != one {
 			wrong("looks in a second scenario that is named %q", one.Name)
 		}
+		if p.scenarios[one.Name] == nil {
+			p.steps(one, wrong)
+		}
 		p.scenarios[one.Name] = one
 		if !slices.Contains(p.roles, protocol.ClientRole) {
 			wrong("looks in the scenario %q, which is for clients", one.Name)
 		}
 	}
 	p.verifies(declared.Requirements, declared.Has, wrong)
+}
+
+// steps makes sure that the ids of steps tell them apart, and that those that are refused
+// are there.
+func (p *problems) steps(one *scenario.Scenario, wrong func(string, ...any)) {
+	ids := one.Steps.IDs()
+	for i, id := range ids {
+		switch {
+		case slices.Contains(ids[:i], id):
+			wrong("looks in the scenario %q, two steps of which have the id %q", one.Name, id)
+		case id != scenario.Hyphenated(id):
+			wrong("looks in the scenario %q, with the step id %q, which is not in words with hyphens", one.Name, id)
+		}
+	}
+	for _, id := range one.Refused {
+		if !slices.Contains(ids, id) {
+			wrong(
+				"looks in the scenario %q, which refuses the step %q, which it has not%s",
+				one.Name,
+				id,
+				nearest.Hint(id, ids),
+			)
+		}
+	}
 }
 
 func (p *problems) rule(rule rules.Rule) {
@@ -145,7 +172,7 @@ func (p *problems) verifies(ids []string, at func(revision string) bool, wrong f
 		}
 	}
 	stands := len(known) < len(ids)
-	for _, revision := range slices.Backward(protocol.Checked()) {
+	for _, revision := range slices.Backward(protocol.Released()) {
 		if !at(revision) {
 			continue
 		}

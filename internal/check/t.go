@@ -16,7 +16,7 @@ import (
 type T struct {
 	context.Context // ends when the time of the check is over
 
-	Leg      rules.Leg
+	Cell     rules.Cell
 	Declared *Declaration
 	Outcome  Outcome
 
@@ -24,8 +24,8 @@ type T struct {
 }
 
 // New makes one for a check at a revision, over a transport.
-func New(ctx context.Context, leg rules.Leg, declared *Declaration) *T {
-	return &T{Context: ctx, Leg: leg, Declared: declared, values: map[any]any{}}
+func New(ctx context.Context, cell rules.Cell, declared *Declaration) *T {
+	return &T{Context: ctx, Cell: cell, Declared: declared, values: map[any]any{}}
 }
 
 // Value returns what was kept under a key, or what its context has.
@@ -58,13 +58,13 @@ func (t *T) Run(body func()) {
 }
 
 // Revision is the revision under test.
-func (t *T) Revision() string { return t.Leg.Revision }
+func (t *T) Revision() string { return t.Cell.Revision }
 
 // Transport is the transport under test.
-func (t *T) Transport() string { return t.Leg.Transport }
+func (t *T) Transport() string { return t.Cell.Transport }
 
 // Has tells whether the revision under test has a feature.
-func (t *T) Has(feature protocol.Feature) bool { return t.Leg.Has(feature) }
+func (t *T) Has(feature protocol.Feature) bool { return t.Cell.Has(feature) }
 
 // A check passes only if it observed something that could have broken its requirement.
 // Matchers observe what they match; who judges otherwise says here what was observed:

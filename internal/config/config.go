@@ -77,7 +77,7 @@ type File struct {
 
 // Auth is what there is to get into a server with that asks for authorization.
 type Auth struct {
-	Tokens map[string]string `yaml:"tokens"` // by the names of conform.ConfiguredTokens
+	Tokens map[string]string `yaml:"tokens"` // by the names of session.ConfiguredTokens
 	Scopes []Scoped          `yaml:"scopes"`
 }
 
@@ -141,14 +141,14 @@ func Parse(name string, text []byte) (File, error) {
 		return File{}, err
 	}
 	asJSON(root)
-	var said File
-	if err := root.Decode(&said); err != nil {
+	var file File
+	if err := root.Decode(&file); err != nil {
 		return File{}, yamlnode.Explain(name, err)
 	}
-	if err := source.judge(said); err != nil {
+	if err := source.judge(file); err != nil {
 		return File{}, err
 	}
-	return said, nil
+	return file, nil
 }
 
 // asJSON makes text of what YAML has and JSON has not: dates, and keys that are
@@ -170,9 +170,9 @@ func asJSON(node *yaml.Node) {
 }
 
 // judge says what is wrong with values that are of the right type.
-func (s source) judge(said File) error {
-	for _, kind := range slices.Sorted(maps.Keys(said.Provocations)) {
-		provocation := said.Provocations[kind]
+func (s source) judge(file File) error {
+	for _, kind := range slices.Sorted(maps.Keys(file.Provocations)) {
+		provocation := file.Provocations[kind]
 		place := s.place("provocations", kind)
 		if !slices.Contains(provoke.Kinds(), kind) {
 			return fmt.Errorf("%s: provocations: unknown kind %q%s", place, kind, nearest.Hint(kind, provoke.Kinds()))
@@ -184,17 +184,17 @@ func (s source) judge(said File) error {
 			return fmt.Errorf("%s: provocations: the arguments of %s %w", place, kind, err)
 		}
 	}
-	if err := s.judgeNumbers(said); err != nil {
+	if err := s.judgeNumbers(file); err != nil {
 		return err
 	}
-	if err := s.judgeNever(said); err != nil {
+	if err := s.judgeNever(file); err != nil {
 		return err
 	}
-	if err := s.judgeAuth(said.Auth); err != nil {
+	if err := s.judgeAuth(file.Auth); err != nil {
 		return err
 	}
-	for _, tool := range slices.Sorted(maps.Keys(said.Arguments)) {
-		if err := sendable(said.Arguments[tool]); err != nil {
+	for _, tool := range slices.Sorted(maps.Keys(file.Arguments)) {
+		if err := sendable(file.Arguments[tool]); err != nil {
 			return fmt.Errorf("%s: arguments: those of %s %w", s.place("arguments", tool), tool, err)
 		}
 	}
@@ -202,16 +202,16 @@ func (s source) judge(said File) error {
 }
 
 // judgeNumbers makes sure that numbers and durations that are given are positive.
-func (s source) judgeNumbers(said File) error {
+func (s source) judgeNumbers(file File) error {
 	for _, one := range []struct {
 		key      string
 		value    any
 		positive bool
 		hint     string
 	}{
-		{"workers", said.Workers, said.Workers > 0, ""},
-		{"timeout", said.Timeout, said.Timeout > 0, ", such as 10s"},
-		{"deadline", said.Deadline, said.Deadline > 0, ", such as 10s"},
+		{"workers", file.Workers, file.Workers > 0, ""},
+		{"timeout", file.Timeout, file.Timeout > 0, ", such as 10s"},
+		{"deadline", file.Deadline, file.Deadline > 0, ", such as 10s"},
 	} {
 		if key, _ := member(s.root, one.key); key != nil && !one.positive {
 			return fmt.Errorf("%s: %s: %v must be positive%s", s.line(key), one.key, one.value, one.hint)
@@ -249,9 +249,9 @@ func (s source) judgeAuth(said Auth) error {
 
 // judgeNever makes sure that what a server never does is known, and that no
 // provocation is named for it.
-func (s source) judgeNever(said File) error {
+func (s source) judgeNever(file File) error {
 	_, list := member(s.root, "never")
-	for i, name := range said.Never {
+	for i, name := range file.Never {
 		place := s.place("never")
 		if list != nil && list.Kind == yaml.SequenceNode && i < len(list.Content) {
 			place = s.line(list.Content[i])
@@ -260,8 +260,8 @@ func (s source) judgeNever(said File) error {
 			return fmt.Errorf("%s: never: unknown name %q%s", place, name, nearest.Hint(name, provoke.NeverNames()))
 		}
 	}
-	for _, kind := range slices.Sorted(maps.Keys(said.Provocations)) {
-		if name := (provoke.Never{Names: said.Never}).Rules(kind); name != "" {
+	for _, kind := range slices.Sorted(maps.Keys(file.Provocations)) {
+		if name := (provoke.Never{Names: file.Never}).Rules(kind); name != "" {
 			return fmt.Errorf(
 				"%s: provocations: %s names a tool, but never says %s",
 				s.place("provocations", kind),

@@ -96,7 +96,7 @@ func TestParseNothing(t *testing.T) {
 
 func TestParseTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ text, told string }{
+	for name, test := range map[string]struct{ text, says string }{
 		"unknown key":                {"\nreversion: x", `f:2: unknown key "reversion", did you mean "revision"?`},
 		"unknown key, far off":       {"zzz: x", `f:1: unknown key "zzz"; known are arguments, auth, authorization-server, badge, baseline, `},
 		"unknown key of a login":     {"authorization-server:\n  logn: [a]", `f:2: unknown key "logn", did you mean "login"?`},
@@ -143,8 +143,8 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			read, err := config.Parse("f", []byte(test.text))
-			if err == nil || !strings.HasPrefix(err.Error(), test.told) {
-				t.Errorf("told %v\nwanted %s", err, test.told)
+			if err == nil || !strings.HasPrefix(err.Error(), test.says) {
+				t.Errorf("told %v\nwanted %s", err, test.says)
 			}
 			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("told in more than one line: %v", err)
@@ -193,14 +193,14 @@ func TestLoadTellsTheFile(t *testing.T) {
 	directory := t.TempDir()
 	wrong := write(t, "\nworkers: many")
 	huge := write(t, "# "+strings.Repeat("x", 1<<20))
-	for path, told := range map[string]string{
+	for path, says := range map[string]string{
 		missing:   ": no such file or directory",
 		directory: ": is a directory",
 		wrong:     `:2: "many" stands where a whole number belongs`,
 		huge:      ": larger than 1024 KiB",
 	} {
-		if _, err := config.Load(path); err == nil || err.Error() != path+told {
-			t.Errorf("told %v, wanted %s", err, path+told)
+		if _, err := config.Load(path); err == nil || err.Error() != path+says {
+			t.Errorf("told %v, wanted %s", err, path+says)
 		}
 	}
 }

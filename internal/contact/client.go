@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -14,13 +13,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -40,7 +41,7 @@ type meeting struct {
 	exit         scenario.Exit
 	opening      []transcript.Event // of the connection that shows most
 	flaw         string             // what it breaks in the opening of a revision that it speaks
-	info         conform.Object
+	info         check.Object
 	capabilities any
 }
 
@@ -126,10 +127,7 @@ func meetings(ctx context.Context, to scripted.Target, o Options) []*meeting {
 	}
 	var meetings sync.WaitGroup
 	var adding sync.Mutex
-	for _, revision := range protocol.Checked() {
-		if revision == first.revision {
-			continue
-		}
+	meet := func(revision string) {
 		meetings.Go(func() {
 			one := o.meetAt(ctx, to, revision, first.exit.Ended)
 			if first.exit.Ended && one.exit.Ended && !one.spoken {
@@ -143,24 +141,36 @@ func meetings(ctx context.Context, to scripted.Target, o Options) []*meeting {
 			meetings.Wait() // there is no room for several at once
 		}
 	}
-	meetings.Wait()
+	for _, stage := range o.Revisions.stages() {
+		for _, revision := range stage {
+			if revision != first.revision {
+				meet(revision)
+			}
+		}
+		meetings.Wait()
+		if slices.ContainsFunc(all, func(one *meeting) bool { return one.spoken }) {
+			break
+		}
+	}
 	slices.SortFunc(all, func(a, b *meeting) int { return cmp.Compare(a.revision, b.revision) })
 	return all
 }
 
 func (o Options) meetAt(ctx context.Context, to scripted.Target, revision string, shortWait bool) *meeting {
-	environment := &conform.Environment{
-		Leg:       conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
-		Process:   o.Process,
-		Target:    to,
-		Budget:    o.Budget,
+	runner := clientrun.Runner{
+		Scope: &scope.Scope{
+			Cell:    check.Cell{Role: protocol.ClientRole, Revision: revision, Transport: to.Transport},
+			Process: o.Process,
+			Target:  to,
+			Budget:  o.Budget,
+		},
 		Launch:    scenario.ByCommand(o.Process.Patience(), to.Command),
 		Sockets:   o.Sockets,
 		ShortWait: shortWait,
 	}
 	met := &meeting{revision: revision}
 	begun := time.Now()
-	met.err = environment.Meet(ctx, func(client *conform.Client) {
+	met.err = runner.Meet(ctx, func(client *clientrun.Client) {
 		met.exit = client.Exit
 		if events := client.Events(); len(events) > 0 {
 			met.started = events[0].At.Sub(begun)
@@ -202,12 +212,12 @@ func (m *meeting) read(conversations []*rules.Conversation, o Options) (most *ru
 // have it: the client asked for it only as it was told, and left when that was granted. One
 // that speaks of what is no revision did not read the server's answer.
 func (m *meeting) disown(exit scenario.Exit) {
-	said := firstFailure(exit)
-	named := date.FindAllString(said, -1)
+	text := firstFailure(exit)
+	named := date.FindAllString(text, -1)
 	unread := slices.ContainsFunc(named, func(one string) bool { return !slices.Contains(protocol.Released(), one) })
 	if m.granted && !m.spoken && slices.Contains(named, m.revision) && !unread {
 		m.broken = ""
-		m.note = "the client requested it as instructed, and disconnected when the server agreed" + said
+		m.note = "the client requested it as instructed, and disconnected when the server agreed" + text
 	}
 }
 
@@ -243,7 +253,7 @@ func (m *meeting) readHandshake(conversation *rules.Conversation) {
 	if len(first.Answers) > 0 &&
 		slices.ContainsFunc(
 			conversation.ByTarget(),
-			func(said *rules.Message) bool { return said.Index > first.Answers[0].Index },
+			func(message *rules.Message) bool { return message.Index > first.Answers[0].Index },
 		) {
 		m.spoken = true
 		if !known {
@@ -251,16 +261,16 @@ func (m *meeting) readHandshake(conversation *rules.Conversation) {
 		}
 		return
 	}
-	said := fmt.Sprintf(
+	text := fmt.Sprintf(
 		"the client requested %s, and sent nothing more after the server answered with %s",
 		shown(asked),
 		m.revision,
 	)
-	m.note = said
+	m.note = text
 	m.granted = asked == m.revision && len(first.Answers) > 0
 	m.another = known && asked != m.revision && len(first.Answers) > 0
 	if !known || asked == m.revision {
-		m.broken = said
+		m.broken = text
 	}
 }
 
@@ -274,9 +284,9 @@ func shown(asked any) string {
 
 // readRequests looks for a request that names the revision.
 func (m *meeting) readRequests(conversation *rules.Conversation) {
-	for _, said := range conversation.ByTarget() {
-		meta := said.Meta()
-		if said.Kind == jsonrpc.Request && meta[mcp.MetaVersion] == m.revision {
+	for _, message := range conversation.ByTarget() {
+		meta := message.Meta()
+		if message.Kind == jsonrpc.Request && meta[mcp.MetaVersion] == m.revision {
 			m.info, _ = meta[mcp.MetaClientInfo].(map[string]any)
 			m.capabilities = meta[mcp.MetaCapabilities]
 			m.spoken = true
@@ -301,56 +311,56 @@ func (m *meeting) headed(conversation *rules.Conversation) bool {
 // readStray looks for what was meant for an opening of the era and is none, and for what
 // shows nothing of either era.
 func (m *meeting) readStray(conversation *rules.Conversation, meant, foreign func(*rules.Message) bool) {
-	for _, said := range conversation.ByTarget() {
+	for _, message := range conversation.ByTarget() {
 		switch {
-		case meant(said):
-			m.broken, m.odd = "the client began with "+excerpt.Short(said.Raw), ""
+		case meant(message):
+			m.broken, m.odd = "the client began with "+excerpt.Short(message.Raw), ""
 			return
-		case foreign(said), namesAnother(said):
+		case foreign(message), namesAnother(message):
 			m.odd = ""
 			return
 		case m.odd == "":
-			m.odd = "the client began with " + excerpt.Short(said.Raw)
+			m.odd = "the client began with " + excerpt.Short(message.Raw)
 		}
 	}
 }
 
 // meansHandshake tells whether what a client sent belongs to a handshake, be it a message
 // or not.
-func meansHandshake(said *rules.Message) bool {
-	return said.Method == "initialize" || !isMessage(said) && bytes.Contains(said.Raw, []byte(`"initialize"`))
+func meansHandshake(message *rules.Message) bool {
+	return message.Method == "initialize" || !isMessage(message) && bytes.Contains(message.Raw, []byte(`"initialize"`))
 }
 
 // meansStateless tells whether it belongs to the stateless era. A request that names another
 // revision shows nothing of this one.
-func meansStateless(said *rules.Message) bool {
-	meta := said.Meta()
+func meansStateless(message *rules.Message) bool {
+	meta := message.Meta()
 	if _, named := meta[mcp.MetaVersion].(string); named {
-		return !namesAnother(said)
+		return !namesAnother(message)
 	}
 	_, declares := meta[mcp.MetaCapabilities]
 	_, introduces := meta[mcp.MetaClientInfo]
-	return said.Method == "server/discover" || declares || introduces ||
-		!isMessage(said) &&
-			(bytes.Contains(said.Raw, []byte(`"server/discover"`)) || bytes.Contains(said.Raw, []byte(mcp.MetaVersion)))
+	return message.Method == "server/discover" || declares || introduces ||
+		!isMessage(message) &&
+			(bytes.Contains(message.Raw, []byte(`"server/discover"`)) || bytes.Contains(message.Raw, []byte(mcp.MetaVersion)))
 }
 
 // namesAnother tells whether a request names a revision that cannot be checked.
-func namesAnother(said *rules.Message) bool {
-	version, named := said.Meta()[mcp.MetaVersion].(string)
-	return named && !slices.Contains(protocol.Checked(), version)
+func namesAnother(message *rules.Message) bool {
+	version, named := message.Meta()[mcp.MetaVersion].(string)
+	return named && !slices.Contains(protocol.Released(), version)
 }
 
-func isMessage(said *rules.Message) bool {
-	return said.Kind != jsonrpc.Invalid && said.Kind != jsonrpc.Batch
+func isMessage(message *rules.Message) bool {
+	return message.Kind != jsonrpc.Invalid && message.Kind != jsonrpc.Batch
 }
 
 func methodsOf(conversation *rules.Conversation) string {
 	var methods []string
-	for _, said := range conversation.ByTarget() {
-		method := said.Method
-		if method == "" && said.Kind != jsonrpc.Response {
-			method = excerpt.Short(said.Raw)
+	for _, message := range conversation.ByTarget() {
+		method := message.Method
+		if method == "" && message.Kind != jsonrpc.Response {
+			method = excerpt.Short(message.Raw)
 		}
 		if method != "" && !slices.Contains(methods, method) {
 			methods = append(methods, method)
@@ -386,13 +396,13 @@ func diagnoseMeetings(meetings []*meeting, policy Revise) {
 // what it says first when it was answered.
 func endOfOpening(conversation *rules.Conversation) int {
 	answered := false
-	for _, said := range conversation.Messages {
-		fromTarget := said.FromTarget(conversation.Leg)
+	for _, message := range conversation.Messages {
+		fromTarget := message.FromTarget(conversation.Cell)
 		switch {
 		case fromTarget && answered:
-			return said.Event.Sequence
-		case !fromTarget && said.Request != nil:
-			answered = answered || said.Request.Method == "initialize" || !conversation.Has(protocol.Handshake)
+			return message.Event.Sequence
+		case !fromTarget && message.Request != nil:
+			answered = answered || message.Request.Method == "initialize" || !conversation.Has(protocol.Handshake)
 		}
 	}
 	return math.MaxInt
@@ -424,11 +434,14 @@ func foreign(meetings []*meeting) error {
 
 // firstFailure says which step of a client failed first, as its driver tells.
 func firstFailure(exit scenario.Exit) string {
-	told := (&scenario.Recording{Exit: exit}).Outcomes()
-	for _, step := range slices.Sorted(maps.Keys(told)) {
-		if told[step].Failed() && told[step].Error != "" {
-			return fmt.Sprintf("; its driver reports that step %d failed: %s",
-				step, excerpt.Short([]byte(told[step].Error)))
+	outcomes := (&scenario.Recording{Exit: exit}).Outcomes(scenario.Meeting.Steps)
+	for id := range scenario.Meeting.Steps.All() {
+		if one := outcomes[id]; one.Failed() && one.Error != "" {
+			return fmt.Sprintf(
+				"; its driver reports that step %d failed: %s",
+				one.Step,
+				excerpt.Short([]byte(one.Error)),
+			)
 		}
 	}
 	return ""

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -28,8 +28,8 @@ func metWith(revision string, lines ...string) *meeting {
 		events = append(events, event)
 	}
 	met := &meeting{revision: revision}
-	leg := conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.Stdio}
-	met.read([]*rules.Conversation{rules.NewConversation(leg, events, true)}, Options{})
+	cell := check.Cell{Role: protocol.ClientRole, Revision: revision, Transport: protocol.Stdio}
+	met.read([]*rules.Conversation{rules.NewConversation(cell, events, true)}, Options{})
 	return met
 }
 
@@ -118,8 +118,8 @@ func TestSignsOfClients(t *testing.T) {
 			t.Parallel()
 			met := metWith(one.revision, one.lines...)
 			shows := map[int]string{3: "spoken", 2: "broken", 1: "odd"}[met.tells()]
-			if said := met.broken + met.odd; shows != one.shows || !strings.Contains(said, one.says) {
-				t.Errorf("shows %q: %s; %s", shows, said, met.note)
+			if words := met.broken + met.odd; shows != one.shows || !strings.Contains(words, one.says) {
+				t.Errorf("shows %q: %s; %s", shows, words, met.note)
 			}
 			if !met.spoken && met.note == "" {
 				t.Error("there is no note")

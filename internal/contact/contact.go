@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -41,8 +41,8 @@ type Options struct {
 
 	Served *target.Process // of a server over HTTP, where it was started for the run; else nil
 
-	Process *conform.Process // that starts a client
-	Sockets string           // directory of those that a client's servers come to
+	Process *scope.Process // that starts a client
+	Sockets string         // directory of those that a client's servers come to
 }
 
 func (o Options) flaw(conversation *rules.Conversation, last int) string {

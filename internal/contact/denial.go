@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -30,9 +30,9 @@ var supporting = map[string]map[bool]string{
 }
 
 // denied is the denial of a visit, with what was found; nil where the answer may only be late.
-func (v *visit) denied(reason string, pace conform.Pace, o Options) *Denial {
+func (v *visit) denied(reason string, pace scope.Pace, o Options) *Denial {
 	if late, is := errors.AsType[*scripted.LateError](v.err); is &&
-		!pace.Shows(check.Late{For: conform.Starting, Waited: late.Waited, Behind: late.Behind}) {
+		!pace.Shows(check.Late{For: scope.Starting, Waited: late.Waited, Behind: late.Behind}) {
 		return nil
 	}
 	found := &Denial{

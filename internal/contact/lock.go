@@ -49,7 +49,7 @@ func lock(visits []*visit, to scripted.Target, policy Revise) []*visit {
 		locked = append(locked, one)
 	}
 	for _, one := range visits {
-		if one.connection != nil { // it belongs to no leg
+		if one.connection != nil { // it belongs to no cell
 			locked = append(locked, &visit{asked: one.asked, connection: one.connection, err: one.err})
 		}
 	}

@@ -24,11 +24,25 @@ func (r Revise) first() string {
 	return slices.Max(r.among())
 }
 
+// recent is how many releases every target is asked for.
+const recent = 3
+
+// stages are the revisions that a target is asked for, at once those of each stage. Where
+// the newest is to be found, those of the second are asked for only where it speaks none of
+// the first.
+func (r Revise) stages() [][]string {
+	all := protocol.Released()
+	if !r.Auto || r.Among != nil {
+		return [][]string{all}
+	}
+	return [][]string{all[len(all)-recent:], all[:len(all)-recent]}
+}
+
 func (r Revise) among() []string {
 	if r.Among != nil {
 		return r.Among
 	}
-	return protocol.Checked()
+	return protocol.Released()
 }
 
 func (r Revise) wants(revision string) bool {

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/wait"
@@ -124,7 +125,7 @@ func At(ctx context.Context, to scripted.Target, revision string) *Opening {
 	}
 	if one.spoken() || one.broken != "" {
 		one.look(ctx, to)
-		one.survey.Handshakes = handshakes(visits)
+		one.survey.Handshakes, one.survey.Tried = handshakes(visits), tried(visits)
 		one.guarded(ctx, nil, to)
 	}
 	if one.connection != nil {
@@ -179,16 +180,21 @@ func probe(ctx context.Context, to scripted.Target, o Options) ([]*visit, error)
 		}
 		return nil, reason
 	}
-	for _, revision := range protocol.Released() {
-		if !slices.ContainsFunc(visits, func(one *visit) bool { return one.asked == revision }) {
-			visits = append(visits, &visit{asked: revision})
+	for _, stage := range policy.stages() {
+		for _, revision := range stage {
+			if !slices.ContainsFunc(visits, func(one *visit) bool { return one.asked == revision }) {
+				visits = append(visits, &visit{asked: revision})
+			}
+		}
+		sideBySide(budget, visits, func(one *visit) {
+			if one.connection == nil && one.err == nil {
+				one.open(ctx, budget, to, nil)
+			}
+		})
+		if len(spoken(visits)) > 0 {
+			break
 		}
 	}
-	sideBySide(budget, visits, func(one *visit) {
-		if one.connection == nil && one.err == nil {
-			one.open(ctx, budget, to, nil)
-		}
-	})
 	diagnose(visits, policy, o.flawOf(to))
 	chosen := policy.Choose(spoken(visits), broken(visits))
 	if len(chosen) == 0 {
@@ -199,10 +205,10 @@ func probe(ctx context.Context, to scripted.Target, o Options) ([]*visit, error)
 	sideBySide(budget, visits, func(one *visit) {
 		if slices.Contains(chosen, one.asked) && (one.spoken() || one.broken != "") {
 			one.look(ctx, to)
-			one.survey.Handshakes = handshakes(visits)
+			one.survey.Handshakes, one.survey.Tried = handshakes(visits), tried(visits)
 			one.guarded(ctx, budget, to)
 			if one.connection != nil && one.usable() {
-				one.quit = conform.FindQuit(ctx, budget, to, one.asked, one.connection.Log().Events())
+				one.quit = session.FindQuit(ctx, budget, to, one.asked, one.connection.Log().Events())
 			}
 		}
 		if one.connection != nil {
@@ -320,6 +326,17 @@ func handshakes(visits []*visit) []string {
 	return slices.Compact(agreed)
 }
 
+// tried lists the revisions of the handshake era that the target was asked for, oldest first.
+func tried(visits []*visit) []string {
+	var asked []string
+	for _, one := range visits {
+		if protocol.Has(one.asked, protocol.Handshake) {
+			asked = append(asked, one.asked)
+		}
+	}
+	return slices.Sorted(slices.Values(asked))
+}
+
 // unspeakable says why none of the revisions that can be checked is spoken.
 func unspeakable(ctx context.Context, to scripted.Target, visits []*visit) error {
 	speaks := spoken(visits)
@@ -330,7 +347,7 @@ func unspeakable(ctx context.Context, to scripted.Target, visits []*visit) error
 	if to.Transport == protocol.Stdio {
 		name = commandLine(to.Command)
 	}
-	checked := "; mcpconform checks " + reports.Series(protocol.Checked())
+	checked := "; mcpconform checks " + reports.Series(protocol.Released())
 	if len(speaks) > 0 {
 		return &TargetError{Reason: name + " speaks " + reports.Series(speaks) + checked}
 	}
@@ -385,11 +402,11 @@ func (v *visit) open(ctx context.Context, budget *transcript.MemoryBudget, to sc
 }
 
 // paceOf is how long the slowest of some openings took that were answered.
-func paceOf(visits []*visit) conform.Pace {
-	pace := conform.Pace{}
+func paceOf(visits []*visit) scope.Pace {
+	pace := scope.Pace{}
 	for _, one := range visits {
 		if one.err == nil && one.started > 0 {
-			pace.Add(conform.Pace{conform.Starting: one.started})
+			pace.Add(scope.Pace{scope.Starting: one.started})
 		}
 	}
 	return pace
@@ -454,7 +471,10 @@ func (v *visit) discover(ctx context.Context, late <-chan struct{}) {
 func (v *visit) elsewhere() bool {
 	listed := v.handshake.Supported
 	return v.handshake.Agreed && !slices.Contains(listed, v.asked) &&
-		slices.ContainsFunc(listed, func(revision string) bool { return slices.Contains(protocol.Checked(), revision) })
+		slices.ContainsFunc(
+			listed,
+			func(revision string) bool { return slices.Contains(protocol.Released(), revision) },
+		)
 }
 
 // rejected tells whether server/discover was rejected as a method that is not known or
@@ -544,7 +564,7 @@ func pinged(ctx context.Context, connection *scripted.Connection) (noResult stri
 	return "", false
 }
 
-// startOf is how long the target of a leg may take to start, when it has taken so long
+// startOf is how long the target of a cell may take to start, when it has taken so long
 // at first contact.
 func startOf(to scripted.Target, first time.Duration) time.Duration {
 	return min(to.Start, to.Reply+(slowerStarts*first).Round(time.Second))

@@ -165,14 +165,14 @@ func TestSurveysOfAllRevisions(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]Revise{
 		"all":    {All: true},
-		"listed": {Listed: protocol.Checked()},
+		"listed": {Listed: protocol.Released()},
 	} {
-		visits, err := probed(t, discovers("2025-06-18", "2025-11-25", "2026-07-28"), shakes("2025-06-18", "2025-11-25"), policy)
-		if speaks := spoken(visits); err != nil || !slices.Equal(policy.Choose(speaks, nil), protocol.Checked()) {
+		visits, err := probed(t, discovers("2025-06-18", "2025-11-25", "2026-07-28"), shakes("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"), policy)
+		if speaks := spoken(visits); err != nil || !slices.Equal(policy.Choose(speaks, nil), protocol.Released()) {
 			t.Fatalf("%s: %q, %v", name, speaks, err)
 		}
 		for _, visit := range visits {
-			if slices.Contains(protocol.Checked(), visit.asked) != (visit.survey != nil) {
+			if slices.Contains(protocol.Released(), visit.asked) != (visit.survey != nil) {
 				t.Errorf("%s: at %s the survey is %v", name, visit.asked, visit.survey)
 			}
 		}
@@ -187,7 +187,6 @@ func TestNobodySpeaks(t *testing.T) {
 		says                 string
 	}{
 		"nothing that is known": {unsupported, unsupported, "speaks no known revision: server/discover failed: error -32022: no; it lists as supported 2027-01-01; mcpconform checks"},
-		"older ones":            {text(http.StatusNotFound, "", ""), shakes("2024-11-05"), "speaks 2024-11-05; mcpconform checks 2025-06-18, 2025-11-25 and 2026-07-28"},
 		"later ones":            {discovers("2027-01-01"), text(http.StatusBadRequest, "", ""), "speaks 2027-01-01; mcpconform checks"},
 		"neither":               {text(http.StatusNotFound, "text/html", "<p>"), text(http.StatusNotFound, "text/html", "<p>"), "answers HTTP 404; give the URL of the MCP endpoint itself"},
 	} {
@@ -207,7 +206,7 @@ func TestLocked(t *testing.T) {
 		want   []string
 	}{
 		"auto":   {Revise{Auto: true}, []string{protocol.Newest()}},
-		"all":    {Revise{All: true}, protocol.Checked()},
+		"all":    {Revise{All: true}, protocol.Released()},
 		"listed": {Revise{Listed: []string{"2025-06-18", "2025-11-25"}}, []string{"2025-06-18", "2025-11-25"}},
 	} {
 		visits, err := probed(t, refused, refused, one.policy)
@@ -310,15 +309,15 @@ func TestSigns(t *testing.T) {
 	}{
 		"another revision":              {unknown, shakes("2025-06-18"), nil, "", ""},
 		"another one that is listed":    {discovers("2025-11-25", "2026-07-28"), shakes("2025-06-18"), nil, "2025-11-25", "and server/discover lists 2025-11-25"},
-		"one that it does not stand by": {unknown, swapped, nil, "2025-06-18 2025-11-25", "asked for 2025-11-25, the server answered with 2025-06-18, and asked for that with 2025-11-25"},
-		"no released revision":          {unknown, answers("2024-10-07"), nil, "2025-06-18 2025-11-25", "which is not a revision of the protocol"},
-		"one without initialize":        {unknown, answers("2026-07-28"), nil, "2025-06-18 2025-11-25", "which has no initialize"},
-		"no revision":                   {unknown, result(object{"capabilities": object{}}), nil, "2025-06-18 2025-11-25", "without a protocolVersion that is a string"},
-		"a number":                      {unknown, answers(20251125), nil, "2025-06-18 2025-11-25", "without a protocolVersion that is a string"},
+		"one that it does not stand by": {unknown, swapped, nil, "2024-11-05 2025-03-26 2025-06-18 2025-11-25", "asked for 2025-11-25, the server answered with 2025-06-18, and asked for that with 2025-11-25"},
+		"no released revision":          {unknown, answers("2024-10-07"), nil, "2024-11-05 2025-03-26 2025-06-18 2025-11-25", "which is not a revision of the protocol"},
+		"one without initialize":        {unknown, answers("2026-07-28"), nil, "2024-11-05 2025-03-26 2025-06-18 2025-11-25", "which has no initialize"},
+		"no revision":                   {unknown, result(object{"capabilities": object{}}), nil, "2024-11-05 2025-03-26 2025-06-18 2025-11-25", "without a protocolVersion that is a string"},
+		"a number":                      {unknown, answers(20251125), nil, "2024-11-05 2025-03-26 2025-06-18 2025-11-25", "without a protocolVersion that is a string"},
 		"an id as text": {unknown, relabelled(`{"jsonrpc":"2.0","id":"%s","result":{"protocolVersion":"2025-11-25"}}`), nil,
-			"2025-06-18 2025-11-25", "what came is no answer to initialize"},
+			"2024-11-05 2025-03-26 2025-06-18 2025-11-25", "what came is no answer to initialize"},
 		"a list": {unknown, relabelled(`[{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}]`), nil,
-			"2025-06-18 2025-11-25", "what came is no answer to initialize"},
+			"2024-11-05 2025-03-26 2025-06-18 2025-11-25", "what came is no answer to initialize"},
 		"listed, and unknown": {discovers("2025-11-25", "2026-07-28"), unknown, nil, "2025-11-25", "server/discover lists 2025-11-25, and initialize failed"},
 		"supported, and refused": {unknown, refusal(http.StatusOK, jsonrpc.InvalidParams, object{"supported": []string{"2025-11-25"}}), nil,
 			"2025-11-25", "initialize lists 2025-11-25, and initialize failed"},
@@ -384,5 +383,27 @@ func TestLateDiscoveryLeavesTimeForLists(t *testing.T) {
 	at := slices.IndexFunc(visits, func(one *visit) bool { return one.asked == "2026-07-28" })
 	if found := visits[at].survey; found == nil || len(found.Tools) != 1 || len(found.Failed) > 0 {
 		t.Errorf("survey %+v", found)
+	}
+}
+
+// Where the newest revision is wanted, the old ones are asked for only where no other is
+// spoken.
+func TestOldRevisionsAreAskedForLast(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		initialize answerTo
+		policy     Revise
+		asked      int
+		speaks     []string
+	}{
+		"the newest":   {shakes("2024-11-05", "2025-06-18", "2025-11-25"), Revise{Auto: true}, recent, []string{"2025-06-18", "2025-11-25"}},
+		"the oldest":   {shakes("2024-11-05"), Revise{Auto: true}, len(protocol.Released()), []string{"2024-11-05"}},
+		"all":          {shakes("2024-11-05", "2025-11-25"), Revise{All: true}, len(protocol.Released()), []string{"2024-11-05", "2025-11-25"}},
+		"of the older": {shakes("2025-03-26", "2025-11-25"), Revise{Auto: true, Among: []string{"2025-03-26"}}, len(protocol.Released()), []string{"2025-03-26", "2025-11-25"}},
+	} {
+		visits, err := probed(t, refusal(http.StatusOK, jsonrpc.MethodNotFound, nil), one.initialize, one.policy)
+		if err != nil || len(visits) != one.asked || !slices.Equal(spoken(visits), one.speaks) {
+			t.Errorf("%s: asked for %d revisions, which shows %v, %v; wanted %d, %v", name, len(visits), spoken(visits), err, one.asked, one.speaks)
+		}
 	}
 }

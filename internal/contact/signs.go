@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -21,7 +21,7 @@ import (
 // refuses, and shows no sign of it.
 func diagnose(visits []*visit, policy Revise, flaw func(*visit) string) {
 	for _, one := range visits {
-		if slices.Contains(protocol.Checked(), one.asked) && !one.spoken() {
+		if slices.Contains(protocol.Released(), one.asked) && !one.spoken() {
 			one.broken = one.unlike(visits)
 		}
 	}
@@ -84,23 +84,23 @@ func (v *visit) undiscovered() string {
 // when it is one that the target stands by.
 func (v *visit) misanswered(visits []*visit, listed string) string {
 	answered := v.handshake.Revision
-	said := fmt.Sprintf("asked for %s, the server answered with %s", v.asked, answered)
+	text := fmt.Sprintf("asked for %s, the server answered with %s", v.asked, answered)
 	at := slices.IndexFunc(visits, func(other *visit) bool { return other.asked == answered })
 	switch {
 	case answered == "":
 		return "initialize was answered without a protocolVersion that is a string: " + excerpt.Short(
 			v.handshake.Answer.Raw,
 		)
-	case at < 0:
-		return said + ", which is not a revision of the protocol"
+	case !slices.Contains(protocol.Released(), answered):
+		return text + ", which is not a revision of the protocol"
 	case listed != "":
-		return said + ", and " + listed + " lists " + v.asked
-	case visits[at].spoken():
+		return text + ", and " + listed + " lists " + v.asked
+	case at < 0 || visits[at].spoken():
 		return ""
 	case !protocol.Has(answered, protocol.Handshake):
-		return said + ", which has no initialize"
+		return text + ", which has no initialize"
 	case visits[at].handshake.Agreed:
-		return said + ", and asked for that with " + cmp.Or(visits[at].handshake.Revision, "none")
+		return text + ", and asked for that with " + cmp.Or(visits[at].handshake.Revision, "none")
 	}
 	return "" // it may have had enough of openings
 }
@@ -164,7 +164,7 @@ func ofOtherEra(revisions []string) []string {
 
 // newestOf returns the newest of some revisions that can be checked; "" when none can.
 func newestOf(revisions []string) string {
-	for _, revision := range slices.Backward(protocol.Checked()) {
+	for _, revision := range slices.Backward(protocol.Released()) {
 		if slices.Contains(revisions, revision) {
 			return revision
 		}
@@ -205,7 +205,7 @@ func (v *visit) resembling() string {
 func (o Options) flawOf(to scripted.Target) func(*visit) string {
 	return func(visit *visit) string {
 		log := visit.connection.Log()
-		leg := conform.Leg{Role: protocol.ServerRole, Revision: visit.asked, Transport: to.Transport}
-		return o.flaw(rules.NewConversation(leg, log.Events(), log.Dropped() == 0), math.MaxInt)
+		cell := check.Cell{Role: protocol.ServerRole, Revision: visit.asked, Transport: to.Transport}
+		return o.flaw(rules.NewConversation(cell, log.Events(), log.Dropped() == 0), math.MaxInt)
 	}
 }

@@ -9,16 +9,17 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/forms"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/session"
 )
 
 // client explores a target client: each draw is a scenario whose server writes in some
 // forms.
 type client struct {
 	ctx     context.Context
-	env     *conform.Environment
+	env     *session.Environment
 	plain   []string // what the client does when the server writes in the plain form
 	causes  map[string]bool
 	forms   []forms.ServerForm
@@ -30,7 +31,7 @@ type client struct {
 const leastClientPatience = time.Second
 
 // newClient plays the scenario in the plain form twice: what differs shows nothing.
-func newClient(ctx context.Context, environment *conform.Environment) (*client, error) {
+func newClient(ctx context.Context, environment *session.Environment) (*client, error) {
 	c := &client{
 		ctx: ctx, env: environment, causes: map[string]bool{},
 		forms: forms.AnswersAt(environment.Revision, environment.Transport),
@@ -58,7 +59,7 @@ func newClient(ctx context.Context, environment *conform.Environment) (*client, 
 	return c, nil
 }
 
-func (c *client) patience() (hasty, whole time.Duration) {
+func (c *client) patience() (shortWait, whole time.Duration) {
 	whole = c.env.Target.Reply
 	return min(whole, max(leastClientPatience, plainTimes*c.slowest)), whole
 }
@@ -77,7 +78,7 @@ func (c *client) draw(t *rapid.T) (parts []string, try trial) {
 
 // performance is what came of a scenario.
 type performance struct {
-	client   *conform.Client
+	client   *clientrun.Client
 	findings []rules.Finding
 	did      []string
 	release  func()
@@ -85,13 +86,13 @@ type performance struct {
 
 // play lets the client play the scenario with a server that writes in some forms.
 func (c *client) play(drawn []forms.ServerForm, patience time.Duration) (*performance, error) {
-	by := c.env.Driver()
+	by := c.env.Client.Driver()
 	by.Reply = patience
-	client, findings, logs, err := c.env.Perform(c.ctx, by, conform.Errands("exploration", drawn))
+	client, findings, logs, err := c.env.Client.Perform(c.ctx, by, clientrun.UsualSteps("exploration", drawn))
 	if err != nil {
 		return nil, fmt.Errorf("the client could not be started: %w", err)
 	}
-	done := &performance{client: client, findings: findings, did: client.Deeds()}
+	done := &performance{client: client, findings: findings, did: client.Actions()}
 	done.release = func() {
 		for _, log := range logs {
 			log.Release()
@@ -111,7 +112,7 @@ func (c *client) try(drawn []forms.ServerForm, parts []string, patience time.Dur
 	if rule, breach, there := newBreach(done.findings, c.causes); there {
 		at := slices.IndexFunc(c.env.Rules, func(one rules.Rule) bool { return one.ID() == rule })
 		return &Finding{
-			Requirement: c.env.Standing(c.env.Rules[at].Verifies.IDs)[0],
+			Requirement: c.env.Applicable(c.env.Rules[at].Verifies.IDs)[0],
 			Text:        c.env.Rules[at].Text + ", with " + server,
 			Mismatch:    breach.Mismatch, Judged: breach.Place(), Events: breach.Exchange,
 		}
@@ -126,7 +127,7 @@ func (c *client) try(drawn []forms.ServerForm, parts []string, patience time.Dur
 			Text: "continues with " + server,
 			Mismatch: rules.Mismatch{
 				Wanted: "a client that " + deed + ", as with a server of the usual form",
-				Found:  done.client.Instead(),
+				Found:  done.client.HowItEnded(),
 			},
 			Events: done.client.Events(),
 		}

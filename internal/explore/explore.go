@@ -20,9 +20,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -65,7 +65,7 @@ type subject interface {
 	// gone says why the target cannot be reached after a finding; "" when it can.
 	gone(found *Finding) string
 	// patience is how long an answer may take until a finding is confirmed.
-	patience() (hasty, whole time.Duration)
+	patience() (shortWait, whole time.Duration)
 }
 
 const (
@@ -89,10 +89,10 @@ type Host interface {
 	Found(finding Finding)
 }
 
-// Explore makes the draws of a plan on a leg, until the context ends or the target is
+// Explore makes the draws of a plan on a cell, until the context ends or the target is
 // gone, and returns how many it has made. To make them takes little time; what they show
 // is found out by Explain.
-func Explore(ctx context.Context, environment *conform.Environment, plan Plan, host Host) (made int) {
+func Explore(ctx context.Context, environment *session.Environment, plan Plan, host Host) (made int) {
 	x, err := begin(ctx, environment)
 	if err != nil {
 		host.Found(Finding{Unsteady: true, Mismatch: rules.Mismatch{Found: err.Error()}})
@@ -103,7 +103,7 @@ func Explore(ctx context.Context, environment *conform.Environment, plan Plan, h
 
 // Explain makes draws again that were suspect, as short as they can be, and hands over
 // what they show.
-func Explain(ctx context.Context, environment *conform.Environment, suspects []Finding, host Host) {
+func Explain(ctx context.Context, environment *session.Environment, suspects []Finding, host Host) {
 	x, err := begin(ctx, environment)
 	if err != nil {
 		host.Found(Finding{Unsteady: true, Mismatch: rules.Mismatch{Found: err.Error()}})
@@ -112,7 +112,7 @@ func Explain(ctx context.Context, environment *conform.Environment, suspects []F
 	x.explain(suspects, host)
 }
 
-func begin(ctx context.Context, environment *conform.Environment) (*explorer, error) {
+func begin(ctx context.Context, environment *session.Environment) (*explorer, error) {
 	var on subject
 	var err error
 	if environment.Role == protocol.ClientRole {
@@ -134,14 +134,14 @@ type explorer struct {
 }
 
 func (x *explorer) explore(plan Plan, host Host) (made int) {
-	hasty, _ := x.patience()
+	shortWait, _ := x.patience()
 	suspects := 0
 	for at := plan.Part; at < plan.Draws && suspects < maxSuspects; at += max(1, plan.Parts) {
 		seed := plan.Seed + uint64(at) //nolint:gosec // it is not negative
 		var found *Finding
 		property(seed, func(t *rapid.T) {
 			parts, try := x.draw(t)
-			if found = try(hasty); found != nil {
+			if found = try(shortWait); found != nil {
 				found.parts, found.Seed = parts, seed
 			}
 		})
@@ -195,7 +195,7 @@ func (x *explorer) explain(suspects []Finding, host Host) {
 func (x *explorer) shortest(seed uint64) (finding *Finding, known bool) {
 	var first, last *Finding // of the inputs that were tried
 	var again trial
-	hasty, whole := x.patience()
+	shortWait, whole := x.patience()
 	tried := map[string]*Finding{} // rapid comes back to the same input by other bits
 	var waited time.Duration
 	property(seed, func(t *rapid.T) {
@@ -211,7 +211,7 @@ func (x *explorer) shortest(seed uint64) (finding *Finding, known bool) {
 				return
 			}
 			began := time.Now()
-			if tried[key] = try(hasty); tried[key] != nil && tried[key].lost {
+			if tried[key] = try(shortWait); tried[key] != nil && tried[key].lost {
 				waited += time.Since(began)
 			}
 		}

@@ -41,7 +41,7 @@ func (n *numbers) gone(*Finding) string {
 	return ""
 }
 
-func (n *numbers) patience() (hasty, whole time.Duration) { return time.Second, time.Second }
+func (n *numbers) patience() (shortWait, whole time.Duration) { return time.Second, time.Second }
 
 // told keeps what comes of draws.
 type told struct {

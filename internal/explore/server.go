@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/forms"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -21,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/internal/wait"
@@ -29,8 +30,8 @@ import (
 // server explores a target server: each draw is a conversation of a client with it.
 type server struct {
 	ctx     context.Context
-	env     *conform.Environment
-	asks    []conform.Harmless
+	env     *session.Environment
+	asks    []session.Harmless
 	plain   []string // what the plain form of each brings
 	causes  map[string]bool
 	forms   []forms.Form
@@ -43,7 +44,7 @@ type server struct {
 // comes of it is not judged: that the server goes on is.
 type move struct {
 	name  string // completes "after …"
-	where func(*conform.Environment) bool
+	where func(*session.Environment) bool
 	do    func(*talk)
 }
 
@@ -78,7 +79,7 @@ var moves = []move{
 	{
 		"an unknown notification",
 		nil,
-		func(t *talk) { t.tell("notifications/mcpconform/unknown", conform.Object{"a": 1}) },
+		func(t *talk) { t.tell("notifications/mcpconform/unknown", check.Object{"a": 1}) },
 	},
 	{
 		"a request that is cancelled at once",
@@ -88,7 +89,7 @@ var moves = []move{
 			if t.server.env.Has(protocol.ClosingCancels) && t.on.HTTP != nil {
 				asked.Delivery.Cut()
 			} else {
-				t.tell("notifications/cancelled", conform.Object{"requestId": asked.ID})
+				t.tell("notifications/cancelled", check.Object{"requestId": asked.ID})
 			}
 		},
 	},
@@ -103,18 +104,18 @@ var moves = []move{
 	},
 	{
 		"a cancellation of what is answered already",
-		func(e *conform.Environment) bool {
+		func(e *session.Environment) bool {
 			return !e.Has(protocol.ClosingCancels) || e.Transport == protocol.Stdio
 		},
 		func(t *talk) {
 			if t.waitForAll(); len(t.requests) > 0 && t.broken == nil {
-				t.tell("notifications/cancelled", conform.Object{"requestId": t.requests[len(t.requests)-1].pending.ID})
+				t.tell("notifications/cancelled", check.Object{"requestId": t.requests[len(t.requests)-1].pending.ID})
 			}
 		},
 	},
 	{
 		"streams that are cut before their answers",
-		func(e *conform.Environment) bool {
+		func(e *session.Environment) bool {
 			return e.Transport == protocol.HTTP && !e.Has(protocol.ClosingCancels)
 		},
 		func(t *talk) {
@@ -125,12 +126,12 @@ var moves = []move{
 	},
 	{
 		"a resource that is unsubscribed from twice",
-		func(e *conform.Environment) bool {
+		func(e *session.Environment) bool {
 			return !e.Has(protocol.Subscriptions) && len(e.Survey.Resources) > 0 &&
 				e.Survey.Declares("resources.subscribe")
 		},
 		func(t *talk) {
-			resource := conform.Object{"uri": t.server.env.Survey.Resources[0]["uri"]}
+			resource := check.Object{"uri": t.server.env.Survey.Resources[0]["uri"]}
 			for _, verb := range []string{"subscribe", "unsubscribe", "unsubscribe", "subscribe", "unsubscribe"} {
 				t.start("resources/"+verb, resource)
 			}
@@ -138,12 +139,12 @@ var moves = []move{
 	},
 	{
 		"notifications/roots/list_changed",
-		func(e *conform.Environment) bool { return e.Has(protocol.RootsListChanged) },
+		func(e *session.Environment) bool { return e.Has(protocol.RootsListChanged) },
 		func(t *talk) { t.tell("notifications/roots/list_changed", nil) },
 	},
 	{
 		"a GET stream that is opened and closed",
-		func(e *conform.Environment) bool { return e.Transport == protocol.HTTP && e.Has(protocol.GETStream) },
+		func(e *session.Environment) bool { return e.Transport == protocol.HTTP && e.Has(protocol.GETStream) },
 		func(t *talk) {
 			if stream, _ := t.on.Listen(t.ctx); stream != nil {
 				stream.Cut()
@@ -152,27 +153,27 @@ var moves = []move{
 	},
 	{
 		"a subscription that is ended",
-		func(e *conform.Environment) bool { return e.Has(protocol.Subscriptions) },
+		func(e *session.Environment) bool { return e.Has(protocol.Subscriptions) },
 		func(t *talk) {
-			asked := t.start("subscriptions/listen", conform.Object{
-				"notifications": conform.Object{"toolsListChanged": true},
+			asked := t.start("subscriptions/listen", check.Object{
+				"notifications": check.Object{"toolsListChanged": true},
 			})
 			if t.on.HTTP != nil {
 				asked.Delivery.Cut()
 			} else {
-				t.tell("notifications/cancelled", conform.Object{"requestId": asked.ID})
+				t.tell("notifications/cancelled", check.Object{"requestId": asked.ID})
 			}
 		},
 	},
 	{
 		"a session that is ended twice by DELETE",
-		func(e *conform.Environment) bool { return e.Transport == protocol.HTTP && e.Has(protocol.Sessions) },
+		func(e *session.Environment) bool { return e.Transport == protocol.HTTP && e.Has(protocol.Sessions) },
 		func(t *talk) { t.again() },
 	},
 }
 
 // newServer asks for the plain forms, to compare with.
-func newServer(ctx context.Context, environment *conform.Environment) (*server, error) {
+func newServer(ctx context.Context, environment *session.Environment) (*server, error) {
 	s := &server{
 		ctx: ctx, env: environment, asks: environment.Harmless(), causes: map[string]bool{},
 		forms: forms.Of(environment.Revision, environment.Transport,
@@ -194,7 +195,7 @@ func newServer(ctx context.Context, environment *conform.Environment) (*server, 
 		return nil, err
 	}
 	// What brings another answer each time, or an error, shows nothing.
-	var steady []conform.Harmless
+	var steady []session.Harmless
 	for i, asked := range s.asks {
 		if before[i] == after[i] && strings.HasPrefix(before[i], "a result") {
 			steady, s.plain = append(steady, asked), append(s.plain, before[i])
@@ -223,14 +224,14 @@ func (s *server) answers() ([]string, error) {
 			answers[i] = "no result: " + err.Error()
 			continue
 		}
-		answers[i] = conform.Essence(asked.Method, conform.Reply{Received: received})
+		answers[i] = session.Essence(asked.Method, session.Reply{Received: received})
 	}
 	talk.close()
 	noteBreaches(talk.findings, s.causes)
 	return answers, nil
 }
 
-func (s *server) patience() (hasty, whole time.Duration) {
+func (s *server) patience() (shortWait, whole time.Duration) {
 	whole = s.env.Target.Reply
 	return min(whole, max(leastPatience, plainTimes*s.slowest)), whole
 }
@@ -351,7 +352,7 @@ type talk struct {
 	main     *scripted.Connection
 	other    *scripted.Connection   // nil for none
 	all      []*scripted.Connection // every one
-	meta     conform.Object         // of each request in the stateless era: what the client says of itself
+	meta     check.Object           // of each request in the stateless era: what the client says of itself
 	used     map[jsonrpc.ID]bool    // ids of requests
 	once     map[string]bool        // forms that a conversation may have once: of ids and tokens
 	requests []asked
@@ -364,7 +365,7 @@ type talk struct {
 // asked is a request that is under way.
 type asked struct {
 	pending *scripted.Pending
-	what    conform.Harmless
+	what    session.Harmless
 	plain   string
 	forms   []forms.Form
 	done    bool
@@ -389,15 +390,15 @@ func (t *talk) open(hello []forms.Form) {
 		return
 	}
 	t.on, t.all = connection, append(t.all, connection)
-	introduced := forms.Write(forms.Message{Method: "initialize", Params: conform.Object{
+	introduced := forms.Write(forms.Message{Method: "initialize", Params: check.Object{
 		"protocolVersion": environment.Revision,
-		"capabilities":    conform.Object(scripted.Everything(environment.Revision)),
+		"capabilities":    check.Object(scripted.Everything(environment.Revision)),
 		"clientInfo":      scripted.ClientInfo,
 	}}, hello)
 	if environment.Has(protocol.PerRequestMeta) {
 		t.meta = nil
 		if len(hello) > 0 {
-			t.meta = conform.Object{
+			t.meta = check.Object{
 				mcp.MetaCapabilities: introduced.Params["capabilities"],
 				mcp.MetaClientInfo:   introduced.Params["clientInfo"],
 			}
@@ -415,7 +416,7 @@ func (t *talk) open(hello []forms.Form) {
 	t.after = append(t.after, names(hello)...)
 }
 
-func openingOf(environment *conform.Environment) string {
+func openingOf(environment *session.Environment) string {
 	if environment.Has(protocol.Handshake) {
 		return "lifecycle.initialize.answered"
 	}
@@ -473,7 +474,7 @@ func (t *talk) ask(at int, in []forms.Form) int {
 	s := t.server
 	plain := s.asks[at].Message(t.on.NextID())
 	if t.meta != nil {
-		params := conform.Object{"_meta": t.meta}
+		params := check.Object{"_meta": t.meta}
 		maps.Copy(params, plain.Params)
 		plain.Params = params
 	}
@@ -519,7 +520,7 @@ func (t *talk) wait(at int) {
 		t.compared = true
 		t.breaks(status.At, one.what.Requirement, text, one.plain, status.Error())
 	case err != nil:
-		t.loses(conform.AnsweredRequirement, text, "an answer", err)
+		t.loses(session.AnsweredRequirement, text, "an answer", err)
 	case received.ID != one.pending.ID:
 		t.breaks(
 			received.At,
@@ -529,7 +530,7 @@ func (t *talk) wait(at int) {
 			"the id "+received.ID.String(),
 		)
 	default:
-		if found := conform.Essence(one.what.Method, conform.Reply{Received: received}); found != one.plain {
+		if found := session.Essence(one.what.Method, session.Reply{Received: received}); found != one.plain {
 			t.compared = true
 			t.breaks(received.At, one.what.Requirement, text, one.plain, found)
 		}
@@ -577,17 +578,17 @@ func (t *talk) judge() {
 		return
 	}
 	at := slices.IndexFunc(t.server.env.Rules, func(one rules.Rule) bool { return one.ID() == rule })
-	said := []string{t.server.env.Rules[at].Text}
+	texts := []string{t.server.env.Rules[at].Text}
 	if len(t.after) > 0 {
-		said = append(said, "after "+strings.Join(t.after, ", "))
+		texts = append(texts, "after "+strings.Join(t.after, ", "))
 	}
 	for _, one := range t.requests {
-		said = append(said, "asked for "+strings.TrimSpace(one.what.Describe()+" "+forms.Names(one.forms)))
+		texts = append(texts, "asked for "+strings.TrimSpace(one.what.Describe()+" "+forms.Names(one.forms)))
 	}
 	t.broken = &Finding{
-		Requirement: cmp.Or(t.server.env.Standing(t.server.env.Rules[at].Verifies.IDs)[0], rule),
+		Requirement: cmp.Or(t.server.env.Applicable(t.server.env.Rules[at].Verifies.IDs)[0], rule),
 		Text: strings.Join(
-			said,
+			texts,
 			", ",
 		),
 		Mismatch: breach.Mismatch,

@@ -14,7 +14,7 @@ func TestExtend(t *testing.T) {
 	t.Parallel()
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	for name, test := range map[string]struct {
-		asked, said string
+		asked, text string
 		want        []string // members that have one more
 		not         []string // members that stay
 	}{
@@ -35,8 +35,8 @@ func TestExtend(t *testing.T) {
 			}
 			wire := fault.NewWire(fault.Injection{Faults: faults})
 			wire.Message(record.Passage{Direction: record.In, Raw: []byte(test.asked)})
-			steps := wire.Message(record.Passage{Direction: record.Out, Raw: []byte(test.said)})
-			before, after := sizes(t, test.said), sizes(t, string(steps[0].Message))
+			steps := wire.Message(record.Passage{Direction: record.Out, Raw: []byte(test.text)})
+			before, after := sizes(t, test.text), sizes(t, string(steps[0].Message))
 			for _, place := range test.want {
 				if after[place] != before[place]+1 {
 					t.Errorf("%q has %d members, not %d: %s", place, after[place], before[place]+1, steps[0].Message)

@@ -191,9 +191,9 @@ func TestWatchedFaultsAreToldAndDoNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
-	wire := NewWire(Injection{Watched: faults, Matched: func(fault *Fault) { told = append(told, fault.ID) }})
-	if became := pass(wire, `<{"method":"n"}`, `<{"method":"o"}`); became != `<{"method":"n"}`+"\n"+`<{"method":"o"}` || len(told) != 1 {
-		t.Errorf("found %s, told %v", became, told)
+	var texts []string
+	wire := NewWire(Injection{Watched: faults, Matched: func(fault *Fault) { texts = append(texts, fault.ID) }})
+	if became := pass(wire, `<{"method":"n"}`, `<{"method":"o"}`); became != `<{"method":"n"}`+"\n"+`<{"method":"o"}` || len(texts) != 1 {
+		t.Errorf("found %s, told %v", became, texts)
 	}
 }

@@ -26,7 +26,7 @@ type ServerForm struct {
 	Change func(*scripted.Style)
 }
 
-// At tells whether the form is legal on a leg.
+// At tells whether the form is legal on a cell.
 func (f ServerForm) At(revision, transport string) bool {
 	return f.Where == nil || f.Where(revision, transport)
 }
@@ -54,7 +54,7 @@ const (
 	answered    = "base.requests.answered"
 )
 
-// AnswersAt returns the forms of what a server sends that are legal on a leg.
+// AnswersAt returns the forms of what a server sends that are legal on a cell.
 func AnswersAt(revision, transport string) []ServerForm {
 	var found []ServerForm
 	for _, form := range Answers {

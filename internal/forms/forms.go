@@ -60,7 +60,7 @@ const (
 	Version      Class = "version"
 )
 
-// At tells whether the form is legal on a leg.
+// At tells whether the form is legal on a cell.
 func (f Form) At(revision, transport string) bool {
 	return f.Where == nil || f.Where(revision, transport)
 }
@@ -133,14 +133,14 @@ func Names(forms []Form) string {
 	return strings.Join(names, ", ")
 }
 
-// Of returns the forms of some classes that are legal on a leg.
+// Of returns the forms of some classes that are legal on a cell.
 func Of(revision, transport string, classes ...Class) []Form {
 	return slices.DeleteFunc(slices.Clone(Requests), func(form Form) bool {
 		return !slices.Contains(classes, form.Class) || !form.At(revision, transport)
 	})
 }
 
-// HelloAt returns the forms of what a client says of itself that are legal on a leg.
+// HelloAt returns the forms of what a client says of itself that are legal on a cell.
 func HelloAt(revision, transport string) []Form {
 	return slices.DeleteFunc(slices.Clone(Hello), func(form Form) bool { return !form.At(revision, transport) })
 }

@@ -49,7 +49,7 @@ func client(t *testing.T) *scripted.Client {
 // revision at which it is used.
 func TestRequestsAreValid(t *testing.T) {
 	t.Parallel()
-	for _, revision := range protocol.Checked() {
+	for _, revision := range protocol.Released() {
 		known, err := schema.For(revision)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestRequestsAreValid(t *testing.T) {
 // TestHellosAreValid does so for what a client says of itself.
 func TestHellosAreValid(t *testing.T) {
 	t.Parallel()
-	for _, revision := range protocol.Checked() {
+	for _, revision := range protocol.Released() {
 		if !protocol.Has(revision, protocol.Handshake) {
 			continue
 		}
@@ -117,7 +117,7 @@ func TestFormsLeaveThePlainOneAlone(t *testing.T) {
 
 func TestFanHasEachFormOnce(t *testing.T) {
 	t.Parallel()
-	all := forms.Of(protocol.Checked()[0], protocol.HTTP, forms.ID, forms.Meta, forms.Params, forms.Spelling, forms.Head)
+	all := forms.Of(protocol.Released()[0], protocol.HTTP, forms.ID, forms.Meta, forms.Params, forms.Spelling, forms.Head)
 	count := map[string]int{}
 	for _, together := range forms.Fan(all) {
 		classes := map[forms.Class]bool{}
@@ -169,7 +169,7 @@ func TestEventsSayTheSame(t *testing.T) {
 // TestHeadsNameTheSame makes sure that each head has what a client must send.
 func TestHeadsNameTheSame(t *testing.T) {
 	t.Parallel()
-	for _, form := range forms.Of(protocol.Checked()[0], protocol.HTTP, forms.Head) {
+	for _, form := range forms.Of(protocol.Released()[0], protocol.HTTP, forms.Head) {
 		plain := http.Header{"Content-Type": {"application/json"}, "Accept": {scripted.AcceptBoth}}
 		found := http.Header{}
 		for name, values := range forms.Write(forms.Message{}, []forms.Form{form}).Head(plain) {
@@ -197,7 +197,7 @@ func TestResultsAreValid(t *testing.T) {
 		"tools/call":     {"content": []any{}},
 		"initialize":     {"capabilities": forms.Object{}, "serverInfo": forms.Object{"name": "a", "version": "1"}},
 	}
-	for _, revision := range protocol.Checked() {
+	for _, revision := range protocol.Released() {
 		known, err := schema.For(revision)
 		if err != nil {
 			t.Fatal(err)

@@ -113,7 +113,7 @@ func TestDecodeLoneSurrogates(t *testing.T) {
 
 func TestFlawsAreTold(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ raw, told string }{
+	for name, test := range map[string]struct{ raw, text string }{
 		"duplicate":      {`{"params":{"list":[{"a":1,"a":2}]}}`, `names the member "a" twice at /params/list/0/a`},
 		"escaped":        {`{"a/b":{"x":1,"x":1}}`, `names the member "x" twice at /a~1b/x`},
 		"syntax":         {`{"a":[1,x]}`, `is not JSON: invalid character 'x' at start of value at byte 8 at /a/1`},
@@ -126,8 +126,8 @@ func TestFlawsAreTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, flaws := jsonrpc.Decode([]byte(test.raw))
-			if len(flaws) != 1 || flaws[0].String() != test.told {
-				t.Errorf("told %q, wanted %q", flaws, test.told)
+			if len(flaws) != 1 || flaws[0].String() != test.text {
+				t.Errorf("told %q, wanted %q", flaws, test.text)
 			}
 		})
 	}

@@ -70,6 +70,25 @@ func ParseWithin(raw []byte, most int) Message {
 	return message
 }
 
+// Elements returns the texts of the messages of a batch, of the first so many; nil when the
+// text is no array.
+func Elements(raw []byte, most int) []json.RawMessage {
+	var text jsontext.Decoder
+	text.Reset(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if opening, err := text.ReadToken(); err != nil || opening.Kind() != '[' {
+		return nil
+	}
+	elements := []json.RawMessage{}
+	for len(elements) < most && text.PeekKind() != ']' {
+		element, err := text.ReadValue()
+		if err != nil {
+			break
+		}
+		elements = append(elements, bytes.Clone(element))
+	}
+	return elements
+}
+
 // MethodOf returns the method that a message names; "" when it names none, or is none.
 // It keeps no more of it than that.
 func MethodOf(raw []byte) string {

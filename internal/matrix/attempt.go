@@ -106,10 +106,10 @@ func (e *Entry) path(name string) string {
 // key is the fingerprint of all that decides what a run of the entry finds, but for the
 // target itself.
 func (e *Entry) key(version string) string {
-	said, err := os.ReadFile(e.configFile())
+	raw, err := os.ReadFile(e.configFile())
 	known := e.Baseline
 	if known == "" && err == nil {
-		if file, wrong := config.Parse(e.configFile(), said); wrong == nil {
+		if file, wrong := config.Parse(e.configFile(), raw); wrong == nil {
 			known = file.Baseline
 		}
 	}
@@ -120,7 +120,7 @@ func (e *Entry) key(version string) string {
 		}
 		deviations, _ = baseline.Load(known) // the run tells what is wrong with it
 	}
-	text, err := stdjson.Marshal([]any{e, string(said), deviations, version})
+	text, err := stdjson.Marshal([]any{e, string(raw), deviations, version})
 	if err != nil {
 		panic(err) // plain values
 	}
@@ -238,13 +238,13 @@ const textKept = 200
 func digest(run *reports.Run) *reports.Run {
 	small := *run
 	small.Command, small.Baseline = nil, nil
-	small.Legs = slices.Clone(run.Legs)
-	for i := range small.Legs {
-		leg := &small.Legs[i]
-		leg.Capabilities, leg.Notices = nil, nil
-		leg.Results = slices.Clone(leg.Results)
-		for j, result := range leg.Results {
-			leg.Results[j] = brief(&result)
+	small.Cells = slices.Clone(run.Cells)
+	for i := range small.Cells {
+		cell := &small.Cells[i]
+		cell.Capabilities, cell.Notices = nil, nil
+		cell.Results = slices.Clone(cell.Results)
+		for j, result := range cell.Results {
+			cell.Results[j] = brief(&result)
 		}
 	}
 	return &small
@@ -280,11 +280,11 @@ func (a *Attempt) Found() string {
 		return ""
 	}
 	counts := a.Run.Counts()
-	said := []string{fmt.Sprintf("%d passed", counts.Passed)}
+	texts := []string{fmt.Sprintf("%d passed", counts.Passed)}
 	for _, v := range []reports.Verdict{reports.Failed, reports.Known, reports.Warned, reports.Inconclusive} {
 		if n := counts.Of(v); n > 0 {
-			said = append(said, fmt.Sprintf("%d %s", n, v))
+			texts = append(texts, fmt.Sprintf("%d %s", n, v))
 		}
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(texts, ", ")
 }

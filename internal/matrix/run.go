@@ -150,8 +150,8 @@ func (o *Options) check(ctx context.Context, entry *Entry, attempt *Attempt, fil
 
 // deadline is that of the entry, or of its config, or else of the options.
 func (o *Options) deadline(entry *Entry) time.Duration {
-	said, _ := config.Load(entry.configFile()) // the run tells what is wrong with it
-	return cmp.Or(entry.Deadline, said.Deadline, o.Deadline)
+	file, _ := config.Load(entry.configFile()) // the run tells what is wrong with it
+	return cmp.Or(entry.Deadline, file.Deadline, o.Deadline)
 }
 
 // arguments are those of the run of an entry, which writes a file.
@@ -201,7 +201,7 @@ func (a *Attempt) judge(exit target.Exit, file string, stderr []byte, cut string
 		a.State, a.Reason = Harness, clip(fmt.Sprintf("its report cannot be read: %s", err))
 		return
 	}
-	if run != nil && len(run.Legs) > 0 {
+	if run != nil && len(run.Cells) > 0 {
 		a.Run, a.Conclusion = digest(run), clip(run.Conclusion())
 	}
 	switch {
@@ -229,9 +229,9 @@ func endedBy(run *reports.Run) string {
 	if run.Interrupted != "" {
 		return clip(run.Interrupted)
 	}
-	for i := range run.Legs {
-		if leg := &run.Legs[i]; leg.Ended != nil {
-			return clip(leg.Name() + ": " + leg.Ended.Reason)
+	for i := range run.Cells {
+		if cell := &run.Cells[i]; cell.Ended != nil {
+			return clip(cell.Name() + ": " + cell.Ended.Reason)
 		}
 	}
 	return ""

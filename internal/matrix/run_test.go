@@ -61,10 +61,10 @@ func harness(arguments []string) int {
 		run.Interrupted = "deadline of 1s reached"
 	case "gone":
 		run = found(reports.Passed)
-		run.Legs[0].Ended = &reports.Ended{Reason: "the server exited with status 7"}
+		run.Cells[0].Ended = &reports.Ended{Reason: "the server exited with status 7"}
 	case "unreachable":
 		run, status = found(reports.Passed), 3
-		run.Legs, run.Errors = nil, []string{"cannot connect: connection refused"}
+		run.Cells, run.Errors = nil, []string{"cannot connect: connection refused"}
 	case "misused":
 		fmt.Fprintln(os.Stderr, "mcpconform: m.yaml:3: unknown key \x1b[2J<b>")
 		status = 2
@@ -99,7 +99,7 @@ func found(verdict reports.Verdict) *reports.Run {
 		Tool:    reports.Tool{Name: "mcpconform", Version: "1"},
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Target:  reports.Target{Role: "server", Command: []string{"x"}, Identity: reports.Identity{Name: "sample<b>", Version: "1.0"}},
-		Legs: []reports.Leg{{
+		Cells: []reports.Cell{{
 			Role: "server", Revision: "2025-11-25", Transport: "stdio", Spoken: true, Declared: len(results),
 			Pages: []string{"basic/utilities/ping", "server/tools"}, Results: results,
 		}},
@@ -181,15 +181,15 @@ func TestRun(t *testing.T) {
 		entries = append(entries, one)
 	}
 	all := check(t, matrix.Options{Out: out}, entries...)
-	for name, said := range want {
-		if !strings.HasPrefix(all[name], said) || all[name] != said && !strings.HasSuffix(said, ": ") {
-			t.Errorf("%s: %q, wanted %q", name, all[name], said)
+	for name, text := range want {
+		if !strings.HasPrefix(all[name], text) || all[name] != text && !strings.HasSuffix(text, ": ") {
+			t.Errorf("%s: %q, wanted %q", name, all[name], text)
 		}
 	}
 	// What is whole stays; all others are tried again.
-	for name, said := range check(t, matrix.Options{Out: out}, entries...) {
-		if whole := slices.Contains([]string{"good", "filtered", "bad"}, name); strings.HasSuffix(said, ", before") != whole {
-			t.Errorf("the second time, %s: %s", name, said)
+	for name, text := range check(t, matrix.Options{Out: out}, entries...) {
+		if whole := slices.Contains([]string{"good", "filtered", "bad"}, name); strings.HasSuffix(text, ", before") != whole {
+			t.Errorf("the second time, %s: %s", name, text)
 		}
 	}
 }
@@ -203,8 +203,8 @@ func TestRunAgain(t *testing.T) {
 	again := func(why string, wanted bool, o matrix.Options) {
 		t.Helper()
 		o.Out = out
-		if said := check(t, o, one)["one"]; (said == "conforms") != wanted {
-			t.Errorf("%s: %s", why, said)
+		if text := check(t, o, one)["one"]; (text == "conforms") != wanted {
+			t.Errorf("%s: %s", why, text)
 		}
 	}
 	again("the first time", true, matrix.Options{})

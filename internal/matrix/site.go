@@ -99,7 +99,7 @@ type row struct {
 	Attempt  *Attempt
 	Report   string // the page of the run, seen from the site; "" for none
 	Earlier  *earlier
-	Legs     []rowLeg
+	Cells    []rowCell
 	Contents []string // the pages of the specification, in its order
 	Broken   map[string]*broken
 	Judged   map[string]bool // requirements that were tested
@@ -109,8 +109,8 @@ type row struct {
 // earlier is the last run that was whole, of a target whose latest attempt is not.
 type earlier struct{ Date, Conclusion, Report string }
 
-// rowLeg is a part of a run.
-type rowLeg struct {
+// rowCell is a part of a run.
+type rowCell struct {
 	Name, Revision, Transport string
 	Spoken                    bool
 	Counts                    []count
@@ -126,7 +126,7 @@ type count struct {
 type broken struct {
 	Requirement reports.Requirement
 	Failed      bool // else it warned
-	Legs        []string
+	Cells       []string
 }
 
 // changes are those of a target since the run before.
@@ -203,11 +203,11 @@ func (r *row) compareTo(other *row) int {
 	)
 }
 
-// count is how many results of all legs have a verdict.
+// count is how many results of all cells have a verdict.
 func (r *row) count(verdict reports.Verdict) int {
 	n := 0
-	for _, leg := range r.Legs {
-		for _, one := range leg.Counts {
+	for _, cell := range r.Cells {
+		for _, one := range cell.Counts {
 			if one.Verdict == verdict {
 				n += one.Count
 			}
@@ -251,27 +251,27 @@ func (f folder) report(attempt, since *Attempt) (string, error) {
 // look takes from a run what the site tells of it.
 func (r *row) look(run *reports.Run) {
 	r.Says = clip(strings.TrimSpace(run.Target.Name + " " + run.Target.Version))
-	for i := range run.Legs {
-		leg := &run.Legs[i]
-		one := rowLeg{
-			Name: leg.Name(), Revision: leg.Revision, Transport: leg.Transport, Spoken: leg.Spoken,
+	for i := range run.Cells {
+		cell := &run.Cells[i]
+		one := rowCell{
+			Name: cell.Name(), Revision: cell.Revision, Transport: cell.Transport, Spoken: cell.Spoken,
 			Pages: map[string]reports.Counts{},
 		}
-		counts := leg.Counts()
+		counts := cell.Counts()
 		for _, v := range reports.Verdicts() {
 			if n := counts.Of(v); n > 0 {
 				one.Counts = append(one.Counts, count{v, n})
 			}
 		}
-		for j := range leg.Results {
-			result := &leg.Results[j]
+		for j := range cell.Results {
+			result := &cell.Results[j]
 			of := one.Pages[result.Page]
 			of.Add(result.Verdict)
 			one.Pages[result.Page] = of
-			r.take(leg, result)
+			r.take(cell, result)
 		}
-		r.Legs = append(r.Legs, one)
-		for _, page := range leg.Pages {
+		r.Cells = append(r.Cells, one)
+		for _, page := range cell.Pages {
 			if !slices.Contains(r.Contents, page) {
 				r.Contents = append(r.Contents, page)
 			}
@@ -281,7 +281,7 @@ func (r *row) look(run *reports.Run) {
 
 // take notes the requirement of a result, if it was tested, and if it is broken. What a
 // baseline names is broken like others: the target is shown, not the list.
-func (r *row) take(leg *reports.Leg, result *reports.Result) {
+func (r *row) take(cell *reports.Cell, result *reports.Result) {
 	verdict := result.Verdict
 	if result.Known != nil {
 		verdict = result.Known.Was
@@ -297,8 +297,8 @@ func (r *row) take(leg *reports.Leg, result *reports.Result) {
 			r.Broken[result.ID] = one
 		}
 		one.Failed = one.Failed || verdict == reports.Failed
-		if name := leg.Name(); !slices.Contains(one.Legs, name) {
-			one.Legs = append(one.Legs, name)
+		if name := cell.Name(); !slices.Contains(one.Cells, name) {
+			one.Cells = append(one.Cells, name)
 		}
 	}
 }
@@ -377,17 +377,17 @@ type view struct {
 type tableRow struct {
 	Row      *row
 	Revision string
-	Cells    []cell
+	Verdicts []pageVerdict
 }
 
-// cell is what was found of one page: the gravest verdict, and how many have it.
-type cell struct {
+// pageVerdict is what was found of one page: the gravest verdict, and how many have it.
+type pageVerdict struct {
 	Verdict reports.Verdict // "" where there is nothing of the page
 	Count   int
 }
 
 // Sign is a verdict at a glance, for those who do not go by colours.
-func (c cell) Sign() string {
+func (c pageVerdict) Sign() string {
 	return map[reports.Verdict]string{
 		reports.Passed: "✓", reports.Failed: "✗", reports.Known: "≈", reports.Warned: "!",
 		reports.Inconclusive: "?", reports.Skipped: "–",
@@ -395,10 +395,10 @@ func (c cell) Sign() string {
 }
 
 // Shown tells whether the number is worth a reader's time.
-func (c cell) Shown() bool { return c.Verdict != reports.Passed && c.Verdict != reports.Skipped }
+func (c pageVerdict) Shown() bool { return c.Verdict != reports.Passed && c.Verdict != reports.Skipped }
 
 // Linked tells whether the cell leads to the report.
-func (c cell) Linked() bool { return c.Verdict == reports.Failed || c.Verdict == reports.Warned }
+func (c pageVerdict) Linked() bool { return c.Verdict == reports.Failed || c.Verdict == reports.Warned }
 
 // brokenBy is a requirement, with the targets that break it.
 type brokenBy struct {
@@ -409,8 +409,8 @@ type brokenBy struct {
 }
 
 type brokenRow struct {
-	Row  *row
-	Legs string
+	Row   *row
+	Cells string
 }
 
 // targetsShown bounds the targets that are listed of one requirement.
@@ -422,9 +422,9 @@ func newView(rows []*row, version string) *view {
 	var dates []string
 	for _, one := range rows {
 		v.Of[one.Attempt.State]++
-		for _, leg := range one.Legs {
-			if !slices.Contains(v.Revisions, leg.Revision) {
-				v.Revisions = append(v.Revisions, leg.Revision)
+		for _, cell := range one.Cells {
+			if !slices.Contains(v.Revisions, cell.Revision) {
+				v.Revisions = append(v.Revisions, cell.Revision)
 			}
 		}
 		if one.Changes != nil {
@@ -458,7 +458,7 @@ func (v *view) table() {
 			}
 			line := tableRow{Row: one, Revision: revision}
 			for _, page := range v.Pages {
-				line.Cells = append(line.Cells, newCell(of[page]))
+				line.Verdicts = append(line.Verdicts, newPageVerdict(of[page]))
 			}
 			v.Table = append(v.Table, line)
 		}
@@ -470,8 +470,8 @@ func pagesOf(rows []*row) []string {
 	used := map[string]bool{}
 	var contents []string
 	for _, one := range rows {
-		for _, leg := range one.Legs {
-			for page := range leg.Pages {
+		for _, cell := range one.Cells {
+			for page := range cell.Pages {
 				used[page] = true
 			}
 		}
@@ -493,23 +493,23 @@ func pagesOf(rows []*row) []string {
 // pagesAt counts what was found at a revision, by page, over all transports.
 func (r *row) pagesAt(revision string) map[string]reports.Counts {
 	of := map[string]reports.Counts{}
-	for _, leg := range r.At(revision) {
-		for page, counts := range leg.Pages {
+	for _, cell := range r.At(revision) {
+		for page, counts := range cell.Pages {
 			of[page] = of[page].Plus(counts)
 		}
 	}
 	return of
 }
 
-func newCell(counts reports.Counts) cell {
+func newPageVerdict(counts reports.Counts) pageVerdict {
 	for _, verdict := range []reports.Verdict{
 		reports.Failed, reports.Known, reports.Warned, reports.Inconclusive, reports.Passed, reports.Skipped,
 	} {
 		if n := counts.Of(verdict); n > 0 {
-			return cell{verdict, n}
+			return pageVerdict{verdict, n}
 		}
 	}
-	return cell{}
+	return pageVerdict{}
 }
 
 // broken counts the targets that break each requirement.
@@ -527,7 +527,7 @@ func (v *view) broken() {
 			} else {
 				by.Warned++
 			}
-			by.By = append(by.By, brokenRow{one, strings.Join(found.Legs, ", ")})
+			by.By = append(by.By, brokenRow{one, strings.Join(found.Cells, ", ")})
 		}
 	}
 	for _, one := range v.Rows {
@@ -582,15 +582,15 @@ func (s State) Class() reports.Verdict {
 	return reports.Skipped
 }
 
-// At returns the legs of a target at a revision.
-func (r *row) At(revision string) []rowLeg {
-	var legs []rowLeg
-	for _, leg := range r.Legs {
-		if leg.Revision == revision {
-			legs = append(legs, leg)
+// At returns the cells of a target at a revision.
+func (r *row) At(revision string) []rowCell {
+	var cells []rowCell
+	for _, cell := range r.Cells {
+		if cell.Revision == revision {
+			cells = append(cells, cell)
 		}
 	}
-	return legs
+	return cells
 }
 
 // Date is when the latest attempt was made; "" for none.

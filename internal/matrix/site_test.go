@@ -149,8 +149,8 @@ func TestSiteCountsKnownDeviations(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
 	run := found(reports.Failed)
-	run.Legs[0].Results[0].Verdict = reports.Known
-	run.Legs[0].Results[0].Known = &reports.Excuse{Was: reports.Failed, Reason: "It is known.", At: "b.yaml:1"}
+	run.Cells[0].Results[0].Verdict = reports.Known
+	run.Cells[0].Results[0].Known = &reports.Excuse{Was: reports.Failed, Reason: "It is known.", At: "b.yaml:1"}
 	file := filepath.Join(t.TempDir(), "run.json")
 	if err := reports.WriteFile(file, func(w io.Writer) error { return run.Write(w) }); err != nil {
 		t.Fatal(err)
@@ -175,12 +175,12 @@ func TestSiteInterrupted(t *testing.T) {
 // large is about what a run of all checks on the reference is: 440 results with exchanges.
 func large(failing int) *reports.Run {
 	run := found(reports.Passed)
-	leg := &run.Legs[0]
-	leg.Pages, leg.Results = nil, nil
+	cell := &run.Cells[0]
+	cell.Pages, cell.Results = nil, nil
 	for page := range 22 {
-		leg.Pages = append(leg.Pages, fmt.Sprintf("server/page-%d", page))
+		cell.Pages = append(cell.Pages, fmt.Sprintf("server/page-%d", page))
 		for i := range 20 {
-			one := result(fmt.Sprintf("page-%d.requirement-%d", page, i), leg.Pages[page], reports.Passed)
+			one := result(fmt.Sprintf("page-%d.requirement-%d", page, i), cell.Pages[page], reports.Passed)
 			if number := page*20 + i; number%97 == failing%97 {
 				one.Verdict, one.Failures = reports.Failed, []reports.Failure{{Wanted: "an answer", Found: "nothing"}}
 			}
@@ -190,7 +190,7 @@ func large(failing int) *reports.Run {
 					Text: fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"tool-%d","arguments":{"text":%q}}}`, step, i, strings.Repeat("x", 40)),
 				})
 			}
-			leg.Results = append(leg.Results, one)
+			cell.Results = append(cell.Results, one)
 		}
 	}
 	return run

@@ -196,7 +196,7 @@ func (r *reader) judgeValues(entry Entry) {
 	if entry.URL != "" && len(entry.Command) > 0 {
 		r.wrong("url", "url and %s exclude each other", r.starter())
 	}
-	known := protocol.Checked()
+	known := protocol.Released()
 	if !strings.Contains(entry.Revision, ",") {
 		known = append(known, "auto", "all")
 	}

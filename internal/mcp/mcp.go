@@ -4,6 +4,9 @@ package mcp
 
 import "strings"
 
+// OfficialExtensions is what the identifiers of the extensions of the protocol's own begin with.
+const OfficialExtensions = "io.modelcontextprotocol/"
+
 // Keys in the _meta of a request of the stateless era (basic/index#meta), of its
 // results, and of what belongs to a subscription.
 const (

@@ -41,6 +41,8 @@ const (
 	// RootsListChanged: clients tell with notifications/roots/list_changed that their
 	// roots changed.
 	RootsListChanged Feature = "roots/list_changed"
+	// Batches: several messages may come as one array.
+	Batches Feature = "batches"
 	// EmptyCursors: an empty nextCursor is a cursor like any other.
 	EmptyCursors Feature = "empty cursors"
 	// Caching: lists and resources say in ttlMs and cacheScope how long they stay fresh.
@@ -70,6 +72,9 @@ const (
 	Unbuffered Feature = "unbuffered streams"
 	// UnknownMethodStatus: a request with an unknown method is answered with 404.
 	UnknownMethodStatus Feature = "status of unknown methods"
+	// OwnAuthorization: a server is its own authorization server, whose metadata is at the
+	// root of its host, or which has default endpoints there.
+	OwnAuthorization Feature = "own authorization"
 	// OpenIDDiscovery: an OpenID configuration does as metadata of an authorization server.
 	OpenIDDiscovery Feature = "OpenID discovery"
 )
@@ -81,6 +86,16 @@ const (
 	// InputErrorsInResults: arguments that a tool finds invalid are told in its result,
 	// not as a protocol error.
 	InputErrorsInResults Feature = "input errors in results"
+	// Completions: servers declare that they complete arguments.
+	Completions Feature = "completions"
+	// CompletionContext: a client may name the arguments that are known already.
+	CompletionContext Feature = "completion context"
+	// AudioContent: content of tools, prompts and sampling may be audio.
+	AudioContent Feature = "audio content"
+	// ResourceLinks: tools and prompts may link to resources.
+	ResourceLinks Feature = "resource links"
+	// Elicitation: servers ask users by elicitation/create.
+	Elicitation Feature = "elicitation"
 	// StructuredValues: structuredContent is any JSON value, not only an object.
 	StructuredValues Feature = "structured values"
 	// ResourceNotFoundCode: an unknown resource has the error code -32002, not -32602.
@@ -121,9 +136,13 @@ func (f Feature) find() (first, last string) {
 		return nov2024, nov2024
 	case Handshake, Ping, ServerRequests, RootsListChanged, ResourceNotFoundCode:
 		return nov2024, nov2025
+	case Batches, OwnAuthorization:
+		return mar2025, mar2025
 	case Sessions, GETStream, Resumption:
 		return mar2025, nov2025
-	case VersionHeader:
+	case Completions, AudioContent:
+		return mar2025, jul2026
+	case VersionHeader, CompletionContext, ResourceLinks, Elicitation:
 		return jun2025, jul2026
 	case Polling, Tasks, ElicitationIDs:
 		return nov2025, nov2025

@@ -39,6 +39,10 @@ var features = map[protocol.Feature]string{
 	protocol.LogLevelInMeta: "----x",
 	// client/roots#root-list-changes until 2025-11-25.
 	protocol.RootsListChanged: "xxxx-",
+	// 2025-03-26 basic/authorization#authorization-base-url.
+	protocol.OwnAuthorization: "-x---",
+	// 2025-03-26 basic/index#batching.
+	protocol.Batches: "-x---",
 	// 2026-07-28 server/utilities/pagination#implementation-guidelines.
 	protocol.EmptyCursors: "----x",
 	// 2026-07-28 server/utilities/caching#cacheable-results.
@@ -70,6 +74,16 @@ var features = map[protocol.Feature]string{
 	protocol.SchemaDialect: "---xx",
 	// server/tools#error-handling: "Invalid arguments" until 2025-06-18, "Input validation errors" since.
 	protocol.InputErrorsInResults: "---xx",
+	// server/utilities/completion#capabilities since 2025-03-26.
+	protocol.Completions: "-xxxx",
+	// server/utilities/completion#requesting-completions since 2025-06-18.
+	protocol.CompletionContext: "--xxx",
+	// server/tools#audio-content since 2025-03-26.
+	protocol.AudioContent: "-xxxx",
+	// server/tools#resource-links since 2025-06-18.
+	protocol.ResourceLinks: "--xxx",
+	// client/elicitation, a page since 2025-06-18.
+	protocol.Elicitation: "--xxx",
 	// server/tools#structured-content: "a JSON object" until 2025-11-25, "any JSON value" since.
 	protocol.StructuredValues: "----x",
 	// server/resources#error-handling: -32002 until 2025-11-25, -32602 since.
@@ -156,20 +170,12 @@ func TestUnknownFeaturePanics(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	t.Parallel()
-	released, checked := protocol.Released(), protocol.Checked()
-	if !slices.IsSorted(released) || !slices.IsSorted(checked) {
-		t.Errorf("not the oldest first: %v, %v", released, checked)
+	released := protocol.Released()
+	if !slices.IsSorted(released) || protocol.Newest() != slices.Max(released) {
+		t.Errorf("not the oldest first, or not to the newest: %v, %s", released, protocol.Newest())
 	}
-	for _, revision := range checked {
-		if !slices.Contains(released, revision) {
-			t.Errorf("%s is checked and was not released", revision)
-		}
-	}
-	if protocol.Newest() != slices.Max(checked) {
-		t.Errorf("the newest of %v is not %s", checked, protocol.Newest())
-	}
-	released[0], checked[0] = "changed", "changed"
-	if protocol.Released()[0] == "changed" || protocol.Checked()[0] == "changed" {
+	released[0] = "changed"
+	if protocol.Released()[0] == "changed" {
 		t.Error("who has a list can change that of others")
 	}
 }

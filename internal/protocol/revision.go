@@ -13,11 +13,7 @@ const (
 // caller's own.
 func Released() []string { return []string{nov2024, mar2025, jun2025, nov2025, jul2026} }
 
-// Checked lists the revisions at which the harness can check a target, oldest first. The
-// slice is the caller's own.
-func Checked() []string { return []string{jun2025, nov2025, jul2026} }
-
-// Newest is the newest revision at which the harness can check a target.
+// Newest is the newest release.
 func Newest() string { return jul2026 }
 
 // First returns the first release with a feature.

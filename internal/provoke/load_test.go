@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 
 func TestParseTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	for text, told := range map[string]string{
+	for text, reported := range map[string]string{
 		"\xff":                                                 "f:1: not UTF-8",
 		"- tool: [\n":                                          "f:1: did not find expected node content",
 		"tool: say\n":                                          `f:1: expected a list of tools, each beginning with "- tool:"`,
@@ -67,8 +67,8 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		"- tool: a\n  needs: b\n- tool: c\n  provokes: [zz]\n": "f:1: needs: unknown feature \"b\"\nf:4: provokes: unknown kind \"zz\"",
 	} {
 		_, err := provoke.Parse("f", []byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), told) {
-			t.Errorf("%q: told %v\nwanted %s", text, err, told)
+		if err == nil || !strings.HasPrefix(err.Error(), reported) {
+			t.Errorf("%q: told %v\nwanted %s", text, err, reported)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestLoad(t *testing.T) {
 	const say = "- tool: say\n  arguments: {a: 1, b: 2}\n"
 	for name, test := range map[string]struct {
 		files fstest.MapFS
-		told  string
+		text  string
 	}{
 		"different arguments": {fstest.MapFS{"a.yaml": file(say + "  provokes: [text]\n- tool: say\n  provokes: [text]\n")}, ""},
 		"different kinds":     {fstest.MapFS{"a.yaml": file(say + "  provokes: [text]\n"), "b.yaml": file(say + "  provokes: [image]\n")}, ""},
@@ -93,12 +93,12 @@ func TestLoad(t *testing.T) {
 			"a.yaml:1: unknown key \"tol\", did you mean \"tool\"?\nb.yaml:1: unknown key \"tol\", did you mean \"tool\"?"},
 	} {
 		servers, err := provoke.Load(test.files)
-		told := ""
+		text := ""
 		if err != nil {
-			told = err.Error()
+			text = err.Error()
 		}
-		if told != test.told || err == nil && len(servers) != len(test.files) {
-			t.Errorf("%s: %d servers, told %q\nwanted %q", name, len(servers), told, test.told)
+		if text != test.text || err == nil && len(servers) != len(test.files) {
+			t.Errorf("%s: %d servers, told %q\nwanted %q", name, len(servers), text, test.text)
 		}
 	}
 }

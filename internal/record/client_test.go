@@ -160,8 +160,8 @@ func TestStdioClients(t *testing.T) {
 				t.Errorf("wanted %q\nfound %q, %v", test.hears, heard, err)
 			}
 			go func() { _, _ = io.WriteString(output, answer+"\n"); _ = output.Close() }()
-			if said, err := io.ReadAll(client.Out); err != nil || string(said) != answer+"\n" {
-				t.Errorf("the client hears %q, %v", said, err)
+			if raw, err := io.ReadAll(client.Out); err != nil || string(raw) != answer+"\n" {
+				t.Errorf("the client hears %q, %v", raw, err)
 			}
 		})
 	}

@@ -156,11 +156,11 @@ func TestHTTPSaysOnTheOtherStream(t *testing.T) {
 			if !before {
 				listen()
 			}
-			said := "data: {\"x\":1}\n\n"
+			text := "data: {\"x\":1}\n\n"
 			if before {
-				piece(t, listening, said)
+				piece(t, listening, text)
 			} else {
-				inEitherOrder(t, listening, ": welcome\n\n", said)
+				inEitherOrder(t, listening, ": welcome\n\n", text)
 			}
 		})
 	}

@@ -313,9 +313,9 @@ func TestStdioRecords(t *testing.T) {
 	}
 }
 
-func heard(wanted, said string) string {
+func heard(wanted, text string) string {
 	if wanted == "" {
-		return said
+		return text
 	}
 	return wanted
 }

@@ -2,7 +2,6 @@ package record_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
@@ -102,16 +102,13 @@ func watching(t *testing.T) fault.Injection {
 	return fault.Injection{Watched: faults}
 }
 
-// everyPage has the runs take their time.
-var everyPage = flag.Bool("all", false, "compare the verdicts of all pages, not those of the transports")
-
 // verdicts are those of a run: of all pages, or of those that are most about what goes over
 // the wire.
 func verdicts(t *testing.T, options runner.Options) []string {
 	t.Helper()
 	options.Revisions = contact.Revise{Auto: true}
 	options.Tool = reports.Tool{Name: "test", Version: "1"}
-	if !*everyPage {
+	if !slowtest.All() {
 		options.Filter = "transports || cancellation || subscriptions"
 	}
 	run, err := runner.Run(context.Background(), options)
@@ -122,9 +119,9 @@ func verdicts(t *testing.T, options runner.Options) []string {
 		t.Error(problem)
 	}
 	var all []string
-	for _, leg := range run.Legs {
-		for _, result := range leg.Results {
-			all = append(all, fmt.Sprintln(leg.Name(), result.ID, result.Text, result.Verdict))
+	for _, cell := range run.Cells {
+		for _, result := range cell.Results {
+			all = append(all, fmt.Sprintln(cell.Name(), result.ID, result.Text, result.Verdict))
 		}
 	}
 	return all

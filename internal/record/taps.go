@@ -103,7 +103,7 @@ type bodyTap struct {
 	size     int64
 	body     []byte
 	tell     func(body []byte, note string)
-	told     bool
+	reported bool
 }
 
 func (e *exchange) bodyTap(from protocol.Party, expected int64) *bodyTap {
@@ -126,10 +126,10 @@ func (b *bodyTap) end() { b.tellOnce("") }
 func (b *bodyTap) stop() { b.tellOnce(cutBody) }
 
 func (b *bodyTap) tellOnce(note string) {
-	if b.told {
+	if b.reported {
 		return
 	}
-	if b.told = true; len(b.body) > b.limit {
+	if b.reported = true; len(b.body) > b.limit {
 		note = tooLongBody
 	}
 	b.tell(b.body, note)

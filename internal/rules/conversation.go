@@ -14,8 +14,8 @@ import (
 
 // Conversation is the transcript of one closed connection, as rules read it.
 type Conversation struct {
-	// Leg is the one whose rules judge it: of the revision that was negotiated.
-	Leg
+	// Cell is the one whose rules judge it: of the revision that was negotiated.
+	Cell
 	// Negotiated tells that a handshake has ended at a revision that was released.
 	Negotiated bool
 	Events     []transcript.Event
@@ -39,13 +39,15 @@ type Message struct {
 	jsonrpc.Message
 	Event   transcript.Event
 	Index   int        // in Messages
+	Batch   *Message   // in which it came; nil of one that came alone
+	Element int        // of the batch that it is
 	Request *Message   // of a response: the request that it answers, if there is one
 	Answers []*Message // of a request: its answers, in order
 }
 
 // FromTarget tells whether the target sent the message.
-func (s *Message) FromTarget(leg Leg) bool {
-	return string(s.Event.From) == leg.Role
+func (s *Message) FromTarget(cell Cell) bool {
+	return string(s.Event.From) == cell.Role
 }
 
 // ResultObject returns the result of a response as an object, or nil.
@@ -76,49 +78,49 @@ func (s *Message) Meta() Object {
 // changes the list clones it first.
 func (c *Conversation) ByTarget() []*Message {
 	return Shared(c, "by target", func(c *Conversation) []*Message {
-		return c.where(func(said *Message) bool { return said.FromTarget(c.Leg) })
+		return c.where(func(message *Message) bool { return message.FromTarget(c.Cell) })
 	})
 }
 
 // ByPeer returns the messages that the target received, shared like those that it sent.
 func (c *Conversation) ByPeer() []*Message {
 	return Shared(c, "by peer", func(c *Conversation) []*Message {
-		return c.where(func(said *Message) bool { return !said.FromTarget(c.Leg) })
+		return c.where(func(message *Message) bool { return !message.FromTarget(c.Cell) })
 	})
 }
 
 // Results returns the target's successful responses to requests of a method.
 func (c *Conversation) Results(method string) []*Message {
-	return c.where(func(said *Message) bool {
-		if !said.FromTarget(c.Leg) || said.Kind != jsonrpc.Response || said.Request == nil {
+	return c.where(func(message *Message) bool {
+		if !message.FromTarget(c.Cell) || message.Kind != jsonrpc.Response || message.Request == nil {
 			return false
 		}
-		_, refused := said.Error()
-		return !refused && said.Request.Method == method
+		_, refused := message.Error()
+		return !refused && message.Request.Method == method
 	})
 }
 
 // Notifications returns those of a method that the target sent.
 func (c *Conversation) Notifications(method string) []*Message {
-	return c.where(func(said *Message) bool {
-		return said.FromTarget(c.Leg) && said.Kind == jsonrpc.Notification && said.Method == method
+	return c.where(func(message *Message) bool {
+		return message.FromTarget(c.Cell) && message.Kind == jsonrpc.Notification && message.Method == method
 	})
 }
 
 // Requests returns those of a method that the target sent.
 func (c *Conversation) Requests(method string) []*Message {
-	return c.where(func(said *Message) bool {
-		return said.FromTarget(c.Leg) && said.Kind == jsonrpc.Request && said.Method == method
+	return c.where(func(message *Message) bool {
+		return message.FromTarget(c.Cell) && message.Kind == jsonrpc.Request && message.Method == method
 	})
 }
 
 // ClientDeclared returns the capabilities of the client that a message of the server
 // is bound to: those of the handshake, or, in the stateless era, those of the
 // request that it answers. Nil when there are none to be found.
-func (c *Conversation) ClientDeclared(said *Message) Object {
-	request := said
-	if said.Request != nil {
-		request = said.Request
+func (c *Conversation) ClientDeclared(message *Message) Object {
+	request := message
+	if message.Request != nil {
+		request = message.Request
 	}
 	if declared, there := request.Meta()[mcp.MetaCapabilities].(map[string]any); there &&
 		request.Kind == jsonrpc.Request {
@@ -129,9 +131,9 @@ func (c *Conversation) ClientDeclared(said *Message) Object {
 
 func (c *Conversation) where(keep func(*Message) bool) []*Message {
 	var kept []*Message
-	for _, said := range c.Messages {
-		if keep(said) {
-			kept = append(kept, said)
+	for _, message := range c.Messages {
+		if keep(message) {
+			kept = append(kept, message)
 		}
 	}
 	return kept
@@ -142,14 +144,14 @@ func (c *Conversation) where(keep func(*Message) bool) []*Message {
 const maxDecoded = 112 << 20
 
 // NewConversation reads a transcript of one connection, as far as memory goes.
-func NewConversation(leg Leg, events []transcript.Event, complete bool) *Conversation {
-	return ReadConversation(leg, events, complete, transcript.NewLog(""))
+func NewConversation(cell Cell, events []transcript.Event, complete bool) *Conversation {
+	return ReadConversation(cell, events, complete, transcript.NewLog(""))
 }
 
 // ReadConversation reads one as long as its log has room for what is decoded.
-func ReadConversation(leg Leg, events []transcript.Event, complete bool, log *transcript.Log) *Conversation {
-	c := &Conversation{Leg: leg, Events: events, Complete: complete}
-	if known, err := schema.For(leg.Revision); err == nil {
+func ReadConversation(cell Cell, events []transcript.Event, complete bool, log *transcript.Log) *Conversation {
+	c := &Conversation{Cell: cell, Events: events, Complete: complete}
+	if known, err := schema.For(cell.Revision); err == nil {
 		c.Schema = known
 	}
 	decoded := 0
@@ -178,23 +180,58 @@ func ReadConversation(leg Leg, events []transcript.Event, complete bool, log *tr
 	}
 	c.correlate()
 	c.settle()
+	if c.Has(protocol.Batches) {
+		c.unpack(log)
+	}
 	c.handshake()
 	return c
 }
 
-// settle finds the revision at which the handshake has ended: that is the one by which
-// the conversation is judged, and no other. Where each request names a revision of its
-// own, or a handshake names none that was released, it is that of the leg.
-func (c *Conversation) settle() {
-	var negotiated string
-	for _, said := range c.Messages {
-		if _, named := said.Meta()[mcp.MetaVersion]; named && said.Kind == jsonrpc.Request && said.served() {
-			return
-		}
-		if said.Kind != jsonrpc.Response || said.Request == nil || said.Request.Method != "initialize" {
+// maxElements bounds the messages of one batch that are judged.
+const maxElements = 10_000
+
+// unpack puts the messages of each batch behind it.
+func (c *Conversation) unpack(log *transcript.Log) {
+	if !slices.ContainsFunc(c.Messages, func(message *Message) bool { return message.Kind == jsonrpc.Batch }) {
+		return
+	}
+	var all []*Message
+	for _, message := range c.Messages {
+		message.Request, message.Answers = nil, nil
+		all = append(all, message)
+		if message.Kind != jsonrpc.Batch {
 			continue
 		}
-		answered, named := said.ResultObject()["protocolVersion"].(string)
+		for index, raw := range jsonrpc.Elements(message.Raw, maxElements) {
+			element := jsonrpc.ParseWithin(raw, log.Left())
+			if _, beyond := element.Beyond(); beyond || !log.Take(element.Weight-len(raw)) {
+				c.Complete = false
+				break
+			}
+			element.Flaws = nil // the batch has them
+			all = append(all, &Message{Message: element, Event: message.Event, Batch: message, Element: index})
+		}
+	}
+	for index, message := range all {
+		message.Index = index
+	}
+	c.Messages = all
+	c.correlate()
+}
+
+// settle finds the revision at which the handshake has ended: that is the one by which
+// the conversation is judged, and no other. Where each request names a revision of its
+// own, or a handshake names none that was released, it is that of the cell.
+func (c *Conversation) settle() {
+	var negotiated string
+	for _, message := range c.Messages {
+		if _, named := message.Meta()[mcp.MetaVersion]; named && message.Kind == jsonrpc.Request && message.served() {
+			return
+		}
+		if message.Kind != jsonrpc.Response || message.Request == nil || message.Request.Method != "initialize" {
+			continue
+		}
+		answered, named := message.ResultObject()["protocolVersion"].(string)
 		switch {
 		case !named:
 		case negotiated != "" && negotiated != answered:
@@ -231,35 +268,35 @@ func (c *Conversation) correlate() {
 		stream string
 	}
 	requests := map[asked]*Message{}
-	for _, said := range c.Messages {
-		switch said.Kind {
+	for _, message := range c.Messages {
+		switch message.Kind {
 		case jsonrpc.Request:
-			requests[asked{by: said.Event.From, id: said.ID}] = said
-			requests[asked{said.Event.From, said.ID, said.Event.Stream}] = said
+			requests[asked{by: message.Event.From, id: message.ID}] = message
+			requests[asked{message.Event.From, message.ID, message.Event.Stream}] = message
 		case jsonrpc.Response:
-			by := said.Event.From.Other()
+			by := message.Event.From.Other()
 			request := cmp.Or(
-				requests[asked{by, said.ID, said.Event.Stream}],
-				requests[asked{by: by, id: said.ID}],
+				requests[asked{by, message.ID, message.Event.Stream}],
+				requests[asked{by: by, id: message.ID}],
 			)
 			if request != nil {
-				said.Request = request
-				request.Answers = append(request.Answers, said)
+				message.Request = request
+				request.Answers = append(request.Answers, message)
 			}
 		}
 	}
 }
 
 func (c *Conversation) handshake() {
-	for _, said := range c.Messages {
-		result := said.ResultObject()
-		if said.Kind != jsonrpc.Response || said.Request == nil || result == nil {
+	for _, message := range c.Messages {
+		result := message.ResultObject()
+		if message.Kind != jsonrpc.Response || message.Request == nil || result == nil {
 			continue
 		}
 		declared, _ := result["capabilities"].(map[string]any)
-		switch said.Request.Method {
+		switch message.Request.Method {
 		case "initialize":
-			c.ClientCapabilities, _ = said.Request.ParamsObject()["capabilities"].(map[string]any)
+			c.ClientCapabilities, _ = message.Request.ParamsObject()["capabilities"].(map[string]any)
 			c.ServerCapabilities = declared
 			return
 		case "server/discover":

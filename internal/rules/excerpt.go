@@ -139,13 +139,13 @@ const LeadingMessages = 4
 
 // excerpt returns the messages that explain one: the request that it answers,
 // or else what was said just before.
-func (c *Conversation) excerpt(said *Message) []transcript.Event {
-	if said.Request != nil {
-		return []transcript.Event{said.Request.Event, said.Event}
+func (c *Conversation) excerpt(message *Message) []transcript.Event {
+	if message.Request != nil {
+		return []transcript.Event{message.Request.Event, message.Event}
 	}
 	var shown []transcript.Event
-	for _, earlier := range c.Messages[max(0, said.Index-LeadingMessages) : said.Index+1] {
+	for _, earlier := range c.Messages[max(0, message.Index-LeadingMessages) : message.Index+1] {
 		shown = append(shown, earlier.Event)
 	}
-	return shown
+	return slices.CompactFunc(shown, func(a, b transcript.Event) bool { return a.Sequence == b.Sequence }) // of a batch
 }

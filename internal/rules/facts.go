@@ -17,9 +17,9 @@ type Facts struct {
 // Facts returns those of the conversation.
 func (c *Conversation) Facts() Facts {
 	called := map[any]bool{}
-	for _, said := range c.Messages {
-		if name, named := said.ParamsObject()["name"].(string); named && said.Kind == jsonrpc.Request &&
-			said.Method == "tools/call" {
+	for _, message := range c.Messages {
+		if name, named := message.ParamsObject()["name"].(string); named && message.Kind == jsonrpc.Request &&
+			message.Method == "tools/call" {
 			called[name] = true
 		}
 	}

@@ -14,13 +14,13 @@ type Judge = func(*Conversation, *Reporter)
 // Mismatch means that nothing is.
 func Every(concerned func(*Message) bool, wrong func(*Message) Mismatch) Judge {
 	return func(conversation *Conversation, reporter *Reporter) {
-		for _, said := range conversation.ByTarget() {
-			if !concerned(said) {
+		for _, message := range conversation.ByTarget() {
+			if !concerned(message) {
 				continue
 			}
 			reporter.Observe()
-			if mismatch := wrong(said); mismatch != (Mismatch{}) {
-				reporter.Violation(said, mismatch)
+			if mismatch := wrong(message); mismatch != (Mismatch{}) {
+				reporter.Violation(message, mismatch)
 			}
 		}
 	}

@@ -2,8 +2,8 @@ package rules
 
 import "github.com/mcpconform/mcpconform/internal/protocol"
 
-// Leg is one part of a run: a role at a revision over a transport.
-type Leg struct {
+// Cell is one part of a run: a role at a revision over a transport.
+type Cell struct {
 	Role      string `json:"role"`
 	Revision  string `json:"revision"`
 	Transport string `json:"transport"`
@@ -11,8 +11,8 @@ type Leg struct {
 	Protected bool `json:"protected,omitempty"`
 }
 
-// Name is the leg as people read it.
-func (l Leg) Name() string {
+// Name is the cell as people read it.
+func (l Cell) Name() string {
 	name := l.Role + " " + l.Revision + " " + l.Transport
 	if l.Protected {
 		name += " protected"
@@ -20,11 +20,11 @@ func (l Leg) Name() string {
 	return name
 }
 
-// Has tells whether the leg's revision has a feature.
-func (l Leg) Has(feature protocol.Feature) bool { return protocol.Has(l.Revision, feature) }
+// Has tells whether the cell's revision has a feature.
+func (l Cell) Has(feature protocol.Feature) bool { return protocol.Has(l.Revision, feature) }
 
 // Party is the target, as a schema knows it.
-func (l Leg) Party() protocol.Party {
+func (l Cell) Party() protocol.Party {
 	switch l.Role {
 	case protocol.ClientRole:
 		return protocol.Client

@@ -9,23 +9,23 @@ import (
 )
 
 // HasFlaw tells whether the text of a message has a flaw of a kind.
-func HasFlaw(said *Message, kind jsonrpc.FlawKind) bool {
-	return slices.ContainsFunc(said.Flaws, func(found jsonrpc.Flaw) bool { return found.Kind == kind })
+func HasFlaw(message *Message, kind jsonrpc.FlawKind) bool {
+	return slices.ContainsFunc(message.Flaws, func(found jsonrpc.Flaw) bool { return found.Kind == kind })
 }
 
 // IsRefusal tells whether a message is a response with an error.
-func IsRefusal(said *Message) bool {
-	_, refused := said.Error()
-	return IsResponse(said) && refused
+func IsRefusal(message *Message) bool {
+	_, refused := message.Error()
+	return IsResponse(message) && refused
 }
 
 // IncompleteError says what a refusal lacks of the members that each error has.
-func IncompleteError(said *Message) Mismatch {
-	refusal, isObject := said.Object["error"].(map[string]any)
+func IncompleteError(message *Message) Mismatch {
+	refusal, isObject := message.Object["error"].(map[string]any)
 	if !isObject {
 		return Mismatch{
 			Wanted: "an object with code and message",
-			Found:  ShowMember(said.Object, "error"),
+			Found:  ShowMember(message.Object, "error"),
 			Where:  "/error",
 		}
 	}
@@ -38,8 +38,8 @@ func IncompleteError(said *Message) Mismatch {
 }
 
 // FractionalCode says what is wrong with the code of a refusal that is not an integer.
-func FractionalCode(said *Message) Mismatch {
-	code := said.Object["error"].(map[string]any)["code"]
+func FractionalCode(message *Message) Mismatch {
+	code := message.Object["error"].(map[string]any)["code"]
 	if _, isNumber := code.(json.Number); isNumber && jsonrpc.IDOf(code).IsInteger() {
 		return Mismatch{}
 	}
@@ -53,18 +53,18 @@ func IsWholeError(refusal *Message) bool {
 }
 
 // IsRequest tells whether a message is a request.
-func IsRequest(said *Message) bool { return said.Kind == jsonrpc.Request }
+func IsRequest(message *Message) bool { return message.Kind == jsonrpc.Request }
 
 // IsResponse tells whether a message is a response, with a result or an error.
-func IsResponse(said *Message) bool { return said.Kind == jsonrpc.Response }
+func IsResponse(message *Message) bool { return message.Kind == jsonrpc.Response }
 
 // IsCall tells whether a message is a request or a notification.
-func IsCall(said *Message) bool {
-	return said.Kind == jsonrpc.Request || said.Kind == jsonrpc.Notification
+func IsCall(message *Message) bool {
+	return message.Kind == jsonrpc.Request || message.Kind == jsonrpc.Notification
 }
 
 // IsMessage leaves out what is none; rules about messages judge what is.
-func IsMessage(said *Message) bool { return IsCall(said) || IsResponse(said) }
+func IsMessage(message *Message) bool { return IsCall(message) || IsResponse(message) }
 
 // ShowMember shows a member of an object, or says that it is not there.
 func ShowMember(object map[string]any, name string) string {
@@ -77,7 +77,7 @@ func ShowMember(object map[string]any, name string) string {
 
 // ProgressToken returns the progress token in the params of a request, if one
 // is there.
-func ProgressToken(said *Message) (token any, there bool) {
-	token, there = said.Meta()["progressToken"]
+func ProgressToken(message *Message) (token any, there bool) {
+	token, there = message.Meta()["progressToken"]
 	return token, there
 }

@@ -45,13 +45,13 @@ func (o *Once) has(raw []byte) bool {
 func (o *Once) Add(conversation *Conversation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, said := range conversation.Messages {
-		if _, beyond := said.Beyond(); len(said.Raw) < longMessage || beyond {
+	for _, message := range conversation.Messages {
+		if _, beyond := message.Beyond(); len(message.Raw) < longMessage || beyond {
 			continue
 		}
 		if o.seen == nil {
 			o.seen = map[[sha256.Size]byte]bool{}
 		}
-		o.seen[jsonrpc.Fingerprint(said.Raw)] = true
+		o.seen[jsonrpc.Fingerprint(message.Raw)] = true
 	}
 }

@@ -17,7 +17,10 @@ func Originals(conversation *Conversation) []*Message {
 
 func readOriginals(conversation *Conversation) []*Message {
 	repeated := Redelivered(conversation)
-	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(said *Message) bool { return repeated[said] })
+	return slices.DeleteFunc(
+		slices.Clone(conversation.ByTarget()),
+		func(message *Message) bool { return repeated[message] },
+	)
 }
 
 // Redelivered returns the messages that the target sent again because the
@@ -32,10 +35,10 @@ func readRedelivered(conversation *Conversation) map[*Message]bool {
 		return nil
 	}
 	repeated, delivered := map[*Message]bool{}, map[jsonrpc.ID]bool{}
-	for _, said := range conversation.ByTarget() {
-		message := jsonrpc.IDOf(said.Object) // however it is spelled the second time
-		if resumed[said.Event.Stream] && delivered[message] {
-			repeated[said] = true
+	for _, sent := range conversation.ByTarget() {
+		message := jsonrpc.IDOf(sent.Object) // however it is spelled the second time
+		if resumed[sent.Event.Stream] && delivered[message] {
+			repeated[sent] = true
 		}
 		delivered[message] = true
 	}

@@ -28,11 +28,11 @@ func (c *Conversation) Asks(methods ...string) []Ask {
 
 func readAsks(c *Conversation) []Ask {
 	var all []Ask
-	for _, said := range c.ByTarget() {
-		for _, request := range ServerRequests(said.Message) {
+	for _, message := range c.ByTarget() {
+		for _, request := range ServerRequests(message.Message) {
 			all = append(
 				all,
-				Ask{Message: said, Method: request.Method, Params: request.Params, Where: request.Pointer},
+				Ask{Message: message, Method: request.Method, Params: request.Params, Where: request.Pointer},
 			)
 		}
 	}

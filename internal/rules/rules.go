@@ -4,9 +4,11 @@
 package rules
 
 import (
+	"fmt"
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -97,17 +99,20 @@ func (r *Reporter) Observe() { r.finding.Observed++ }
 // Violation says that a message breaks the rule. Mismatches that want the same at
 // the same place (list positions aside) in answers to the same method are one
 // cause, counted.
-func (r *Reporter) Violation(said *Message, mismatch Mismatch) {
-	method := said.Method
-	if said.Request != nil {
-		method = said.Request.Method
+func (r *Reporter) Violation(message *Message, mismatch Mismatch) {
+	method := message.Method
+	if message.Request != nil {
+		method = message.Request.Method
+	}
+	if message.Batch != nil && (mismatch.Where == "" || strings.HasPrefix(mismatch.Where, "/")) {
+		mismatch.Where = fmt.Sprintf("/%d%s", message.Element, mismatch.Where)
 	}
 	r.add(
 		method,
 		mismatch,
-		said.Event.Sequence,
-		said.subject(),
-		func() []transcript.Event { return r.conversation.excerpt(said) },
+		message.Event.Sequence,
+		message.subject(),
+		func() []transcript.Event { return r.conversation.excerpt(message) },
 	)
 }
 

@@ -101,7 +101,7 @@ func TestConversationReads(t *testing.T) {
 	if c.Schema == nil || !c.Complete {
 		t.Error("the schema is missing, or something of the conversation")
 	}
-	client := NewConversation(Leg{Role: protocol.ClientRole, Revision: "2025-06-18"}, c.Events, true)
+	client := NewConversation(Cell{Role: protocol.ClientRole, Revision: "2025-06-18"}, c.Events, true)
 	if difference := cmp.Diff([]int{3, 8}, indexes(client.Requests("tools/list"))); difference != "" {
 		t.Error(difference)
 	}
@@ -134,7 +134,7 @@ func TestCorrelationByExchange(t *testing.T) {
 	say("post-2", protocol.Client, `{"jsonrpc":"2.0","id":1,"method":"b"}`)
 	say("post-1", protocol.Server, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	say("post-2", protocol.Server, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-	messages := NewConversation(Leg{}, events, true).Messages
+	messages := NewConversation(Cell{}, events, true).Messages
 	if first, second := messages[2].Request.Method, messages[3].Request.Method; first != "a" || second != "b" {
 		t.Errorf("they answer %s and %s", first, second)
 	}
@@ -147,14 +147,14 @@ func TestConversationThatIsIncomplete(t *testing.T) {
 	events := said(`>{"id":1,"method":"a"}`, `<{"id":1,"resu`, `<{"method":"n"}`)
 	events[1].Size = 100 << 20
 	events = append(events, transcript.Event{Kind: transcript.Stderr, Raw: []byte("{}")})
-	c := NewConversation(Leg{Role: protocol.ServerRole, Revision: "2025-06-18"}, events, true)
+	c := NewConversation(Cell{Role: protocol.ServerRole, Revision: "2025-06-18"}, events, true)
 	if c.Complete || len(c.Messages) != 2 || c.Messages[1].Method != "n" || c.Messages[1].Event.Sequence != 2 || len(c.Events) != 4 {
 		t.Errorf("complete: %t, with %d messages of %d events", c.Complete, len(c.Messages), len(c.Events))
 	}
-	if NewConversation(c.Leg, nil, false).Complete {
+	if NewConversation(c.Cell, nil, false).Complete {
 		t.Error("a transcript that lost events is complete")
 	}
-	if NewConversation(Leg{Revision: "1900-01-01"}, nil, true).Schema != nil {
+	if NewConversation(Cell{Revision: "1900-01-01"}, nil, true).Schema != nil {
 		t.Error("an unknown revision has a schema")
 	}
 }
@@ -226,7 +226,7 @@ func TestConversationsBelongToWhatTheyNegotiated(t *testing.T) {
 		denied = `<{"id":2,"error":{"code":-32601,"message":"no"}}`
 	)
 	for name, test := range map[string]struct {
-		leg      string
+		cell     string
 		messages []string
 		revision string
 	}{
@@ -244,7 +244,7 @@ func TestConversationsBelongToWhatTheyNegotiated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := NewConversation(Leg{Role: protocol.ServerRole, Revision: test.leg, Transport: protocol.Stdio}, said(test.messages...), true)
+			c := NewConversation(Cell{Role: protocol.ServerRole, Revision: test.cell, Transport: protocol.Stdio}, said(test.messages...), true)
 			if c.Revision != test.revision || c.Revision >= "2025-06-18" && c.Schema.Revision() != test.revision {
 				t.Errorf("belongs to %s", c.Revision)
 			}
@@ -265,7 +265,7 @@ func said(messages ...string) []transcript.Event {
 }
 
 func conversation(messages ...string) *Conversation {
-	return NewConversation(Leg{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}, said(messages...), true)
+	return NewConversation(Cell{Role: protocol.ServerRole, Revision: "2025-06-18", Transport: protocol.Stdio}, said(messages...), true)
 }
 
 // indexes are the positions of messages in their conversation.

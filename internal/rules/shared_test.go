@@ -12,8 +12,8 @@ import (
 
 func TestSharedFactsAreComputedOnce(t *testing.T) {
 	t.Parallel()
-	leg := rules.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}
-	first, second := rules.NewConversation(leg, nil, true), rules.NewConversation(leg, nil, true)
+	cell := rules.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}
+	first, second := rules.NewConversation(cell, nil, true), rules.NewConversation(cell, nil, true)
 	var computed atomic.Int32
 	count := func(of *rules.Conversation) *rules.Conversation {
 		computed.Add(1)
@@ -43,7 +43,7 @@ func TestSharedFactsAreComputedOnce(t *testing.T) {
 // A fact may rest on others.
 func TestSharedFactsOfFacts(t *testing.T) {
 	t.Parallel()
-	conversation := rules.NewConversation(rules.Leg{Role: protocol.ServerRole}, nil, true)
+	conversation := rules.NewConversation(rules.Cell{Role: protocol.ServerRole}, nil, true)
 	outer := rules.Shared(conversation, "outer", func(conversation *rules.Conversation) []string {
 		return append([]string{"outer"}, rules.Shared(conversation, "inner", func(*rules.Conversation) []string { return []string{"inner"} })...)
 	})

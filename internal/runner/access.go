@@ -7,20 +7,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 )
 
 // gainAccess finds the tokens for a target, and sends the good one with every request. Of a
 // server that refuses the good one that was minted for it, nothing is known but that.
-func (r *run) gainAccess(ctx context.Context, to *scripted.Target) (*conform.Access, error) {
+func (r *run) gainAccess(ctx context.Context, to *scripted.Target) (*session.Access, error) {
 	if to.Transport != protocol.HTTP {
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
-	access := &conform.Access{Tokens: map[oauth.Kind]string{}}
+	access := &session.Access{Tokens: map[oauth.Kind]string{}}
 	if r.options.Mint != nil {
 		minted, err := r.options.Mint(contact.ResourceOf(ctx, *to, r.budget))
 		if err != nil {
@@ -47,7 +47,7 @@ func (r *run) gainAccess(ctx context.Context, to *scripted.Target) (*conform.Acc
 		if to.Header == nil {
 			to.Header = http.Header{}
 		}
-		to.Header.Set("Authorization", conform.Bearing(access.Tokens[oauth.Good]))
+		to.Header.Set("Authorization", session.Bearing(access.Tokens[oauth.Good]))
 	}
 	return access, nil
 }

@@ -7,10 +7,12 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -21,54 +23,54 @@ type collector struct {
 	options   Options
 	chosen    *filter.Filter // nil for everything
 	catalogue *catalogue.Catalogue
-	declared  []Declared // checks that are planned; none where only rules judge
+	declared  []plan.Declared // checks that are planned; none where only rules judge
 
-	mu        sync.Mutex  // of what is found
-	abandoned bool        // nothing more is taken
-	legs      []*legState // one for each leg of the report
+	mu        sync.Mutex   // of what is found
+	abandoned bool         // nothing more is taken
+	cells     []*cellState // one for each cell of the report
 	report    *reports.Run
 }
 
-// legState collects what is found on one leg.
-type legState struct {
-	report       reports.Leg
-	planned      int // index in the plan; -1 when the revision is not spoken
-	environment  *conform.Environment
-	rules        []rules.Rule      // that stand on this leg
-	elsewhere    map[string]string // why others do not apply to the transport
-	findings     map[string]*found // by rule
-	total        int               // checks that are planned
-	all          int               // checks and rules, whatever the filter
-	silent       int               // checks in a row that the target left unanswered
-	unresponsive string            // why it is no use to ask it anything
-	underWay     []string          // requests that were, when the target went away
-	denied       *contact.Denial   // that it speaks the revision; nil for none
-	explored     explored
-	exits        exits
-	pace         conform.Pace // of the target, as far as it is known
+// cellState collects what is found on one cell.
+type cellState struct {
+	report         reports.Cell
+	planned        int // index in the plan; -1 when the revision is not spoken
+	environment    *session.Environment
+	rules          []rules.Rule      // that apply to this cell
+	otherTransport map[string]string // why others do not apply to the transport
+	findings       map[string]*found // by rule
+	total          int               // checks that are planned
+	all            int               // checks and rules, whatever the filter
+	silent         int               // checks in a row that the target left unanswered
+	unresponsive   string            // why it is no use to ask it anything
+	underWay       []string          // requests that were, when the target went away
+	denied         *contact.Denial   // that it speaks the revision; nil for none
+	explored       explored
+	exits          exits
+	pace           scope.Pace // of the target, as far as it is known
 }
 
-func (c *collector) state(planned int) *legState {
-	at := slices.IndexFunc(c.legs, func(state *legState) bool { return state.planned == planned })
-	return c.legs[at]
+func (c *collector) state(planned int) *cellState {
+	at := slices.IndexFunc(c.cells, func(state *cellState) bool { return state.planned == planned })
+	return c.cells[at]
 }
 
-// stateOf is the leg in which a connection counts, that of the revision which it has
+// stateOf is the cell in which a connection counts, that of the revision which it has
 // negotiated; nil when the run has none.
-func (c *collector) stateOf(leg conform.Leg) *legState {
-	at := slices.IndexFunc(c.legs, func(state *legState) bool {
-		return state.planned >= 0 && state.report.Role == leg.Role && state.report.Revision == leg.Revision &&
-			state.report.Transport == leg.Transport
+func (c *collector) stateOf(cell check.Cell) *cellState {
+	at := slices.IndexFunc(c.cells, func(state *cellState) bool {
+		return state.planned >= 0 && state.report.Role == cell.Role && state.report.Revision == cell.Revision &&
+			state.report.Transport == cell.Transport
 	})
 	if at < 0 {
 		return nil
 	}
-	return c.legs[at]
+	return c.cells[at]
 }
 
 // closed takes what the rules found in a connection, and keeps its transcript. Nobody who
 // wants to end the run waits for that: it is not done under the lock.
-func (c *collector) closed(planned int, connection conform.Connection) {
+func (c *collector) closed(planned int, connection scope.Connection) {
 	state := c.found(planned, connection)
 	if state == nil || c.options.Transcripts == "" {
 		return
@@ -78,9 +80,9 @@ func (c *collector) closed(planned int, connection conform.Connection) {
 	}
 }
 
-// found takes what the rules found in a connection, and returns its leg; nil when nothing is
+// found takes what the rules found in a connection, and returns its cell; nil when nothing is
 // taken any more.
-func (c *collector) found(planned int, connection conform.Connection) *legState {
+func (c *collector) found(planned int, connection scope.Connection) *cellState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.abandoned {
@@ -88,10 +90,10 @@ func (c *collector) found(planned int, connection conform.Connection) *legState 
 	}
 	state := c.state(planned)
 	if state.pace == nil {
-		state.pace = conform.Pace{}
+		state.pace = scope.Pace{}
 	}
 	state.pace.Add(connection.Pace)
-	if counted := c.stateOf(connection.Leg); counted != nil {
+	if counted := c.stateOf(connection.Cell); counted != nil {
 		for _, finding := range connection.Findings {
 			one := counted.findings[finding.Rule]
 			if one == nil {
@@ -137,14 +139,14 @@ func (c *collector) checked(found checked) {
 }
 
 // settled says what is left of what a check found in the light of all others, and returns its
-// leg; nil when nothing is taken any more.
-func (c *collector) settled(found *checked) *legState {
+// cell; nil when nothing is taken any more.
+func (c *collector) settled(found *checked) *cellState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.abandoned {
 		return nil
 	}
-	state := c.state(found.Leg)
+	state := c.state(found.Cell)
 	switch outcome := &found.Outcome; {
 	case outcome.Quit != nil:
 		*outcome = check.Outcome{Ending: check.Inconclusion, Reason: state.unresponsive}
@@ -156,7 +158,7 @@ func (c *collector) settled(found *checked) *legState {
 }
 
 // take adds the result of a check, and reports whether it did.
-func (c *collector) take(state *legState, found checked, result reports.Result) bool {
+func (c *collector) take(state *cellState, found checked, result reports.Result) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.abandoned {

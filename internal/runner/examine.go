@@ -5,33 +5,35 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/issuer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
 
-// Examination is one leg that is run within this process, one check after the
+// Examination is one cell that is run within this process, one check after the
 // other, each on connections of its own; the checks of a client share the scenarios
 // that it plays. A process does one at a time.
 type Examination struct {
-	conform.Leg
+	check.Cell
 	Target       scripted.Target
 	Launch       scenario.Launch // of a client, of which no survey is taken
 	Alter        func(*scenario.Recording)
 	Catalogue    *catalogue.Catalogue
-	Registration conform.Registration // for the client of an authorization server
-	Access       *conform.Access      // of a server that asks for authorization; nil for none
+	Registration issuer.Registration // for the client of an authorization server
+	Access       *session.Access     // of a server that asks for authorization; nil for none
 	Rules        []rules.Rule
 	// Known is what a survey found before; nil when there was none.
 	Known *survey.Survey
@@ -59,11 +61,6 @@ type Examined struct {
 	Results []reports.Result
 	Survey  *survey.Survey // that the checks ran with
 	Errors  []string       // of the harness itself
-}
-
-// CheckName names a check or rule among all of a leg.
-func CheckName(group []string, text string) string {
-	return strings.Join(append(slices.Clone(group), text), " · ")
 }
 
 // Examine runs an examination. It needs a survey: a known one, or a target that
@@ -96,9 +93,9 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	if e.Filter != nil {
 		filter = e.Filter(x.differs)
 	}
-	perform([]*conform.Environment{x.environment}, x, filter, all)
-	x.addRules(x.legs[0])
-	return &Examined{Results: x.legs[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
+	perform([]*session.Environment{x.environment}, x, filter, all)
+	x.addRules(x.cells[0])
+	return &Examined{Results: x.cells[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
 }
 
 // asSent returns a survey as it is when it was sent from one process to another:
@@ -122,9 +119,9 @@ func differing(known, offered *survey.Survey) func(survey.Question) bool {
 	return func(question survey.Question) bool { return known == nil || known.Differs(offered, question) }
 }
 
-func (e Examination) turn(check string, done ...*conform.Environment) {
+func (e Examination) turn(check string, done ...*session.Environment) {
 	if e.Turn != nil {
-		conform.Finish(done...)
+		session.Finish(done...)
 		e.Turn(check)
 	}
 }
@@ -134,7 +131,7 @@ type examiner struct {
 	collector
 
 	examination Examination
-	environment *conform.Environment
+	environment *session.Environment
 	context     context.Context
 	differs     func(survey.Question) bool
 }
@@ -145,46 +142,46 @@ func (x *examiner) checked(found checked) {
 }
 
 func (e Examination) begin(ctx context.Context, offered *survey.Survey, unresponsive string) *examiner {
-	state := &legState{
+	state := &cellState{
 		unresponsive: unresponsive, findings: map[string]*found{},
-		report: reports.Leg{Role: e.Role, Revision: e.Revision, Transport: e.Transport, Spoken: true},
+		report: reports.Cell{Role: e.Role, Revision: e.Revision, Transport: e.Transport, Spoken: true},
 	}
 	x := &examiner{
-		collector:   collector{catalogue: e.Catalogue, report: &reports.Run{}, legs: []*legState{state}},
+		collector:   collector{catalogue: e.Catalogue, report: &reports.Run{}, cells: []*cellState{state}},
 		examination: e, context: ctx, differs: differing(e.Known, offered),
 	}
-	x.environment = &conform.Environment{
-		Leg:          e.Leg,
-		Process:      conform.NewProcess(""),
-		Target:       e.Target,
-		Survey:       offered,
-		Catalogue:    e.Catalogue,
-		Access:       e.Access,
-		Registration: e.Registration,
-		Policy: provoke.Policy{
-			Calls: provoke.CallReadOnly,
-		},
-		Rules:  e.Rules,
+	shared := &scope.Scope{
+		Cell:      e.Cell,
+		Process:   scope.NewProcess(""),
+		Target:    e.Target,
+		Survey:    offered,
+		Catalogue: e.Catalogue,
+		Rules:     e.Rules,
+		Record:    func(connection scope.Connection) { x.closed(0, connection) },
+	}
+	x.environment = &session.Environment{
+		Scope:  shared,
+		Access: e.Access,
+		Policy: provoke.Policy{Calls: provoke.CallReadOnly},
 		Fresh:  e.Role != protocol.ClientRole,
 		Asked:  e.Asked,
-		Launch: e.Launch,
-		Alter:  e.Alter,
-		Record: func(connection conform.Connection) { x.closed(0, connection) },
+		Issuer: &issuer.Harness{
+			Registration: e.Registration, State: &issuer.State{}, Fresh: e.Role != protocol.ClientRole,
+		},
+		Client: &clientrun.Runner{Scope: shared, Launch: e.Launch, Alter: e.Alter},
 	}
 	state.environment = x.environment
-	state.rules, state.elsewhere = x.environment.StandingRules()
+	state.rules, state.otherTransport = x.environment.ApplicableRules()
 	return x
 }
 
-func (x *examiner) claim(leg int, key, scenario string) permission {
-	_, name, _ := strings.Cut(key, "\n")
-	name = strings.ReplaceAll(name, "\n", " · ")
-	_, scenario, _ = strings.Cut(scenario, "\n") // behind the leg
-	if x.context.Err() != nil || x.examination.Wants != nil && !x.examination.Wants(name, scenario, x.differs) {
+func (x *examiner) claim(cell int, asked claim) permission {
+	wants := x.examination.Wants
+	if x.context.Err() != nil || wants != nil && !wants(asked.Check, asked.Scenario, x.differs) {
 		return permission{}
 	}
-	x.examination.turn(name, x.environment)
-	return x.permit(leg)
+	x.examination.turn(asked.Check, x.environment)
+	return x.permit(cell)
 }
 
 // SuiteRules are the rules for Examination.

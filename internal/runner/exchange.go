@@ -90,7 +90,7 @@ func judgedIn(events []transcript.Event, judged transcript.Place) int {
 
 // transcript names the file with the connection on which something was judged; ""
 // when none is written.
-func (c *collector) transcript(state *legState, events []transcript.Event, judged int) string {
+func (c *collector) transcript(state *cellState, events []transcript.Event, judged int) string {
 	switch {
 	case len(events) == 0:
 		return ""
@@ -102,6 +102,6 @@ func (c *collector) transcript(state *legState, events []transcript.Event, judge
 	return c.transcriptOf(state, events[max(judged, 0)].Connection)
 }
 
-func (c *collector) transcriptOf(state *legState, connection string) string {
+func (c *collector) transcriptOf(state *cellState, connection string) string {
 	return filepath.Join(c.options.Transcripts, state.report.Revision+"-"+state.report.Transport, connection+".jsonl")
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/explore"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/verdict"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// drawn is what a worker tells of the draws that it makes on a leg: one that is suspect,
+// drawn is what a worker tells of the draws that it makes on a cell: one that is suspect,
 // what one has shown, or, at the end, how many there were.
 type drawn struct {
 	Suspect *explore.Finding `json:",omitempty"`
@@ -28,44 +29,41 @@ type drawn struct {
 	Made    int              `json:",omitempty"`
 }
 
-// exploration is the heading of what draws have shown.
-var exploration = []string{"Exploration"}
-
-// explored is what came of the draws on a leg.
+// explored is what came of the draws on a cell.
 type explored struct {
 	made     int
 	suspects []explore.Finding
 	found    []explore.Finding
 }
 
-// drawing tells the parent what comes of the draws on a leg.
+// drawing tells the parent what comes of the draws on a cell.
 type drawing struct {
 	*pipe
-	leg int
+	cell int
 }
 
 func (d drawing) Suspect(finding explore.Finding) {
-	d.write(note{Leg: d.leg, Drawn: &drawn{Suspect: &finding}})
+	d.write(note{Cell: d.cell, Drawn: &drawn{Suspect: &finding}})
 }
 
 func (d drawing) Found(finding explore.Finding) {
-	d.write(note{Leg: d.leg, Drawn: &drawn{Finding: &finding}})
+	d.write(note{Cell: d.cell, Drawn: &drawn{Finding: &finding}})
 }
 
-// explore makes the draws of a plan on each leg, until the parent wants an end.
-func (p *pipe) explore(environments []*conform.Environment, plan explore.Plan, suspects [][]explore.Finding) {
+// explore makes the draws of a plan on each cell, until the parent wants an end.
+func (p *pipe) explore(environments []*session.Environment, plan explore.Plan, suspects [][]explore.Finding) {
 	// An interrupt, which ends checks, is no more than the end of patience here.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGTERM)
 	defer signal.Stop(ignored)
-	for leg, environment := range environments {
-		host := drawing{p, leg}
+	for cell, environment := range environments {
+		host := drawing{p, cell}
 		switch {
 		case suspects == nil:
 			made := explore.Explore(environment.Process.Patience(), environment, plan, host)
-			p.write(note{Leg: leg, Drawn: &drawn{Made: made}})
-		case len(suspects[leg]) > 0:
-			explore.Explain(environment.Process.Patience(), environment, suspects[leg], host)
+			p.write(note{Cell: cell, Drawn: &drawn{Made: made}})
+		case len(suspects[cell]) > 0:
+			explore.Explain(environment.Process.Patience(), environment, suspects[cell], host)
 		}
 	}
 }
@@ -101,28 +99,28 @@ func (d *coordinator) explore(ctx context.Context) error {
 	return errors.Join(append(failures, err)...)
 }
 
-// suspects are the draws to look at again, by leg of the plan, in the order of their seeds.
-func (d *coordinator) suspects() (byLeg [][]explore.Finding, some bool) {
+// suspects are the draws to look at again, by cell of the plan, in the order of their seeds.
+func (d *coordinator) suspects() (byCell [][]explore.Finding, some bool) {
 	d.run.mu.Lock()
 	defer d.run.mu.Unlock()
-	byLeg = make([][]explore.Finding, len(d.run.plan.Legs))
-	for leg := range byLeg {
-		if state := d.run.state(leg); state.report.Ended == nil {
-			byLeg[leg] = slices.SortedFunc(slices.Values(state.explored.suspects), bySeed)
-			some = some || len(byLeg[leg]) > 0
+	byCell = make([][]explore.Finding, len(d.run.plan.Cells))
+	for cell := range byCell {
+		if state := d.run.state(cell); state.report.Ended == nil {
+			byCell[cell] = slices.SortedFunc(slices.Values(state.explored.suspects), bySeed)
+			some = some || len(byCell[cell]) > 0
 		}
 	}
-	return byLeg, some
+	return byCell, some
 }
 
 func bySeed(a, b explore.Finding) int { return cmp.Compare(a.Seed, b.Seed) }
 
 // drawn takes what a worker tells of its draws. Workers find the same by different draws:
 // it is told once.
-func (d *coordinator) drawn(leg int, told drawn) {
+func (d *coordinator) drawn(cell int, told drawn) {
 	r := d.run
 	r.mu.Lock()
-	state := r.state(leg)
+	state := r.state(cell)
 	state.explored.made += told.Made
 	if told.Suspect != nil {
 		state.explored.suspects = append(state.explored.suspects, *told.Suspect)
@@ -136,19 +134,19 @@ func (d *coordinator) drawn(leg int, told drawn) {
 	}
 	taken := !known && !r.abandoned
 	if taken && finding.Requirement != "" {
-		state.report.Results = append(state.report.Results, r.shown(leg, *finding))
+		state.report.Results = append(state.report.Results, r.shown(cell, *finding))
 	}
 	r.mu.Unlock()
 	if taken && finding.Gone != "" {
 		r.end(checked{
-			Leg: leg, Outcome: check.Outcome{Gone: finding.Gone}, Exchanges: [][]transcript.Event{finding.Events},
+			Cell: cell, Outcome: check.Outcome{Gone: finding.Gone}, Exchanges: [][]transcript.Event{finding.Events},
 		})
 	}
 }
 
 // shown makes a result of a finding.
-func (c *collector) shown(leg int, finding explore.Finding) reports.Result {
-	state := c.state(leg)
+func (c *collector) shown(cell int, finding explore.Finding) reports.Result {
+	state := c.state(cell)
 	outcome := check.Outcome{
 		Ending:     check.Failed,
 		Mismatches: []check.Mismatch{finding.Mismatch},
@@ -164,19 +162,19 @@ func (c *collector) shown(leg int, finding explore.Finding) reports.Result {
 	exchanges := [][]transcript.Event{finding.Events}
 	point(&outcome, exchanges)
 	result := c.result(state, checked{
-		Leg: leg, Group: exploration, Text: finding.Text,
+		Cell: cell, Group: []string{verdict.Exploration}, Text: finding.Text,
 		Requirements: []string{finding.Requirement}, State: types.SpecStatePassed, Outcome: outcome,
 		Exchanges: shorten(exchanges, outcome),
 	})
 	if c.options.Redraw != nil {
-		result.Rerun = c.options.Redraw(state.environment.Leg, finding.Seed)
+		result.Rerun = c.options.Redraw(state.environment.Cell, finding.Seed)
 	}
 	return result
 }
 
-// exploredNotice says how many draws were made on a leg, from which seed, and what came
+// exploredNotice says how many draws were made on a cell, from which seed, and what came
 // of them; "" where there were none to be made.
-func (c *collector) exploredNotice(state *legState) string {
+func (c *collector) exploredNotice(state *cellState) string {
 	if c.options.Explore == 0 {
 		return ""
 	}

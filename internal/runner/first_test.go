@@ -1,23 +1,25 @@
 package runner
 
 import (
-	"slices"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites"
 )
 
 // asking is a host that notes the order in which checks are claimed, and lets none run.
 type asking struct{ keys []string }
 
-func (a *asking) claim(_ int, key, _ string) permission {
-	a.keys = append(a.keys, key)
+func (a *asking) claim(_ int, asked claim) permission {
+	a.keys = append(a.keys, asked.Key)
 	return permission{}
 }
-func (a *asking) checked(checked)                {}
-func (a *asking) closed(int, conform.Connection) {}
+func (a *asking) checked(checked)              {}
+func (a *asking) closed(int, scope.Connection) {}
 
 // What leaves the harness waiting begins first, so that others go on beside it.
 func TestLongWaitsBeginFirst(t *testing.T) {
@@ -25,27 +27,28 @@ func TestLongWaitsBeginFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := &conform.Environment{
-		Leg:       conform.Leg{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.HTTP},
-		Catalogue: requirements, Process: conform.NewProcess(""),
-	}
+	environment := &session.Environment{Scope: &scope.Scope{
+		Cell:      check.Cell{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.HTTP},
+		Catalogue: requirements, Process: scope.NewProcess(""),
+	}}
 	host := &asking{}
-	perform([]*conform.Environment{environment}, host, "", all)
-	checks := checksAt([]*conform.Environment{environment})
+	perform([]*session.Environment{environment}, host, "", all)
+	checks := plan.At([]*session.Environment{environment})
 	if len(host.keys) != len(checks) {
 		t.Fatalf("%d checks were claimed, wanted %d", len(host.keys), len(checks))
 	}
-	first := 0
+	waits := map[string]bool{}
 	for _, one := range checks {
-		if !one.Check.First {
-			continue
-		}
-		first++
-		if key := keyOf(environment.Name(), one.Check.Name()); slices.Index(host.keys, key) >= 10 {
-			t.Errorf("%q is not among the first to begin", one.Text)
+		if one.Check.Early() {
+			waits[keyOf(environment.Name(), one.Check.Name())] = true
 		}
 	}
-	if first == 0 {
-		t.Error("no check waits long")
+	if len(waits) == 0 {
+		t.Fatal("no check waits long")
+	}
+	for _, key := range host.keys[:len(waits)] {
+		if !waits[key] {
+			t.Errorf("%q begins before those that wait", key)
+		}
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -24,9 +26,9 @@ import (
 type Judging struct {
 	options     Options
 	started     time.Time
-	leg         conform.Leg
+	cell        check.Cell
 	declared    *run // of which nothing was run: what checks there are
-	environment *conform.Environment
+	environment *session.Environment
 	scenes      []Scene
 
 	mu     sync.Mutex // one worker at a time: each takes memory
@@ -36,7 +38,7 @@ type Judging struct {
 // Scene is a scenario with the checks that look at it.
 type Scene struct {
 	Scenario *scenario.Scenario
-	Checks   []Declared
+	Checks   []plan.Declared
 }
 
 const (
@@ -47,7 +49,7 @@ const (
 	longestInScene = 2 << 20
 )
 
-// NewJudging makes one. The error is a *FilterError when no check of a client matches
+// NewJudging makes one. The error is a *plan.FilterError when no check of a client matches
 // the filter.
 func NewJudging(options Options, revision string) (*Judging, error) {
 	options.Role, options.Transports = protocol.ClientRole, []string{protocol.HTTP}
@@ -61,7 +63,7 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 	j := &Judging{
 		options: options,
 		started: time.Now(),
-		leg:     conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: protocol.HTTP},
+		cell:    check.Cell{Role: protocol.ClientRole, Revision: revision, Transport: protocol.HTTP},
 	}
 	confine(memory - memoryAlone) // which is the worker's
 	r := j.run(map[string]*scenario.Recording{}, &contact.Opening{Spoken: true, Survey: &survey.Survey{}})
@@ -73,15 +75,15 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 	}
 	j.declared, j.environment = r, r.planned[0]
 	j.environment.Budget = transcript.NewMemoryBudget(budgetOfScenes)
-	j.scenes = scenes(j.environment.Scenarios(), r.declared)
+	j.scenes = scenes(j.environment.Client.Scenarios(), r.declared)
 	return j, nil
 }
 
 // scenes are the scenarios in which some of the checks look, and the one by which every
 // client can be met. Those about authorization need servers on ports of their own, and
 // are played to clients that a command starts.
-func scenes(scenarios []*scenario.Scenario, declared []Declared) []Scene {
-	looking := map[string][]Declared{}
+func scenes(scenarios []*scenario.Scenario, declared []plan.Declared) []Scene {
+	looking := map[string][]plan.Declared{}
 	for _, check := range declared {
 		if check.Scenario != nil {
 			looking[check.Scenario.Name] = append(looking[check.Scenario.Name], check)
@@ -97,14 +99,14 @@ func scenes(scenarios []*scenario.Scenario, declared []Declared) []Scene {
 }
 
 // Revision is the one that the scripted servers speak.
-func (j *Judging) Revision() string { return j.leg.Revision }
+func (j *Judging) Revision() string { return j.cell.Revision }
 
 // Scenes are the scenarios that can be played, the meeting first.
 func (j *Judging) Scenes() []Scene { return j.scenes }
 
 // Open begins to play a scenario.
 func (j *Judging) Open(scenario *scenario.Scenario) *scenario.Playing {
-	return j.environment.Driver().Open(scenario)
+	return j.environment.Client.Driver().Open(scenario)
 }
 
 // Judge judges recordings as they are now: more may come of them.
@@ -129,7 +131,7 @@ func (j *Judging) judge(
 	defer j.mu.Unlock()
 	records := map[string]*scenario.Recording{}
 	for _, recording := range recordings {
-		if recording.Came() {
+		if recording.Connected() {
 			records[recording.Scenario] = recording
 		}
 	}
@@ -146,14 +148,14 @@ func (j *Judging) judge(
 	r.catalogue, r.plan.Catalogue, r.plan.Filter = j.declared.catalogue, j.declared.catalogue, j.declared.plan.Filter
 	r.chosen, r.declared = j.declared.chosen, j.declared.declared
 	r.report.Filter, r.report.Profile = j.declared.report.Filter, j.declared.report.Profile
-	if state := r.legs[0]; state.planned >= 0 {
-		like := j.declared.legs[0]
-		state.environment, state.rules, state.elsewhere, state.all = like.environment, like.rules, like.elsewhere, like.all
+	if state := r.cells[0]; state.planned >= 0 {
+		like := j.declared.cells[0]
+		state.environment, state.rules, state.otherTransport, state.all = like.environment, like.rules, like.otherTransport, like.all
 	}
 	if err := r.recall(ctx); err != nil {
 		return nil, err
 	}
-	r.legs[0].report.Scenarios = &reports.Scenarios{Played: len(records), All: len(j.scenes)}
+	r.cells[0].report.Scenarios = &reports.Scenarios{Played: len(records), All: len(j.scenes)}
 	r.merge()
 	if ctx.Err() != nil {
 		r.report.Interrupted = "judging the recordings: " + context.Cause(ctx).Error()
@@ -165,13 +167,13 @@ func (j *Judging) judge(
 // meet looks who came. A client that has shown in one scenario that it speaks the
 // revision need not show it in another.
 func (j *Judging) meet(records map[string]*scenario.Recording) *contact.Opening {
-	met := contact.Read(j.leg.Revision, j.spoken, func(yield func([]*rules.Conversation) bool) {
+	met := contact.Read(j.cell.Revision, j.spoken, func(yield func([]*rules.Conversation) bool) {
 		for _, name := range slices.Sorted(maps.Keys(records)) {
 			var conversations []*rules.Conversation
 			for _, connection := range records[name].Connections {
 				conversations = append(
 					conversations,
-					rules.NewConversation(j.leg, connection.Events, connection.Complete),
+					rules.NewConversation(j.cell, connection.Events, connection.Complete),
 				)
 			}
 			if !yield(conversations) {
@@ -186,10 +188,10 @@ func (j *Judging) meet(records map[string]*scenario.Recording) *contact.Opening 
 // run makes a run of which everything is recorded.
 func (j *Judging) run(records map[string]*scenario.Recording, met *contact.Opening) *run {
 	r := newRun(j.options, j.started)
-	r.plan = plan{Workers: 1, Policy: provoke.Policy{Calls: j.options.Calls}}
-	r.addLeg(met, leg{
-		Leg: j.leg, Reply: j.options.Timeout, MaxMessage: j.options.MaxMessage,
-		Survey: &survey.Survey{Revision: j.leg.Revision}, Recordings: records,
+	r.plan = workerPlan{Workers: 1, Policy: provoke.Policy{Calls: j.options.Calls}}
+	r.addCell(met, cell{
+		Cell: j.cell, Reply: j.options.Timeout, MaxMessage: j.options.MaxMessage,
+		Survey: &survey.Survey{Revision: j.cell.Revision}, Recordings: records,
 	}, "")
 	return r
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -77,7 +78,7 @@ const (
 // verdictOf returns the verdict of the check or rule that stands first under an id.
 func verdictOf(t *testing.T, found *reports.Run, id string) reports.Result {
 	t.Helper()
-	for _, result := range found.Legs[0].Results {
+	for _, result := range found.Cells[0].Results {
 		if result.ID == id {
 			return result
 		}
@@ -98,7 +99,7 @@ func TestRecordingsAreJudged(t *testing.T) {
 	if result := verdictOf(t, found, "lifecycle.initialized.sent"); result.Verdict != reports.Passed {
 		t.Errorf("%+v", result)
 	}
-	if name := found.Legs[0].Target.Name; name != "a-client" {
+	if name := found.Cells[0].Target.Name; name != "a-client" {
 		t.Errorf("the client is named %q", name)
 	}
 	if !found.Conforms(false) {
@@ -131,7 +132,7 @@ func TestRulesJudgeRecordingsAtWhichNoCheckLooks(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	broken := slices.ContainsFunc(all.Legs[0].Results, func(result reports.Result) bool {
+	broken := slices.ContainsFunc(all.Cells[0].Results, func(result reports.Result) bool {
 		return result.Kind == reports.KindRule && result.Verdict == reports.Failed
 	})
 	if !broken {
@@ -148,11 +149,11 @@ func TestAScenarioThatWasNotPlayedIsInconclusive(t *testing.T) {
 	looking := map[string]bool{}
 	for _, scene := range to.Scenes()[1:] {
 		for _, check := range scene.Checks {
-			looking[CheckName(check.Group, check.Text)] = true
+			looking[plan.CheckName(check.Group, check.Text)] = true
 		}
 	}
-	for _, result := range found.Legs[0].Results {
-		if !looking[CheckName(result.Group, result.Text)] {
+	for _, result := range found.Cells[0].Results {
+		if !looking[plan.CheckName(result.Group, result.Text)] {
 			continue
 		}
 		if result.Verdict != reports.Inconclusive && result.Verdict != reports.Skipped || result.Verdict == reports.Inconclusive && result.Hint == "" {
@@ -173,8 +174,8 @@ func TestAClientOfAnotherEraIsNotJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if leg := found.Legs[0]; leg.Spoken || leg.Note == "" || len(leg.Results) > 0 {
-		t.Errorf("%+v", leg)
+	if cell := found.Cells[0]; cell.Spoken || cell.Note == "" || len(cell.Results) > 0 {
+		t.Errorf("%+v", cell)
 	}
 }
 
@@ -189,7 +190,7 @@ func TestNobodyCame(t *testing.T) {
 
 func TestJudgingKnowsItsFilter(t *testing.T) {
 	_, err := NewJudging(Options{Filter: "no-such-thing"}, "2025-11-25")
-	if _, expected := errors.AsType[*FilterError](err); !expected {
+	if _, expected := errors.AsType[*plan.FilterError](err); !expected {
 		t.Errorf("%T %v", err, err)
 	}
 	one := judging(t, Options{Filter: "base.components.required"})
@@ -249,11 +250,11 @@ func TestAWorkerSeesWhatCame(t *testing.T) {
 			{Sequence: 2, Kind: transcript.Block, SSE: &transcript.SSE{ID: &id, Retry: &retry, HasData: true, Comments: []string{"c"}}},
 		},
 	}}}
-	sent := plan{Legs: []leg{{Recordings: map[string]*scenario.Recording{"any": came}}}}
+	sent := workerPlan{Cells: []cell{{Recordings: map[string]*scenario.Recording{"any": came}}}}
 
 	received := sendPlan(t, sent)
 
-	got := received.Legs[0].Recordings["any"]
+	got := received.Cells[0].Recordings["any"]
 	if connection := got.Connections[0]; connection.Name != "any-1" || !connection.Complete || len(connection.Events) != 3 {
 		t.Errorf("%+v", got)
 	}
@@ -266,18 +267,18 @@ func TestAWorkerSeesWhatCame(t *testing.T) {
 			t.Errorf("%s became %s", was.String(), is.String())
 		}
 	}
-	if received.Legs[0].launch(nil) != nil {
+	if received.Cells[0].launch(nil) != nil {
 		t.Error("a client would be started")
 	}
 }
 
-func sendPlan(t *testing.T, sent plan) plan {
+func sendPlan(t *testing.T, sent workerPlan) workerPlan {
 	t.Helper()
 	text, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var received plan
+	var received workerPlan
 	if err := json.Unmarshal(text, &received); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +298,7 @@ func TestPeopleAreToldWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	inconclusive := 0
-	for _, result := range found.Legs[0].Results {
+	for _, result := range found.Cells[0].Results {
 		if result.Verdict != reports.Inconclusive {
 			continue
 		}

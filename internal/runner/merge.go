@@ -13,24 +13,22 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/verdict"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// found is what one rule found over all connections of a leg.
+// found is what one rule found over all connections of a cell.
 type found struct {
 	saw         int
 	breaches    []rules.Breach
 	connections []int // by breach
 }
-
-// maxBreaches bounds the causes that are reported of one rule.
-const maxBreaches = 12
 
 func (f *found) add(finding rules.Finding) {
 	f.saw += finding.Observed
@@ -40,16 +38,16 @@ func (f *found) add(finding rules.Finding) {
 		case at >= 0:
 			f.breaches[at].Count += breach.Count
 			f.connections[at]++
-		case len(f.breaches) < maxBreaches:
+		case len(f.breaches) < verdict.MaxBreaches:
 			f.breaches = append(f.breaches, breach)
 			f.connections = append(f.connections, 1)
 		}
 	}
 }
 
-// merge makes the results of rules and puts all legs into the report.
+// merge makes the results of rules and puts all cells into the report.
 func (c *collector) merge() {
-	for _, state := range c.legs {
+	for _, state := range c.cells {
 		if state.environment != nil {
 			c.addRules(state)
 			if !c.filterResults(state) && c.report.Shard == nil {
@@ -57,40 +55,40 @@ func (c *collector) merge() {
 			}
 			c.notice(state)
 			if c.report.Shard == nil {
-				tellOnce(state.report.Results, c.catalogue)
+				verdict.TellOnce(state.report.Results, c.catalogue)
 			}
 		}
 		c.deny(state)
 		state.report.Pages, state.report.Declared = catalogue.Pages, state.all
-		c.report.Legs = append(c.report.Legs, state.report)
+		c.report.Cells = append(c.report.Cells, state.report)
 		if c.options.Progress != nil && state.planned >= 0 {
 			c.options.Progress.End(state.report.Name(), state.report.Counts())
 		}
 	}
-	for _, leg := range c.report.Legs {
-		if leg.Spoken {
-			c.report.Target.Identity = leg.Target
+	for _, cell := range c.report.Cells {
+		if cell.Spoken {
+			c.report.Target.Identity = cell.Target
 		}
 	}
 	c.report.Sort()
 }
 
-func (c *collector) addRules(state *legState) {
+func (c *collector) addRules(state *cellState) {
 	for _, rule := range state.environment.Rules {
-		if !state.environment.StandsRule(rule) || !c.chooses(state, rule) {
+		if !state.environment.AppliesRule(rule) || !c.chooses(state, rule) {
 			continue
 		}
 		state.report.Results = append(state.report.Results, c.ruleResult(state, rule))
 	}
 }
 
-func (c *collector) ruleResult(state *legState, rule rules.Rule) reports.Result {
-	ids := state.environment.Standing(rule.Verifies.IDs)
+func (c *collector) ruleResult(state *cellState, rule rules.Rule) reports.Result {
+	ids := state.environment.Applicable(rule.Verifies.IDs)
 	result := reports.Result{
 		ID: ids[0], Kind: reports.KindRule, Group: []string{"Rules"}, Text: rule.Text,
 		Requirements: c.requirements(state, ids), Page: c.page(state, ids[0]), Verdict: reports.Passed,
 	}
-	if reason, isElsewhere := state.elsewhere[rule.ID()]; isElsewhere {
+	if reason, is := state.otherTransport[rule.ID()]; is {
 		result.Verdict, result.Reason = reports.Skipped, reason
 		return result
 	}
@@ -108,7 +106,7 @@ func (c *collector) ruleResult(state *legState, rule rules.Rule) reports.Result 
 	return result
 }
 
-func (c *collector) describeBreaches(state *legState, result *reports.Result, seen *found) {
+func (c *collector) describeBreaches(state *cellState, result *reports.Result, seen *found) {
 	for i, breach := range seen.breaches {
 		if at := judgedOf(breach); at >= 0 {
 			breach.Mismatch.Code = codeOf(breach.Exchange[at])
@@ -133,7 +131,7 @@ func judgedOf(breach rules.Breach) int {
 }
 
 // result makes a report of what a check found.
-func (c *collector) result(state *legState, done checked) reports.Result {
+func (c *collector) result(state *cellState, done checked) reports.Result {
 	result := reports.Result{
 		ID: done.Requirements[0], Kind: reports.KindCheck, Group: done.Group, Text: done.Text,
 		Requirements: c.requirements(state, done.Requirements), Page: c.page(state, done.Requirements[0]),
@@ -166,7 +164,7 @@ func (c *collector) result(state *legState, done checked) reports.Result {
 // NothingShown is the reason of a check that has seen nothing, and does not say itself why.
 const NothingShown = "the target sent nothing that shows it"
 
-func (c *collector) verdict(state *legState, done checked) (verdict reports.Verdict, reason, hint string) {
+func (c *collector) verdict(state *cellState, done checked) (verdict reports.Verdict, reason, hint string) {
 	switch {
 	case done.Panic != "":
 		return reports.Inconclusive, "the check itself failed; this is a defect of the harness", "report it, with the errors at the end of this run"
@@ -186,7 +184,7 @@ func (c *collector) verdict(state *legState, done checked) (verdict reports.Verd
 
 // severity is the verdict of a broken requirement: by its level at the
 // revision.
-func (c *collector) severity(state *legState, ids []string) reports.Verdict {
+func (c *collector) severity(state *cellState, ids []string) reports.Verdict {
 	for _, id := range ids {
 		requirement, known := c.catalogue.Get(id)
 		if known && requirement.StandsAt(state.report.Revision) && requirement.Level(state.report.Revision).Failing() {
@@ -197,7 +195,7 @@ func (c *collector) severity(state *legState, ids []string) reports.Verdict {
 }
 
 // requirements describes those of some requirements that stand for the transport, if any do.
-func (c *collector) requirements(state *legState, ids []string) []reports.Requirement {
+func (c *collector) requirements(state *cellState, ids []string) []reports.Requirement {
 	revision := state.report.Revision
 	stands := func(id string) bool {
 		requirement, known := c.catalogue.Get(id)
@@ -220,7 +218,7 @@ func (c *collector) requirements(state *legState, ids []string) []reports.Requir
 	return named
 }
 
-func (c *collector) page(state *legState, id string) string {
+func (c *collector) page(state *cellState, id string) string {
 	requirement, known := c.catalogue.Get(id)
 	if !known {
 		return ""
@@ -236,11 +234,11 @@ func (c *collector) failure(mismatch rules.Mismatch, about rules.Subject) report
 	}
 }
 
-func (c *collector) rerun(state *legState, id string) string {
+func (c *collector) rerun(state *cellState, id string) string {
 	if c.options.Rerun == nil {
 		return ""
 	}
-	return c.options.Rerun(conform.Leg{
+	return c.options.Rerun(check.Cell{
 		Role: state.report.Role, Revision: state.report.Revision, Transport: state.report.Transport,
 	}, id)
 }
@@ -404,7 +402,7 @@ func rawJSON(value any) json.RawMessage {
 }
 
 // keep writes a connection's transcript, secrets redacted.
-func (c *collector) keep(state *legState, connection conform.Connection) error {
+func (c *collector) keep(state *cellState, connection scope.Connection) error {
 	folder := c.options.folder
 	if folder == nil {
 		var err error
@@ -423,11 +421,11 @@ func (c *collector) keep(state *legState, connection conform.Connection) error {
 }
 
 // header says what the connection is to be judged by.
-func (c *collector) header(connection conform.Connection) transcript.Header {
+func (c *collector) header(connection scope.Connection) transcript.Header {
 	facts := connection.Facts
 	return transcript.Header{
 		Harness: transcript.Harness{Name: c.options.Tool.Name, Version: c.options.Tool.Version},
-		Role:    connection.Leg.Role, Revision: connection.Leg.Revision, Transport: connection.Leg.Transport,
+		Role:    connection.Cell.Role, Revision: connection.Cell.Revision, Transport: connection.Cell.Transport,
 		Capabilities: transcript.Capabilities{Client: facts.ClientCapabilities, Server: facts.ServerCapabilities},
 		Tools:        facts.Tools, Dropped: facts.Incomplete, Unjudged: connection.Unjudged,
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
@@ -108,7 +108,7 @@ func TestNothingPassesWithoutEvidence(t *testing.T) {
 		{checked{Outcome: check.Outcome{Ending: check.Skipped, Reason: "not declared"}}, reports.Skipped},
 		{checked{Outcome: check.Outcome{Ending: check.Inconclusion, Reason: "unprovoked"}}, reports.Inconclusive},
 	} {
-		if verdict, _, _ := (&collector{}).verdict(&legState{}, test.done); verdict != test.want {
+		if verdict, _, _ := (&collector{}).verdict(&cellState{}, test.done); verdict != test.want {
 			t.Errorf("%+v: %s, not %s", test.done, verdict, test.want)
 		}
 	}
@@ -131,35 +131,35 @@ func TestEvidence(t *testing.T) {
 
 // A run may be interrupted when it has met the target and planned nothing yet.
 func TestMergeBeforeThePlan(t *testing.T) {
-	r := &collector{report: &reports.Run{}, legs: []*legState{{report: reports.Leg{Revision: "2025-11-25", Spoken: true}}}}
+	r := &collector{report: &reports.Run{}, cells: []*cellState{{report: reports.Cell{Revision: "2025-11-25", Spoken: true}}}}
 
 	r.merge()
 
-	if legs := r.report.Legs; len(legs) != 1 || legs[0].Revision != "2025-11-25" || len(legs[0].Results) != 0 {
-		t.Errorf("%+v", legs)
+	if cells := r.report.Cells; len(cells) != 1 || cells[0].Revision != "2025-11-25" || len(cells[0].Results) != 0 {
+		t.Errorf("%+v", cells)
 	}
 }
 
-// What rules find in a connection counts in the leg of the revision that it negotiated,
+// What rules find in a connection counts in the cell of the revision that it negotiated,
 // and nowhere when the run has none.
 func TestFindingsCountWhereTheyBelong(t *testing.T) {
 	t.Parallel()
-	leg := func(revision string) conform.Leg {
-		return conform.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
+	cell := func(revision string) check.Cell {
+		return check.Cell{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}
 	}
 	r := &collector{}
 	for planned, revision := range []string{"2025-06-18", "2025-11-25"} {
-		r.legs = append(r.legs, &legState{
+		r.cells = append(r.cells, &cellState{
 			planned: planned, findings: map[string]*found{},
-			report: reports.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP},
+			report: reports.Cell{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP},
 		})
 	}
 	for _, revision := range []string{"2025-06-18", "2025-11-25", "2025-11-25", "2024-11-05"} {
-		r.closed(0, conform.Connection{Leg: leg(revision), Findings: []rules.Finding{{Rule: "7", Observed: 1}}})
+		r.closed(0, scope.Connection{Cell: cell(revision), Findings: []rules.Finding{{Rule: "7", Observed: 1}}})
 	}
 	for planned, wanted := range []int{1, 2} {
 		if one := r.state(planned).findings["7"]; one == nil || one.saw != wanted {
-			t.Errorf("leg %d has %+v", planned, one)
+			t.Errorf("cell %d has %+v", planned, one)
 		}
 	}
 }
@@ -176,9 +176,9 @@ func TestRequirementsOfTheTransport(t *testing.T) {
 		protocol.HTTP:  {"patterns.responses.none", "transports.http.post.body"},
 		protocol.Stdio: {"patterns.responses.none", "transports.stdio.no-responses"},
 	} {
-		leg := &legState{report: reports.Leg{Revision: "2026-07-28", Transport: transport, Role: protocol.ClientRole}}
+		cell := &cellState{report: reports.Cell{Revision: "2026-07-28", Transport: transport, Role: protocol.ClientRole}}
 		var named []string
-		for _, one := range c.requirements(leg, []string{
+		for _, one := range c.requirements(cell, []string{
 			"patterns.responses.none", "transports.stdio.no-responses", "transports.http.post.body",
 		}) {
 			named = append(named, one.ID)

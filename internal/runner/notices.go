@@ -5,14 +5,14 @@ import (
 	"os"
 	"slices"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// notice puts at the top of a leg what a reader has to know before its results.
-func (c *collector) notice(state *legState) {
+// notice puts at the top of a cell what a reader has to know before its results.
+func (c *collector) notice(state *cellState) {
 	add := func(text string) { state.report.Notices = append(state.report.Notices, text) }
 	state.report.Tools = toolsOf(state.environment)
 	if text := c.exploredNotice(state); text != "" {
@@ -37,15 +37,15 @@ func (c *collector) notice(state *legState) {
 	}
 }
 
-// saw tells whether a rule saw anything on the leg.
-func (s *legState) saw(rule rules.Rule) bool {
+// saw tells whether a rule saw anything on the cell.
+func (s *cellState) saw(rule rules.Rule) bool {
 	seen := s.findings[rule.ID()]
 	return seen != nil && seen.saw > 0
 }
 
 // toolsOf counts the tools of a server, and those of them that may not be called; nil
 // where there are none, and where the user wants it so.
-func toolsOf(environment *conform.Environment) *reports.Tools {
+func toolsOf(environment *session.Environment) *reports.Tools {
 	if environment.Survey == nil || len(environment.Survey.Tools) == 0 || environment.Calls == provoke.CallNone {
 		return nil
 	}

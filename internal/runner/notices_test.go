@@ -9,31 +9,34 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // tooling is a server that lists tools: so many, none annotated, and one that is.
-func tooling(calls provoke.Calls, tools int, annotated bool) *conform.Environment {
-	found := &survey.Survey{Capabilities: conform.Object{"tools": conform.Object{}}}
+func tooling(calls provoke.Calls, tools int, annotated bool) *session.Environment {
+	found := &survey.Survey{Capabilities: check.Object{"tools": check.Object{}}}
 	for i := range tools {
-		found.Tools = append(found.Tools, conform.Object{"name": fmt.Sprintf("tool_%d", i)})
+		found.Tools = append(found.Tools, check.Object{"name": fmt.Sprintf("tool_%d", i)})
 	}
 	if annotated {
-		found.Tools[0]["annotations"] = conform.Object{"readOnlyHint": true}
+		found.Tools[0]["annotations"] = check.Object{"readOnlyHint": true}
 	}
-	return &conform.Environment{Leg: conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}, Survey: found, Policy: provoke.Policy{Calls: calls}}
+	return &session.Environment{Scope: &scope.Scope{Cell: check.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}, Survey: found}, Policy: provoke.Policy{Calls: calls}}
 }
 
 func TestToolsThatMayNotBeCalledAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		environment *conform.Environment
+		environment *session.Environment
 		want        *reports.Tools
 	}{
 		"none may be called":  {tooling(provoke.CallReadOnly, 12, false), &reports.Tools{Listed: 12, Uncalled: 12}},
@@ -42,7 +45,7 @@ func TestToolsThatMayNotBeCalledAreCounted(t *testing.T) {
 		"only what is listed": {tooling(provoke.CallListed, 2, true), &reports.Tools{Listed: 2, Uncalled: 2}},
 		"the user wants none": {tooling(provoke.CallNone, 12, false), nil},
 		"there is no tool":    {tooling(provoke.CallReadOnly, 0, false), nil},
-		"it is a client":      {&conform.Environment{}, nil},
+		"it is a client":      {&session.Environment{Scope: &scope.Scope{}}, nil},
 	} {
 		if got := toolsOf(test.environment); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %+v, wanted %+v", name, got, test.want)
@@ -61,16 +64,16 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 	options.Revisions = contact.Revise{Listed: []string{"2025-11-25"}}
 	options.Never = provoke.Never{Names: []string{"elicitation", "sampling", "roots", "progress"}, By: "mcpconform.yaml"}
 	found := mustRun(t, options)
-	leg := found.Legs[0]
+	cell := found.Cells[0]
 	if !found.Conforms(true) {
-		for _, result := range leg.Results {
+		for _, result := range cell.Results {
 			if result.Verdict.Fails(true) {
 				t.Errorf("%s %s: %s", result.Verdict, result.Text, result.Reason)
 			}
 		}
 	}
 	never := map[string]int{}
-	for _, result := range leg.Results {
+	for _, result := range cell.Results {
 		if name, by, is := strings.Cut(strings.TrimPrefix(result.Reason, "never "), ", by "); is && by == "mcpconform.yaml" {
 			never[name]++
 		}
@@ -90,8 +93,8 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 		"the server requested elicitation, which mcpconform.yaml lists under never: remove it there",
 		"the server requested sampling, which mcpconform.yaml lists under never: remove it there",
 	}
-	if !slices.Equal(leg.Notices, want) {
-		t.Errorf("%q, wanted %q", leg.Notices, want)
+	if !slices.Equal(cell.Notices, want) {
+		t.Errorf("%q, wanted %q", cell.Notices, want)
 	}
 }
 
@@ -99,11 +102,11 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 func TestNeverThatIsNotSoIsTold(t *testing.T) {
 	t.Parallel()
 	environment := tooling(provoke.CallNone, 0, false)
-	all, requirements, err := All(protocol.ServerRole, []string{"2025-11-25"})
+	all, requirements, err := plan.All(protocol.ServerRole, []string{"2025-11-25"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(all["2025-11-25"], func(one Declared) bool { return one.Rule && one.Requirements[0] == "elicitation.request.mode" })
+	at := slices.IndexFunc(all["2025-11-25"], func(one plan.Declared) bool { return one.Rule && one.Requirements[0] == "elicitation.request.mode" })
 	if at < 0 {
 		t.Fatal("no rule is about elicitation")
 	}
@@ -113,7 +116,7 @@ func TestNeverThatIsNotSoIsTold(t *testing.T) {
 	for saw, want := range map[int][]string{
 		0: nil, 2: {"the server requested elicitation, which mcpconform.yaml lists under never: remove it there"},
 	} {
-		state := &legState{environment: environment, rules: []rules.Rule{rule}, findings: map[string]*found{rule.ID(): {saw: saw}}}
+		state := &cellState{environment: environment, rules: []rules.Rule{rule}, findings: map[string]*found{rule.ID(): {saw: saw}}}
 		(&collector{}).notice(state)
 		if !slices.Equal(state.report.Notices, want) {
 			t.Errorf("%q, wanted %q", state.report.Notices, want)
@@ -128,8 +131,8 @@ func TestProgressBeginsWithTheNumberOfResults(t *testing.T) {
 	options.Filter = "server/tools || base || base.json.names-unique"
 	var out bytes.Buffer
 	options.Progress = reports.NewProgress(&out, reports.ProgressOptions{})
-	leg := mustRun(t, options).Legs[0]
-	want := fmt.Sprintf("%s: %d checks and rules\n", leg.Name(), len(leg.Results))
+	cell := mustRun(t, options).Cells[0]
+	want := fmt.Sprintf("%s: %d checks and rules\n", cell.Name(), len(cell.Results))
 	if out.String() != want {
 		t.Errorf("shows %q, wanted %q", out.String(), want)
 	}
@@ -146,7 +149,7 @@ func TestFailuresNameTheirTranscripts(t *testing.T) {
 	options.Filter = "base.stateless.context || base.fields.missing"
 	options.Transcripts = t.TempDir()
 	named := 0
-	for _, result := range mustRun(t, options).Legs[0].Results {
+	for _, result := range mustRun(t, options).Cells[0].Results {
 		if result.Verdict != reports.Failed && result.Verdict != reports.Warned {
 			continue
 		}

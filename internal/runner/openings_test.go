@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"flag"
 	"net"
 	"slices"
 	"sync"
@@ -12,20 +11,18 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/suites"
 )
-
-// everyTarget has tests take their time.
-var everyTarget = flag.Bool("all", false, "inject every fault and variation of first contact, and check every revision")
 
 // oneOpeningOf is how many faults and variations plain tests choose one of.
 const oneOpeningOf = 10
@@ -76,9 +73,10 @@ func laidOver(t *testing.T, one *fault.Fault) (url string, matched *atomic.Bool,
 	}
 }
 
-// A fault that first contact meets, and that breaks what a server must do, leads to a leg
+// A fault that first contact meets, and that breaks what a server must do, leads to a cell
 // at a revision at which that stands, though the server speaks a newer one as well.
-func TestBrokenOpeningsAreLegs(t *testing.T) {
+func TestBrokenOpeningsAreCells(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	faults, err := fault.Load(fixtures.Wire)
 	if err != nil {
@@ -88,7 +86,7 @@ func TestBrokenOpeningsAreLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{process: conform.NewProcess(""), budget: transcript.NewMemoryBudget(1 << 30), load: func() (*catalogue.Catalogue, error) { return requirements, nil }}
+	r := &run{process: scope.NewProcess(""), budget: transcript.NewMemoryBudget(1 << 30), load: func() (*catalogue.Catalogue, error) { return requirements, nil }}
 	r.options.Revisions = contact.Revise{Auto: true}
 	var handshakes atomic.Int64
 	ofServers(faults, func(one *fault.Fault) {
@@ -97,30 +95,30 @@ func TestBrokenOpeningsAreLegs(t *testing.T) {
 			return
 		}
 		chosen, met := firstContact(t, r, one, 5*time.Second)
-		told := slices.ContainsFunc(chosen, func(revision string) bool { return slices.Contains(standing, revision) })
+		reported := slices.ContainsFunc(chosen, func(revision string) bool { return slices.Contains(standing, revision) })
 		switch {
 		case !met:
-		case !told && later[one.ID] == "":
+		case !reported && later[one.ID] == "":
 			t.Errorf("%s: %q stands at %s, and checked are %s", one.ID, one.Breaks, standing, chosen)
-		case told && later[one.ID] != "":
+		case reported && later[one.ID] != "":
 			t.Errorf("%s is told: take it out of later", one.ID)
-		case told && protocol.Has(standing[len(standing)-1], protocol.Handshake):
+		case reported && protocol.Has(standing[len(standing)-1], protocol.Handshake):
 			handshakes.Add(1)
 		}
 	})
-	if least := int64(8); *everyTarget && handshakes.Load() < least {
+	if least := int64(8); slowtest.All() && handshakes.Load() < least {
 		t.Errorf("first contact met %d faults of the handshake", handshakes.Load())
 	}
 }
 
 // What is legal makes no opening a broken one.
-func TestLegalOpeningsAreNoLegs(t *testing.T) {
+func TestLegalOpeningsAreNoCells(t *testing.T) {
 	t.Parallel()
 	layers, err := fault.Load(fixtures.Wire)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{process: conform.NewProcess(""), budget: transcript.NewMemoryBudget(1 << 30), load: suites.Catalogue}
+	r := &run{process: scope.NewProcess(""), budget: transcript.NewMemoryBudget(1 << 30), load: suites.Catalogue}
 	r.options.Revisions = contact.Revise{Auto: true}
 	var met atomic.Int64
 	ofServers(layers, func(one *fault.Fault) {
@@ -131,11 +129,11 @@ func TestLegalOpeningsAreNoLegs(t *testing.T) {
 		if matched {
 			met.Add(1)
 		}
-		if newest := protocol.Checked()[len(protocol.Checked())-1:]; !slices.Equal(chosen, newest) {
+		if newest := protocol.Released()[len(protocol.Released())-1:]; !slices.Equal(chosen, newest) {
 			t.Errorf("%s: checked are %s", one.ID, chosen)
 		}
 	})
-	if least := int64(20); *everyTarget && met.Load() < least {
+	if least := int64(20); slowtest.All() && met.Load() < least {
 		t.Errorf("first contact met %d variations", met.Load())
 	}
 }
@@ -147,7 +145,7 @@ func ofServers(all []*fault.Fault, do func(*fault.Fault)) {
 	slots := make(chan struct{}, atOnce)
 	var working sync.WaitGroup
 	for i, one := range all {
-		if one.Role != "" || one.Protected || one.Transport == protocol.Stdio || !*everyTarget && i%oneOpeningOf != 0 {
+		if one.Role != "" || one.Protected || one.Transport == protocol.Stdio || !slowtest.All() && i%oneOpeningOf != 0 {
 			continue
 		}
 		slots <- struct{}{}
@@ -165,7 +163,7 @@ func failingAt(requirements *catalogue.Catalogue, one *fault.Fault) []string {
 	if len(one.Breaks) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(protocol.Checked(), func(revision string) bool {
+	return slices.DeleteFunc(protocol.Released(), func(revision string) bool {
 		return slices.ContainsFunc(one.Breaks, func(id string) bool {
 			requirement, known := requirements.Get(id)
 			return !known || !requirement.Applies(revision, protocol.HTTP, protocol.ServerRole) || !requirement.Level(revision).Failing()

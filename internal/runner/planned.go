@@ -1,24 +1,26 @@
 package runner
 
 import (
+	"slices"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// PlannedLeg has the checks and rules of one revision over one transport.
-type PlannedLeg struct {
-	conform.Leg
-	Checks []Declared
+// PlannedCell has the checks and rules of one revision over one transport.
+type PlannedCell struct {
+	check.Cell
+	Checks []plan.Declared
 }
 
 // Planned returns what a run with the options would check on a target that speaks every
-// revision. Nothing is started. An error is a *FilterError, or one of the declarations.
-func Planned(options Options) ([]PlannedLeg, error) {
+// revision. Nothing is started. An error is a *plan.FilterError, or one of the declarations.
+func Planned(options Options) ([]PlannedCell, error) {
 	if err := options.defaults(); err != nil {
 		return nil, err
 	}
@@ -28,43 +30,40 @@ func Planned(options Options) ([]PlannedLeg, error) {
 	}
 	r.budget, r.plan.Workers = transcript.NewMemoryBudget(budgetAlone), 1
 	for _, transport := range options.Transports {
-		for _, revision := range r.options.Revisions.Choose(protocol.Checked(), nil) {
-			at := conform.Leg{Role: options.Role, Revision: revision, Transport: transport}
-			r.legs = append(r.legs, &legState{
-				planned: len(r.plan.Legs),
-				report:  reports.Leg{Role: at.Role, Revision: revision, Transport: transport, Spoken: true},
+		for _, revision := range r.options.Revisions.Choose(protocol.Released(), nil) {
+			at := check.Cell{Role: options.Role, Revision: revision, Transport: transport}
+			r.cells = append(r.cells, &cellState{
+				planned: len(r.plan.Cells),
+				report:  reports.Cell{Role: at.Role, Revision: revision, Transport: transport, Spoken: true},
 			})
-			r.plan.Legs = append(r.plan.Legs, leg{Leg: at, Survey: &survey.Survey{Revision: revision}})
+			r.plan.Cells = append(r.plan.Cells, cell{Cell: at, Survey: &survey.Survey{Revision: revision}})
 		}
 	}
 	if err := r.declare(); err != nil {
 		return nil, err
 	}
-	planned := make([]PlannedLeg, len(r.legs))
-	for i, state := range r.legs {
-		planned[i] = PlannedLeg{Leg: r.plan.Legs[i].Leg, Checks: r.chosenOf(state)}
+	planned := make([]PlannedCell, len(r.cells))
+	for i, state := range r.cells {
+		planned[i] = PlannedCell{Cell: r.plan.Cells[i].Cell, Checks: r.chosenOf(state)}
 	}
 	return planned, nil
 }
 
-// chosenOf are the checks and rules that a leg reports on; others may be there to provoke
+// chosenOf are the checks and rules that a cell reports on; others may be there to provoke
 // what its rules judge.
-func (r *run) chosenOf(state *legState) []Declared {
-	var chosen []Declared
+func (r *run) chosenOf(state *cellState) []plan.Declared {
+	var chosen []plan.Declared
 	for _, check := range r.declared {
-		if check.leg == state.planned && (r.chosen == nil || r.chosen.Matches(check.Labels)) {
+		if check.Cell == state.planned && (r.chosen == nil || r.chosen.Matches(check.Labels)) {
 			chosen = append(chosen, check)
 		}
 	}
-	for _, rule := range state.environment.Rules {
-		labels := state.environment.RuleLabels(rule)
-		if !state.environment.StandsRule(rule) || r.chosen != nil && !r.chosen.Matches(labels) {
-			continue
-		}
-		chosen = append(chosen, Declared{
-			Group: []string{"Rules"}, Text: rule.Text, Rule: true,
-			Labels: labels, Requirements: state.environment.Standing(rule.Verifies.IDs), leg: state.planned,
-		})
-	}
-	return chosen
+	return append(chosen, r.chosenRules(state)...)
+}
+
+// chosenRules are the rules that the filter leaves of a cell.
+func (c *collector) chosenRules(state *cellState) []plan.Declared {
+	return slices.DeleteFunc(plan.RulesAt(state.environment), func(rule plan.Declared) bool {
+		return c.chosen != nil && !c.chosen.Matches(rule.Labels)
+	})
 }

@@ -11,11 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -82,7 +85,7 @@ func transcriptsAt(path string) (found []string, err error) {
 // Recorded judges transcripts by the rules: each connection at the revision that it has
 // negotiated. Of the options, those of the report and the filter count. It holds one
 // transcript at a time; when the context ends, the report has those judged until then.
-// The error is a *RecordingError for the first that cannot be read, or a *FilterError.
+// The error is a *RecordingError for the first that cannot be read, or a *plan.FilterError.
 func Recorded(ctx context.Context, options Options, files []string) (*reports.Run, error) {
 	started := time.Now()
 	confine(memoryAlone)
@@ -116,7 +119,7 @@ func Recorded(ctx context.Context, options Options, files []string) (*reports.Ru
 	return r.report, nil
 }
 
-// recordings are judged by rules alone: each leg has the connections that belong to it.
+// recordings are judged by rules alone: each cell has the connections that belong to it.
 type recordings struct {
 	collector
 
@@ -149,13 +152,13 @@ func (r *recordings) judge(path string) error {
 		return nil
 	}
 	conversation := recall(header, events, path)
-	if !slices.Contains(protocol.Checked(), conversation.Revision) {
+	if !slices.Contains(protocol.Released(), conversation.Revision) {
 		return nil // it was negotiated, and has no rules
 	}
 	r.report.Recorded.Judged++
-	state := r.leg(conversation)
-	r.closed(state.planned, conform.Connection{
-		Leg: conversation.Leg, Name: path, Findings: rules.Apply(state.rules, conversation),
+	state := r.cell(conversation)
+	r.closed(state.planned, scope.Connection{
+		Cell: conversation.Cell, Name: path, Findings: rules.Apply(state.rules, conversation),
 	})
 	return nil
 }
@@ -216,9 +219,9 @@ func recall(header transcript.Header, events []transcript.Event, path string) *r
 		whole = whole && events[position].Sequence == position
 		events[position].Connection = path
 	}
-	leg := conform.Leg{Role: header.Role, Revision: header.Revision, Transport: header.Transport}
+	cell := check.Cell{Role: header.Role, Revision: header.Revision, Transport: header.Transport}
 	log := transcript.NewLogIn(transcript.NewMemoryBudget(max(leastBudget, budget)), path)
-	conversation := rules.ReadConversation(leg, events, whole, log)
+	conversation := rules.ReadConversation(cell, events, whole, log)
 	conversation.Recall(rules.Facts{
 		Incomplete:         header.Dropped,
 		ClientCapabilities: header.Capabilities.Client,
@@ -228,50 +231,47 @@ func recall(header transcript.Header, events []transcript.Event, path string) *r
 	return conversation
 }
 
-// leg returns the leg that a conversation belongs to.
-func (r *recordings) leg(conversation *rules.Conversation) *legState {
-	if state := r.stateOf(conversation.Leg); state != nil {
+// cell returns the cell that a conversation belongs to.
+func (r *recordings) cell(conversation *rules.Conversation) *cellState {
+	if state := r.stateOf(conversation.Cell); state != nil {
 		return state
 	}
 	declared := conversation.ServerCapabilities
 	if conversation.Role == protocol.ClientRole {
 		declared = conversation.ClientCapabilities
 	}
-	state := &legState{
-		planned:  len(r.legs),
+	state := &cellState{
+		planned:  len(r.cells),
 		findings: map[string]*found{},
-		environment: &conform.Environment{
-			Leg:       conversation.Leg,
-			Catalogue: r.catalogue,
-			Rules:     r.rules,
-			Survey:    &survey.Survey{},
-		},
-		report: reports.Leg{
+		environment: &session.Environment{Scope: &scope.Scope{
+			Cell: conversation.Cell, Catalogue: r.catalogue, Rules: r.rules, Survey: &survey.Survey{},
+		}},
+		report: reports.Cell{
 			Role: conversation.Role, Revision: conversation.Revision, Transport: conversation.Transport, Spoken: true,
 			Target: identity(introduction(conversation)), Capabilities: rawJSON(declared),
 		},
 	}
-	state.rules, state.elsewhere = state.environment.StandingRules()
-	state.all = len(state.rules) + len(state.elsewhere)
-	r.legs = append(r.legs, state)
+	state.rules, state.otherTransport = state.environment.ApplicableRules()
+	state.all = len(state.rules) + len(state.otherTransport)
+	r.cells = append(r.cells, state)
 	return state
 }
 
 // introduction is what the target says of itself in a conversation; nil when it says
 // nothing.
 func introduction(conversation *rules.Conversation) map[string]any {
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		var info any
 		switch {
-		case conversation.Role == protocol.ServerRole && said.FromTarget(conversation.Leg) && said.Request != nil:
-			info = said.ResultObject()["serverInfo"]
+		case conversation.Role == protocol.ServerRole && message.FromTarget(conversation.Cell) && message.Request != nil:
+			info = message.ResultObject()["serverInfo"]
 			if info == nil {
-				info = said.Meta()[mcp.MetaServerInfo]
+				info = message.Meta()[mcp.MetaServerInfo]
 			}
-		case conversation.Role == protocol.ClientRole && said.FromTarget(conversation.Leg):
-			info = said.ParamsObject()["clientInfo"]
+		case conversation.Role == protocol.ClientRole && message.FromTarget(conversation.Cell):
+			info = message.ParamsObject()["clientInfo"]
 			if info == nil {
-				info = said.Meta()[mcp.MetaClientInfo]
+				info = message.Meta()[mcp.MetaClientInfo]
 			}
 		}
 		if introduced, isObject := info.(map[string]any); isObject {
@@ -283,20 +283,20 @@ func introduction(conversation *rules.Conversation) map[string]any {
 
 // conclude makes the report.
 func (r *recordings) conclude() error {
-	if len(r.legs) == 0 && r.report.Interrupted == "" {
+	if len(r.cells) == 0 && r.report.Interrupted == "" {
 		return &RecordingError{
 			"none of these transcripts can be judged: the target agreed to none of the revisions " + strings.Join(
-				protocol.Checked(),
+				protocol.Released(),
 				", ",
 			),
 		}
 	}
-	slices.SortStableFunc(r.legs, func(a, b *legState) int { return strings.Compare(a.report.Name(), b.report.Name()) })
-	chosen := 0
-	for _, state := range r.legs {
-		chosen += r.chosenRules(state)
-	}
-	if len(r.legs) > 0 && chosen == 0 {
+	slices.SortStableFunc(
+		r.cells,
+		func(a, b *cellState) int { return strings.Compare(a.report.Name(), b.report.Name()) },
+	)
+	none := !slices.ContainsFunc(r.cells, func(state *cellState) bool { return len(r.chosenRules(state)) > 0 })
+	if len(r.cells) > 0 && none {
 		return r.unmatched()
 	}
 	r.merge()
@@ -305,10 +305,12 @@ func (r *recordings) conclude() error {
 
 // unmatched says why a filter chooses no rule of those that judge the transcripts.
 func (r *recordings) unmatched() error {
-	legs := make([]string, len(r.legs))
-	for i, state := range r.legs {
-		legs[i] = state.report.Name()
+	cells := make([]string, len(r.cells))
+	for i, state := range r.cells {
+		cells[i] = state.report.Name()
 	}
-	return &FilterError{Reason: fmt.Sprintf("--filter %q matches no rule at %s; a check needs a target: mcpconform %s",
-		r.options.Filter, strings.Join(legs, ", "), r.report.Target.Role)}
+	return &plan.FilterError{
+		Reason: fmt.Sprintf("--filter %q matches no rule at %s; a check needs a target: mcpconform %s",
+			r.options.Filter, strings.Join(cells, ", "), r.report.Target.Role),
+	}
 }

@@ -11,11 +11,15 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/issuer"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -32,12 +36,12 @@ type Options struct {
 	Command    target.Command // the command that starts it, or neither: the embedded reference
 	Transports []string       // default: what the target allows
 	Header     http.Header
-	Access     *conform.Access // tokens for a server that asks for authorization; nil for none
+	Access     *session.Access // tokens for a server that asks for authorization; nil for none
 	// Mint issues tokens of all kinds for a server, by the URL that they are for, from an
 	// authorization server that it trusts. Nil for none.
-	Mint func(resource string) (*conform.Access, error)
+	Mint func(resource string) (*session.Access, error)
 	// Registration is for the client of a target authorization server.
-	Registration conform.Registration
+	Registration issuer.Registration
 	// Network lets the harness contact whatever host the target names, beside this machine
 	// and the origin of the target.
 	Network   bool
@@ -65,12 +69,12 @@ type Options struct {
 	Exchanges   bool         // keep those of checks that pass, too
 	Redactor    *reports.Redactor
 	Progress    *reports.Progress                           // nil for none
-	Rerun       func(leg conform.Leg, filter string) string // the command that repeats a check
+	Rerun       func(cell check.Cell, filter string) string // the command that repeats a check
 
-	// Explore is how many draws of legal inputs are made on each leg, from Seed on.
+	// Explore is how many draws of legal inputs are made on each cell, from Seed on.
 	Explore int
 	Seed    uint64
-	Redraw  func(leg conform.Leg, seed uint64) string // the command that repeats a draw
+	Redraw  func(cell check.Cell, seed uint64) string // the command that repeats a draw
 }
 
 const (
@@ -162,7 +166,7 @@ func Interrupted() error { return errInterrupted }
 //
 // The report is nil when the options are wrong. Beside one without results the error
 // is a *contact.TargetError when the target could not be started or reached, and a
-// *FilterError; anything else is a failure of the harness.
+// *plan.FilterError; anything else is a failure of the harness.
 func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	if err := options.defaults(); err != nil {
 		return nil, err
@@ -201,7 +205,7 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 
 func newRun(options Options, started time.Time) *run {
 	return &run{
-		process: conform.NewProcess(""),
+		process: scope.NewProcess(""),
 		load:    sync.OnceValues(func() (*catalogue.Catalogue, error) { return requirementsFor(options) }),
 		collector: collector{options: options, report: &reports.Run{
 			Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(),
@@ -267,7 +271,7 @@ func (r *run) toItsEnd(ctx context.Context) error {
 		err = nil // nothing was done until then: that is reported
 		fallthrough
 	default:
-		r.legs = nil
+		r.cells = nil
 	}
 	r.closing.Wait()
 	r.stopReference(ctx)
@@ -294,24 +298,24 @@ func (r *run) removeSockets() {
 type run struct {
 	collector
 
-	process   *conform.Process
+	process   *scope.Process
 	load      func() (*catalogue.Catalogue, error) // once
-	opened    []opened                             // connections of the first contact that belong to legs
+	opened    []opened                             // connections of the first contact that belong to cells
 	closing   sync.WaitGroup                       // connections of the first contact that are ending
 	budget    *transcript.MemoryBudget
-	prepared  bool // there are legs; guarded by mu
-	plan      plan
-	planned   []*conform.Environment // by leg of the plan
+	prepared  bool // there are cells; guarded by mu
+	plan      workerPlan
+	planned   []*session.Environment // by cell of the plan
 	anyAlone  bool                   // some check runs alone
 	others    map[string]bool        // checks that other shards run, by key
 	reference *reference
 }
 
 // prepare starts the embedded reference if there is no other target, makes
-// first contact and plans the legs.
+// first contact and plans the cells.
 func (r *run) prepare(ctx context.Context) error {
 	r.budget = transcript.NewMemoryBudget(budgetAlone)
-	r.plan = plan{
+	r.plan = workerPlan{
 		Workers: 1, Policy: r.options.Policy, Events: r.options.Transcripts != "", Exchanges: r.options.Exchanges,
 		Network: r.options.Network,
 	}
@@ -328,33 +332,33 @@ func (r *run) prepare(ctx context.Context) error {
 			if err != nil {
 				one.connection.Close(ctx)
 			} else {
-				r.state(one.leg).environment.JudgeConnection(ctx, one.connection)
+				r.state(one.cell).environment.JudgeConnection(ctx, one.connection)
 			}
 		})
 	}
 	return err
 }
 
-// declare finds out which checks there are for the legs, and that their declarations hold.
+// declare finds out which checks there are for the cells, and that their declarations hold.
 func (r *run) declare() error {
 	requirements, err := r.load()
 	if err != nil {
 		return err
 	}
 	r.catalogue, r.plan.Catalogue = requirements, requirements
-	if len(r.plan.Legs) == 0 {
+	if len(r.plan.Cells) == 0 {
 		return nil
 	}
 	environments := r.plan.environments(r.process, r.budget, r.closed)
 	r.planned = environments
-	for _, state := range r.legs {
+	for _, state := range r.cells {
 		if state.planned >= 0 {
 			state.environment = environments[state.planned]
-			state.rules, state.elsewhere = state.environment.StandingRules()
-			state.all = len(state.rules) + len(state.elsewhere)
+			state.rules, state.otherTransport = state.environment.ApplicableRules()
+			state.all = len(state.rules) + len(state.otherTransport)
 		}
 	}
-	declared := checksAt(environments)
+	declared := plan.At(environments)
 	filter, err := r.filterChecks(declared)
 	if err != nil {
 		return err
@@ -362,14 +366,14 @@ func (r *run) declare() error {
 	r.plan.Filter = filter
 	matches := matching(filter)
 	for _, check := range declared {
-		r.state(check.leg).all++
+		r.state(check.Cell).all++
 		if matches(func() []string { return check.Labels }) {
 			r.declared = append(r.declared, check)
 		}
 	}
 	r.share()
 	for _, check := range r.declared {
-		r.state(check.leg).total++
+		r.state(check.Cell).total++
 		r.anyAlone = r.anyAlone || check.Check.Alone
 	}
 	return nil

@@ -18,8 +18,10 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -102,7 +104,7 @@ const slowly = "slow-client"
 func runSlowClient(directory string, arguments []string) error {
 	revision := os.Getenv(scenario.RevisionVariable)
 	err := os.Mkdir(filepath.Join(directory, revision), 0o700)
-	if revision == protocol.Checked()[len(protocol.Checked())-1] || errors.Is(err, fs.ErrExist) {
+	if revision == protocol.Released()[len(protocol.Released())-1] || errors.Is(err, fs.ErrExist) {
 		err = runReferenceClient(arguments)
 	} else if err == nil {
 		var response *http.Response
@@ -141,22 +143,22 @@ func TestReferenceConforms(t *testing.T) {
 		t.Skip("whole runs are for tests that are not short")
 	}
 	options := onReference()
-	revisions := protocol.Checked()
-	if !*everyTarget {
+	revisions := protocol.Released()
+	if !slowtest.All() {
 		revisions = revisions[:1] // the README's command checks the newest, and CI all of them
 	}
 	options.Revisions = contact.Revise{Listed: revisions}
 	found := mustRun(t, options)
-	if len(found.Legs) != len(revisions)*2 {
-		t.Errorf("%d legs", len(found.Legs))
+	if len(found.Cells) != len(revisions)*2 {
+		t.Errorf("%d cells", len(found.Cells))
 	}
-	for _, leg := range found.Legs {
-		if len(leg.Notices) > 0 {
-			t.Errorf("%s: %q", leg.Name(), leg.Notices)
+	for _, cell := range found.Cells {
+		if len(cell.Notices) > 0 {
+			t.Errorf("%s: %q", cell.Name(), cell.Notices)
 		}
-		for _, result := range leg.Results {
+		for _, result := range cell.Results {
 			if result.Verdict != reports.Passed && result.Verdict != reports.Skipped {
-				t.Errorf("%s: %s %q: %s %+v", leg.Name(), result.Verdict, result.Text, result.Reason, result.Failures)
+				t.Errorf("%s: %s %q: %s %+v", cell.Name(), result.Verdict, result.Text, result.Reason, result.Failures)
 			}
 		}
 	}
@@ -174,14 +176,12 @@ func TestReportIsValid(t *testing.T) {
 }
 
 func TestSameVerdictsWithAnyNumberOfWorkers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("whole runs are for tests that are not short")
-	}
+	slowtest.Skip(t)
 	verdicts := func(workers int) []string {
 		options := onReference(protocol.HTTP)
 		options.Workers = workers
 		var all []string
-		for _, result := range mustRun(t, options).Legs[0].Results {
+		for _, result := range mustRun(t, options).Cells[0].Results {
 			all = append(all, fmt.Sprintln(result.ID, result.Text, result.Verdict, result.Reason))
 		}
 		return all
@@ -194,7 +194,7 @@ func TestSameVerdictsWithAnyNumberOfWorkers(t *testing.T) {
 func TestFilter(t *testing.T) {
 	options := onReference(protocol.HTTP)
 	options.Filter = "tools.list.answered"
-	results := mustRun(t, options).Legs[0].Results
+	results := mustRun(t, options).Cells[0].Results
 	if len(results) == 0 {
 		t.Fatal("nothing ran")
 	}
@@ -209,7 +209,7 @@ func TestFilterThatMatchesNothing(t *testing.T) {
 	options := onReference(protocol.HTTP)
 	options.Filter = "ping.answred"
 	_, err := Run(context.Background(), options)
-	wrong, ok := errors.AsType[*FilterError](err)
+	wrong, ok := errors.AsType[*plan.FilterError](err)
 	if !ok || !strings.Contains(wrong.Reason, `did you mean "ping.answered"?`) {
 		t.Errorf("got %v", err)
 	}
@@ -223,15 +223,15 @@ func TestFilterOfAnOlderRevision(t *testing.T) {
 	options := onReference(protocol.HTTP)
 	options.Filter = "ping.answered"
 	found := mustRun(t, options)
-	leg := found.Legs[0]
-	if len(found.Legs) != 1 || leg.Revision != "2025-11-25" || len(leg.Results) == 0 || found.Filter != "ping.answered" {
-		t.Errorf("%d legs, %s, %d results", len(found.Legs), leg.Revision, len(leg.Results))
+	cell := found.Cells[0]
+	if len(found.Cells) != 1 || cell.Revision != "2025-11-25" || len(cell.Results) == 0 || found.Filter != "ping.answered" {
+		t.Errorf("%d cells, %s, %d results", len(found.Cells), cell.Revision, len(cell.Results))
 	}
-	if want := []string{"2025-11-25 is checked: the filter matches nothing at 2026-07-28, which the server speaks, too"}; !slices.Equal(leg.Notices, want) {
-		t.Errorf("%q, wanted %q", leg.Notices, want)
+	if want := []string{"2025-11-25 is checked: the filter matches nothing at 2026-07-28, which the server speaks, too"}; !slices.Equal(cell.Notices, want) {
+		t.Errorf("%q, wanted %q", cell.Notices, want)
 	}
-	if leg.Declared <= 10*len(leg.Results) {
-		t.Errorf("%d of %d are reported", len(leg.Results), leg.Declared)
+	if cell.Declared <= 10*len(cell.Results) {
+		t.Errorf("%d of %d are reported", len(cell.Results), cell.Declared)
 	}
 }
 
@@ -239,8 +239,8 @@ func TestFilterOfAnotherRevision(t *testing.T) {
 	options := onReference(protocol.HTTP)
 	options.Filter, options.Revisions = "ping.answered", contact.Revise{Listed: []string{"2026-07-28"}}
 	_, err := Run(context.Background(), options)
-	wrong, ok := errors.AsType[*FilterError](err)
-	if !ok || wrong.Reason != `--filter "ping.answered" matches nothing at 2026-07-28; it does at 2025-06-18 and 2025-11-25, which --revision names` {
+	wrong, ok := errors.AsType[*plan.FilterError](err)
+	if !ok || wrong.Reason != `--filter "ping.answered" matches nothing at 2026-07-28; it does at 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25, which --revision names` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -249,7 +249,7 @@ func TestFilterOfAnotherTransport(t *testing.T) {
 	options := onReference(protocol.HTTP)
 	options.Filter = "basic/transports/stdio && stdio"
 	_, err := Run(context.Background(), options)
-	wrong, ok := errors.AsType[*FilterError](err)
+	wrong, ok := errors.AsType[*plan.FilterError](err)
 	if !ok || !strings.HasSuffix(wrong.Reason, "matches nothing over http") {
 		t.Errorf("got %v", err)
 	}
@@ -260,7 +260,7 @@ func TestFiltersByWhatReportsPrint(t *testing.T) {
 	options := onReference(protocol.Stdio)
 	options.Revisions = contact.Revise{Listed: []string{"2025-11-25"}}
 	options.Filter = "basic/utilities/ping || logging.set-level && MUST"
-	for _, result := range mustRun(t, options).Legs[0].Results {
+	for _, result := range mustRun(t, options).Cells[0].Results {
 		if result.Page != "basic/utilities/ping" && !strings.HasPrefix(result.ID, "logging.set-level") {
 			t.Errorf("%s on %s", result.ID, result.Page)
 		}
@@ -272,81 +272,23 @@ func TestFilterOfARule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("whole runs are for tests that are not short")
 	}
-	all, requirements, err := All(protocol.ServerRole, protocol.Checked())
+	all, requirements, err := plan.All(protocol.ServerRole, protocol.Released())
 	if err != nil {
 		t.Fatal(err)
 	}
 	const id = "base.requests.answered-once"
-	if _, known := requirements.Get(id); !known || !slices.ContainsFunc(all["2026-07-28"], func(one Declared) bool { return one.Rule && one.Requirements[0] == id }) {
+	if _, known := requirements.Get(id); !known || !slices.ContainsFunc(all["2026-07-28"], func(one plan.Declared) bool { return one.Rule && one.Requirements[0] == id }) {
 		t.Fatalf("%s is no requirement of a rule", id)
 	}
 	options := onReference(protocol.HTTP)
 	options.Filter = id
-	results := mustRun(t, options).Legs[0].Results
+	results := mustRun(t, options).Cells[0].Results
 	if len(results) == 0 {
 		t.Fatal("nothing is reported")
 	}
 	for _, result := range results {
 		if result.ID != id || result.Verdict != reports.Passed {
 			t.Errorf("%s %s %s", result.ID, result.Verdict, result.Reason)
-		}
-	}
-}
-
-func TestUnknownWordsOfFilters(t *testing.T) {
-	for text, want := range map[string]string{
-		"server/tols":                      `"server/tols" is unknown, did you mean "server/tools"?`,
-		"server/tools && tools.list.vaild": `"tools.list.vaild" is unknown, did you mean`,
-		"tools.header.rejected":            `is unknown among the checks of a server; a client has it: mcpconform client`,
-		"calling tools":                    `is unknown: it is a heading; its page is server/tools`,
-		"nothing like it":                  `is unknown; mcpconform list shows what there is`,
-		"server/tools && client/roots":     `matches no check or rule of a server`,
-		"server/tools &&":                  `cannot be read: Unexpected EOF.`,
-	} {
-		_, _, err := ParseFilter(protocol.ServerRole, text)
-		if wrong, ok := errors.AsType[*FilterError](err); !ok || !strings.Contains(wrong.Reason, want) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
-func TestFiltersByText(t *testing.T) {
-	for text, want := range map[string]string{
-		"answers PING with an empty result":                   "ping.answered",
-		`"with an empty result" && ping`:                      "ping.answered",
-		`2025-11-25 && "PING with an empty result" && !stdio`: "ping.answered",
-	} {
-		chosen, _, err := ParseFilter(protocol.ServerRole, text)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		all, _, err := All(protocol.ServerRole, []string{"2025-11-25"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := 0
-		for _, one := range all["2025-11-25"] {
-			if matches := one.Matches(chosen); matches {
-				found++
-				if !slices.Contains(one.Requirements, want) {
-					t.Errorf("%s: %s of %v", text, one.Text, one.Requirements)
-				}
-			}
-		}
-		if found == 0 {
-			t.Errorf("%s: nothing", text)
-		}
-	}
-	for text, want := range map[string]string{
-		`"no check says this"`: `--filter: "no check says this" is unknown`,
-		`"mpty result"`:        `is unknown`,
-		`"open`:                `cannot be read: the closing " is missing`,
-		`""`:                   `cannot be read: nothing stands between the quotation marks`,
-	} {
-		_, _, err := ParseFilter(protocol.ServerRole, text)
-		if wrong, ok := errors.AsType[*FilterError](err); !ok || !strings.Contains(wrong.Reason, want) {
-			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
@@ -377,12 +319,13 @@ func TestTranscripts(t *testing.T) {
 
 // A run keeps the exchanges of checks that passed where they are asked for.
 func TestExchangesOfWhatPassed(t *testing.T) {
+	slowtest.Skip(t)
 	t.Parallel()
 	for _, all := range []bool{false, true} {
 		options := onReference(protocol.HTTP)
 		options.Filter, options.Exchanges = "ping.answered", all
-		for _, leg := range mustRun(t, options).Legs {
-			for _, result := range leg.Results {
+		for _, cell := range mustRun(t, options).Cells {
+			for _, result := range cell.Results {
 				if has := len(result.Exchange) > 0; result.Kind == reports.KindCheck && result.Verdict == reports.Passed && has != all {
 					t.Errorf("asked for: %t, %d steps of %s", all, len(result.Exchange), result.Text)
 				}
@@ -400,8 +343,8 @@ func TestRevisionThatIsNotSpoken(t *testing.T) {
 		Executable: []string{self}, Command: target.Command{Args: []string{self, "reference", "--stdio"}},
 		Revisions: contact.Revise{Listed: []string{"2025-06-18"}}, Filter: "ping",
 	})
-	if leg := found.Legs[0]; !leg.Spoken || !slices.Equal(leg.AlsoSpeaks, []string{"2025-11-25", "2026-07-28"}) {
-		t.Errorf("%+v", leg)
+	if cell := found.Cells[0]; !cell.Spoken || !slices.Equal(cell.AlsoSpeaks, []string{"2024-11-05", "2025-03-26", "2025-11-25", "2026-07-28"}) {
+		t.Errorf("%+v", cell)
 	}
 }
 
@@ -414,27 +357,6 @@ func TestInterrupted(t *testing.T) {
 	}
 	if found != nil && found.Interrupted == "" {
 		t.Error("the report does not say that the run was interrupted")
-	}
-}
-
-// TestDeclarations makes sure of all checks and rules at once, as each run does.
-func TestDeclarations(t *testing.T) {
-	declared, requirements, err := All(protocol.ServerRole, protocol.Checked())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, revision := range protocol.Checked() {
-		for _, check := range declared[revision] {
-			for _, id := range check.Requirements {
-				requirement, _ := requirements.Get(id)
-				if !requirement.Visible() {
-					t.Errorf("%q verifies %s, which no peer can see", check.Text, id)
-				}
-				if !requirement.Applies("", "", protocol.ServerRole) {
-					t.Errorf("%q verifies %s, which obliges clients", check.Text, id)
-				}
-			}
-		}
 	}
 }
 

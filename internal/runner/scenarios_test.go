@@ -15,13 +15,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/internal/wait"
@@ -42,15 +44,9 @@ const (
 // thing several times, at once, and answers every question twice or never, or that
 // does not even read, holds up no handler for ever.
 func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
-	if testing.Short() {
-		t.Skip("whole runs are for tests that are not short")
-	}
+	slowtest.Skip(t)
 	t.Parallel()
-	revisions := protocol.Checked()
-	if !*everyTarget {
-		revisions = revisions[1:] // the newest of each era
-	}
-	for _, revision := range revisions {
+	for _, revision := range protocol.Released() {
 		for _, how := range []struct {
 			over string
 			mute bool
@@ -58,8 +54,8 @@ func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %s mute=%v", revision, how.over, how.mute), func(t *testing.T) {
 				t.Parallel()
 				environment := scenariosOf(t, revision, how.over)
-				scenarios := environment.Scenarios()
-				environment.Launch = func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
+				scenarios := environment.Client.Scenarios()
+				environment.Client.Launch = func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
 					at := slices.IndexFunc(scenarios, func(scenario *scenario.Scenario) bool { return scenario.Name == invocation.Scenario })
 					(&greedy{revision: revision, told: scenarios[at].Steps, mute: how.mute}).play(ctx, invocation)
 					return scenario.Exit{}, nil
@@ -78,18 +74,18 @@ func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
 	}
 }
 
-// playingAtOnce bounds the scenarios that are played at the same time, of all legs.
+// playingAtOnce bounds the scenarios that are played at the same time, of all cells.
 var playingAtOnce = make(chan struct{}, 32)
 
 // endsInTime plays a scenario, again if the machine was too busy for anybody to come.
-func endsInTime(t *testing.T, environment *conform.Environment, scenario *scenario.Scenario) {
+func endsInTime(t *testing.T, environment *session.Environment, scenario *scenario.Scenario) {
 	ctx, cancel := wait.WithTimeout(t.Context(), scenarioTimeout)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
 		for {
-			recording, _, err := environment.Driver().Run(ctx, scenario)
-			if err != nil || recording.Came() {
+			recording, _, err := environment.Client.Driver().Run(ctx, scenario)
+			if err != nil || recording.Connected() {
 				ended <- err
 				return
 			}
@@ -105,11 +101,11 @@ func endsInTime(t *testing.T, environment *conform.Environment, scenario *scenar
 	}
 }
 
-// scenariosOf has all scenarios of a leg.
-func scenariosOf(t *testing.T, revision, over string) *conform.Environment {
+// scenariosOf has all scenarios of a cell.
+func scenariosOf(t *testing.T, revision, over string) *session.Environment {
 	t.Helper()
 	to := &Judging{options: Options{Role: protocol.ClientRole, Timeout: greedyReply, MaxMessage: 1 << 20}}
-	to.leg = conform.Leg{Role: protocol.ClientRole, Revision: revision, Transport: over}
+	to.cell = check.Cell{Role: protocol.ClientRole, Revision: revision, Transport: over}
 	r := to.run(map[string]*scenario.Recording{}, &contact.Opening{Spoken: true, Survey: &survey.Survey{}})
 	if err := r.declare(); err != nil {
 		t.Fatal(err)

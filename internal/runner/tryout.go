@@ -10,18 +10,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/tryout"
 )
 
 const (
-	// repliesToTry is how many replies all tools of a leg together may take to be tried.
+	// repliesToTry is how many replies all tools of a cell together may take to be tried.
 	repliesToTry = 3
 	// mostToTry bounds that, however long a reply may take.
 	mostToTry = 15 * time.Second
@@ -29,13 +31,13 @@ const (
 	quietAfter = 50 * time.Millisecond
 )
 
-// tryTools calls the tools of which nobody knows what they provoke, on legs where a check
+// tryTools calls the tools of which nobody knows what they provoke, on cells where a check
 // needs a provocation that nobody has named.
 func (r *run) tryTools(ctx context.Context) {
 	var trying sync.WaitGroup
-	for index := range r.plan.Legs {
+	for index := range r.plan.Cells {
 		if r.options.Role == protocol.ServerRole && r.lacks(index) {
-			trying.Go(func() { r.tryLeg(ctx, index) })
+			trying.Go(func() { r.tryCell(ctx, index) })
 		}
 		if contact.Heavy(r.budget) {
 			trying.Wait()
@@ -44,14 +46,14 @@ func (r *run) tryTools(ctx context.Context) {
 	trying.Wait()
 }
 
-// lacks tells whether a chosen check of a leg needs a provocation that there is not.
+// lacks tells whether a chosen check of a cell needs a provocation that there is not.
 func (r *run) lacks(index int) bool {
-	return slices.ContainsFunc(r.declared, func(check Declared) bool {
-		return check.leg == index && r.planned[index].Lacks(check.Check) != ""
+	return slices.ContainsFunc(r.declared, func(check plan.Declared) bool {
+		return check.Cell == index && r.planned[index].Lacks(check.Check) != ""
 	})
 }
 
-func (r *run) tryLeg(ctx context.Context, index int) {
+func (r *run) tryCell(ctx context.Context, index int) {
 	environment := r.planned[index]
 	if r.mute(index) {
 		return
@@ -60,9 +62,9 @@ func (r *run) tryLeg(ctx context.Context, index int) {
 	calls = slices.DeleteFunc(calls, func(call provoke.Provocation) bool { return environment.Named(call) })
 	found := r.try(ctx, environment, calls)
 	provoked := found.Provocations()
-	environment.Provoked, r.plan.Legs[index].Provoked = provoked, provoked
+	environment.Provoked, r.plan.Cells[index].Provoked = provoked, provoked
 	answering := found.Answering()
-	environment.Answering, r.plan.Legs[index].Answering = answering, answering
+	environment.Answering, r.plan.Cells[index].Answering = answering, answering
 	state := r.state(index)
 	if len(provoked) > 0 {
 		state.report.Notices = append(state.report.Notices, triedNotice(provoked))
@@ -86,14 +88,14 @@ func neverAnswered(found tryout.Found) string {
 	return ""
 }
 
-// mute tells whether nothing can be asked of the target of a leg.
+// mute tells whether nothing can be asked of the target of a cell.
 func (r *run) mute(index int) bool {
 	offered := r.planned[index].Survey
 	return offered.Locked != "" || offered.Closed != "" || r.state(index).unresponsive != ""
 }
 
 // try calls tools on a connection of their own, which is judged like all others.
-func (r *run) try(ctx context.Context, environment *conform.Environment, calls []provoke.Provocation) tryout.Found {
+func (r *run) try(ctx context.Context, environment *session.Environment, calls []provoke.Provocation) tryout.Found {
 	if len(calls) == 0 {
 		return tryout.Found{}
 	}
@@ -111,13 +113,13 @@ func (r *run) try(ctx context.Context, environment *conform.Environment, calls [
 }
 
 // converse opens a connection whose client offers everything.
-func (r *run) converse(ctx context.Context, environment *conform.Environment) (*scripted.Connection, error) {
+func (r *run) converse(ctx context.Context, environment *session.Environment) (*scripted.Connection, error) {
 	log := transcript.NewLogIn(r.budget, fmt.Sprintf("tools-%s-%s", environment.Revision, environment.Transport))
 	connection, err := scripted.Dial(environment.Target, log)
 	if err != nil {
 		return nil, err
 	}
-	conform.OfferAll(connection.Client)
+	session.AnswerAll(connection.Client)
 	capabilities := tryout.Capabilities(environment.Revision)
 	if protocol.Has(environment.Revision, protocol.Discovery) {
 		_, err = connection.Discover(ctx, environment.Revision, capabilities)
@@ -139,7 +141,7 @@ func triedNotice(provoked map[string]provoke.Provocation) string {
 
 // Look is what a server shows when it is met and its tools are tried.
 type Look struct {
-	conform.Leg
+	check.Cell
 	AlsoSpeaks []string // other revisions, over the same transport
 	Survey     *survey.Survey
 	Tried      tryout.Found
@@ -178,7 +180,7 @@ func LookAt(ctx context.Context, options Options, may func(tools []string) bool)
 func (r *run) look(ctx context.Context, may func(tools []string) bool) (*Look, error) {
 	options := r.options
 	r.budget = transcript.NewMemoryBudget(budgetAlone)
-	r.plan = plan{Workers: 1, Policy: options.Policy}
+	r.plan = workerPlan{Workers: 1, Policy: options.Policy}
 	err := r.meet(ctx)
 	if err == nil {
 		err = r.declare()
@@ -190,13 +192,13 @@ func (r *run) look(ctx context.Context, may func(tools []string) bool) (*Look, e
 	if err != nil {
 		return nil, err
 	}
-	index := len(r.plan.Legs) - 1
+	index := len(r.plan.Cells) - 1
 	environment := r.planned[index]
 	if r.mute(index) {
 		offered := environment.Survey
 		return nil, &contact.TargetError{Reason: cmp.Or(offered.Locked, offered.Closed, r.state(index).unresponsive)}
 	}
-	found := &Look{Leg: environment.Leg, AlsoSpeaks: r.state(index).report.AlsoSpeaks, Survey: environment.Survey}
+	found := &Look{Cell: environment.Cell, AlsoSpeaks: r.state(index).report.AlsoSpeaks, Survey: environment.Survey}
 	if uncalled := uncallable(environment); len(uncalled) > 0 && options.Calls != provoke.CallNone && may(uncalled) {
 		environment.Calls = provoke.CallAll
 	}
@@ -215,11 +217,11 @@ func (r *run) look(ctx context.Context, may func(tools []string) bool) (*Look, e
 	return found, nil
 }
 
-// missing are the kinds of provocations that checks of a leg lack, sorted.
+// missing are the kinds of provocations that checks of a cell lack, sorted.
 func (r *run) missing(index int) []string {
 	kinds := map[string]bool{}
 	for _, check := range r.declared {
-		if check.leg == index {
+		if check.Cell == index {
 			kinds[r.planned[index].Lacks(check.Check)] = true
 		}
 	}
@@ -228,7 +230,7 @@ func (r *run) missing(index int) []string {
 }
 
 // uncallable are the listed tools that may not be called.
-func uncallable(environment *conform.Environment) []string {
+func uncallable(environment *session.Environment) []string {
 	var names []string
 	for _, tool := range environment.Survey.Tools {
 		if name, _ := tool["name"].(string); !environment.MayCall(tool) {

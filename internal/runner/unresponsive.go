@@ -22,18 +22,18 @@ func judgesSilence(labels []string) bool {
 	return slices.ContainsFunc(silenceJudges, func(page string) bool { return slices.Contains(labels, page) })
 }
 
-// permit lets a check of a leg run, and tells why it is no use to ask the target
+// permit lets a check of a cell run, and tells why it is no use to ask the target
 // anything.
-func (c *collector) permit(leg int) permission {
+func (c *collector) permit(cell int) permission {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	state := c.state(leg)
+	state := c.state(cell)
 	return permission{Run: true, Unresponsive: state.unresponsive, Ended: state.report.Ended != nil}
 }
 
 // listen counts the checks in a row that the target left unanswered. The
 // caller holds the lock.
-func (s *legState) listen(found checked) {
+func (s *cellState) listen(found checked) {
 	switch {
 	case found.Unresponsive:
 		s.silent++

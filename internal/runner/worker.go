@@ -19,27 +19,28 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
 )
 
 // host is the parent, as a worker sees it.
 type host interface {
-	// claim asks whether this worker is the one to run a check of a leg. Checks that
-	// look at one scenario belong to one worker.
-	claim(leg int, key, scenario string) permission
+	// claim asks whether this worker is the one to run a check of a cell.
+	claim(cell int, asked claim) permission
 	// checked hands over what a check found.
 	checked(checked)
 	// closed hands over a connection that is closed and judged.
-	closed(legIndex int, connection conform.Connection)
+	closed(cellIndex int, connection scope.Connection)
 }
 
 // checked is one check that ran, or was skipped.
 type checked struct {
-	Leg          int
+	Cell         int
 	Group        []string
 	Text         string
 	Requirements []string
@@ -69,8 +70,16 @@ func (c *checked) shorten(all bool) {
 	}
 }
 
-// keyOf names a check among all legs.
-func keyOf(legName, name string) string { return legName + "\n" + name }
+// claim names a check that a worker wants to run.
+type claim struct {
+	Key      string // among all cells
+	Check    string // [plan.CheckName]
+	Text     string
+	Scenario string `json:",omitempty"` // that it looks at, or its Together: one worker runs all of these on a cell
+}
+
+// keyOf names a check among all cells.
+func keyOf(cellName, name string) string { return cellName + "\n" + name }
 
 // which of the checks that a filter chooses a worker runs.
 type which string
@@ -86,43 +95,43 @@ func (w which) has(declared *check.Declaration) bool {
 	return w == all || declared.Alone == (w == alone)
 }
 
-// stage is where checks run: what surrounds each of them.
-type stage struct {
-	environments []*conform.Environment
+// executor gives checks to Ginkgo, and does what surrounds each of them.
+type executor struct {
+	environments []*session.Environment
 	host         host
 	claimed      *claimed // the check that runs, if it is ours; nil for none
 }
 
-// claimed is a check that runs on a leg.
+// claimed is a check that runs on a cell.
 type claimed struct {
-	leg int
+	cell int
 	*check.T
 }
 
-// declare hands the checks that match a filter to Ginkgo, those of all legs, and what
-// surrounds each. Those of another leg need no other Describe: no two have one key.
-func (s *stage) declare(filter string, only which) {
+// declare hands the checks that match a filter to Ginkgo, those of all cells, and what
+// surrounds each. Those of another cell need no other Describe: no two have one key.
+func (e *executor) declare(filter string, only which) {
 	globals.Reset()
 	matches := matching(filter)
-	for leg, environment := range s.environments {
+	for cell, environment := range e.environments {
 		checks := suites.Checks(environment.Role)
 		environment.Know(checks)
 		for _, one := range checks {
-			if !only.has(one) || !environment.Stands(one) ||
+			if !only.has(one) || !environment.Applies(one) ||
 				!matches(func() []string { return environment.Labels(one) }) {
 				continue
 			}
 			priority := ginkgo.SpecPriority(0)
-			if one.First {
+			if one.Early() {
 				priority = 1
 			}
 			place := types.CodeLocation{FileName: one.Place.File, LineNumber: one.Place.Line}
 			ginkgo.It(keyOf(environment.Name(), one.Name()), place, priority, func(ctx ginkgo.SpecContext) {
-				s.run(ctx, leg, one)
+				e.run(ctx, cell, one)
 			})
 		}
 	}
-	ginkgo.ReportAfterEach(s.after)
+	ginkgo.ReportAfterEach(e.after)
 }
 
 // matching tells whether a filter ("" for everything) chooses what has some labels, which are
@@ -136,23 +145,23 @@ func matching(filter string) func(labels func() []string) bool {
 }
 
 // run claims a check and runs it, and lets Ginkgo know how it ended.
-func (s *stage) run(ctx context.Context, leg int, declared *check.Declaration) {
-	environment := s.environments[leg]
+func (e *executor) run(ctx context.Context, cell int, declared *check.Declaration) {
+	environment := e.environments[cell]
 	scenario := environment.TogetherWith(declared)
 	if declared.Scenario != nil {
 		scenario = declared.Scenario.Name
 	}
-	if scenario != "" {
-		scenario = environment.Name() + "\n" + scenario
-	}
-	allowed := s.host.claim(leg, keyOf(environment.Name(), declared.Name()), scenario)
-	if s.claimed = nil; !allowed.Run {
-		ginkgo.Skip("another worker has it")
+	allowed := e.host.claim(cell, claim{
+		Key: keyOf(environment.Name(), declared.Name()), Check: plan.CheckName(declared.Group, declared.Text),
+		Text: declared.Text, Scenario: scenario,
+	})
+	if e.claimed = nil; !allowed.Run {
+		return // another worker has it
 	}
 	t := environment.Begin(ctx, declared)
-	s.claimed = &claimed{leg: leg, T: t}
+	e.claimed = &claimed{cell: cell, T: t}
 	t.Run(func() {
-		conform.PassGates(t)
+		session.PassGates(t)
 		switch {
 		case allowed.Ended:
 			t.Inconclusive(allowed.Unresponsive, "see the beginning of the report, then run again")
@@ -176,18 +185,18 @@ var unmuting = map[string]string{
 	protocol.ClientRole:              "make sure that the command does the steps of MCPCONFORM_STEPS, then run again",
 }
 
-func (s *stage) after(report types.SpecReport) {
-	if s.claimed == nil {
+func (e *executor) after(report types.SpecReport) {
+	if e.claimed == nil {
 		return
 	}
-	ran := *s.claimed
-	s.claimed = nil
+	ran := *e.claimed
+	e.claimed = nil
 	defer dieOfPanic()
-	outcome, exchanges := conform.End(ran.T, report.Failed())
+	outcome, exchanges := session.End(ran.T, report.Failed())
 	if report.State.Is(types.SpecStateInterrupted | types.SpecStateAborted) {
 		return
 	}
-	s.host.checked(conclude(s.environments[ran.leg], ran, report, outcome, exchanges))
+	e.host.checked(conclude(e.environments[ran.cell], ran, report, outcome, exchanges))
 }
 
 // dieOfPanic ends the process by a panic that Ginkgo would keep to itself: the check would
@@ -202,11 +211,11 @@ func dieOfPanic() {
 
 // perform runs the checks that match the filter, as far as the host lets this
 // process claim them.
-func perform(environments []*conform.Environment, to host, filter string, only which) {
-	(&stage{environments: environments, host: to}).declare(filter, only)
+func perform(environments []*session.Environment, to host, filter string, only which) {
+	(&executor{environments: environments, host: to}).declare(filter, only)
 	suite, reporter := quiet()
 	ginkgo.RunSpecs(discard{}, "mcpconform", suite, reporter)
-	conform.Finish(environments...)
+	session.Finish(environments...)
 }
 
 // quiet keeps Ginkgo from writing anything: what it would say is in the
@@ -226,7 +235,7 @@ func quiet() (types.SuiteConfig, types.ReporterConfig) {
 }
 
 func conclude(
-	environment *conform.Environment,
+	environment *session.Environment,
 	ran claimed,
 	report types.SpecReport,
 	outcome check.Outcome,
@@ -234,10 +243,10 @@ func conclude(
 ) checked {
 	point(&outcome, exchanges)
 	result := checked{
-		Leg:          ran.leg,
+		Cell:         ran.cell,
 		Group:        ran.Declared.Group,
 		Text:         ran.Declared.Text,
-		Requirements: environment.Standing(ran.Declared.Requirements),
+		Requirements: environment.Applicable(ran.Declared.Requirements),
 		State:        report.State,
 		Outcome:      outcome,
 		Exchanges:    exchanges,
@@ -272,14 +281,13 @@ func (discard) Fail() {}
 
 // note is one line that a worker writes.
 type note struct {
-	Claim      string              `json:",omitempty"`
-	Scenario   string              `json:",omitempty"` // in which the check that is claimed looks
-	Checked    *checked            `json:",omitempty"`
-	Leg        int                 `json:",omitempty"`
-	Connection *conform.Connection `json:",omitempty"`
-	Process    *process            `json:",omitempty"` // that the connection had
-	Drawn      *drawn              `json:",omitempty"`
-	Finished   bool                `json:",omitempty"`
+	Claim      *claim            `json:",omitempty"`
+	Checked    *checked          `json:",omitempty"`
+	Cell       int               `json:",omitempty"`
+	Connection *scope.Connection `json:",omitempty"`
+	Process    *process          `json:",omitempty"` // that the connection had
+	Drawn      *drawn            `json:",omitempty"`
+	Finished   bool              `json:",omitempty"`
 }
 
 // permission is one line: the parent's answer to a claim.
@@ -297,12 +305,12 @@ func Work(in io.Reader, out io.Writer) error {
 	reader := json.NewDecoder(in)
 	reader.UseNumber() // what the target listed is kept as it came
 	pipe := &pipe{allowed: make(chan permission), writer: json.NewEncoder(out)}
-	var work plan
+	var work workerPlan
 	if err := reader.Decode(&work); err != nil {
 		return fmt.Errorf("reading the plan: %w", err)
 	}
 	pipe.events, pipe.exchanges, pipe.sockets = work.Events, work.Exchanges, work.Sockets
-	pipe.process = conform.NewProcess(work.Name)
+	pipe.process = scope.NewProcess(work.Name)
 	confine(min(memoryAlone, share(work.Workers)))
 	finished := make(chan struct{})
 	go pipe.hear(reader, finished)
@@ -349,7 +357,7 @@ func interrupt() {
 type pipe struct {
 	events    bool
 	exchanges bool
-	process   *conform.Process
+	process   *scope.Process
 	sockets   string          // directory of those that a client's servers come to
 	alone     atomic.Bool     // the parent is gone, or wants an end
 	allowed   chan permission // closed when the parent is gone, or wants an end
@@ -378,8 +386,8 @@ func (p *pipe) hear(reader *json.Decoder, finished <-chan struct{}) {
 	}
 }
 
-func (p *pipe) claim(leg int, key, scenario string) permission {
-	p.write(note{Leg: leg, Claim: key, Scenario: scenario})
+func (p *pipe) claim(cell int, asked claim) permission {
+	p.write(note{Cell: cell, Claim: &asked})
 	return <-p.allowed
 }
 
@@ -388,12 +396,12 @@ func (p *pipe) checked(found checked) {
 	p.write(note{Checked: &found})
 }
 
-func (p *pipe) closed(legIndex int, connection conform.Connection) {
-	ended := processOf(connection.Leg.Role, connection.Events)
+func (p *pipe) closed(cellIndex int, connection scope.Connection) {
+	ended := processOf(connection.Cell.Role, connection.Events)
 	if !p.events {
 		connection.Events, connection.Facts = nil, rules.Facts{}
 	}
-	p.write(note{Leg: legIndex, Connection: &connection, Process: ended})
+	p.write(note{Cell: cellIndex, Connection: &connection, Process: ended})
 }
 
 // write sends a line. When the parent is gone there is nobody to tell.

@@ -17,7 +17,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/target"
-
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -46,7 +45,7 @@ var stopGrace = target.Grace{Input: stopTimeout, Terminate: killTimeout}
 
 // check runs the checks: side by side, then those that run alone.
 func (r *run) check(ctx context.Context) error {
-	if len(r.plan.Legs) == 0 || over(ctx) {
+	if len(r.plan.Cells) == 0 || over(ctx) {
 		return nil
 	}
 	r.announce()
@@ -67,7 +66,7 @@ func (r *run) coordinator() *coordinator {
 	claimed := map[string]bool{}
 	maps.Copy(claimed, r.others)
 	return &coordinator{
-		run: r, parting: partingTime, claimed: claimed, deferred: map[string]bool{}, scenarios: map[string]string{},
+		run: r, parting: partingTime, claimed: claimed, deferred: map[string]bool{}, scenarios: map[scene]string{},
 		asked: map[string]bool{}, confirmed: map[string]bool{}, repeating: map[string]doubt{},
 	}
 }
@@ -75,7 +74,7 @@ func (r *run) coordinator() *coordinator {
 // recall has the checks judge what was recorded, by one worker, which is ended with
 // the context.
 func (r *run) recall(ctx context.Context) error {
-	if len(r.plan.Legs) == 0 || over(ctx) {
+	if len(r.plan.Cells) == 0 || over(ctx) {
 		return nil
 	}
 	coordinator := r.coordinator()
@@ -122,10 +121,10 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// workers is how many are of use for the checks of all legs.
+// workers is how many are of use for the checks of all cells.
 func (r *run) workers() int {
 	checks := 0
-	for _, state := range r.legs {
+	for _, state := range r.cells {
 		checks += state.total
 	}
 	return r.options.workers(checks)
@@ -146,10 +145,10 @@ func (r *run) announce() {
 	if r.options.Progress == nil {
 		return
 	}
-	for _, state := range r.legs {
+	for _, state := range r.cells {
 		if state.planned >= 0 {
-			r.options.Progress.Leg(state.report.Name(), reports.Plan{
-				Checks: state.total, Rules: r.chosenRules(state), Told: len(r.chosenOf(state)),
+			r.options.Progress.Cell(state.report.Name(), reports.Plan{
+				Checks: state.total, Rules: len(r.chosenRules(state)), Told: len(r.chosenOf(state)),
 			})
 		}
 	}
@@ -163,9 +162,9 @@ func (c *collector) phase(text string) {
 }
 
 // begin shows that a check is under way, by its sentence.
-func (r *run) begin(key string) {
+func (r *run) begin(sentence string) {
 	if r.options.Progress != nil {
-		r.options.Progress.Begin(key[strings.LastIndexByte(key, '\n')+1:])
+		r.options.Progress.Begin(sentence)
 	}
 }
 
@@ -173,14 +172,20 @@ func (r *run) begin(key string) {
 // then is reported.
 func over(ctx context.Context) bool { return ctx.Err() != nil }
 
+// scene is a scenario on a cell.
+type scene struct {
+	cell int
+	name string
+}
+
 // coordinator hands checks to workers and takes what they find.
 type coordinator struct {
 	run       *run
 	parting   time.Duration // how long workers may take to tell what they have found when the run ends early
 	mu        sync.Mutex
 	claimed   map[string]bool
-	deferred  map[string]bool   // claimed, and to be run again
-	scenarios map[string]string // the worker that has a scenario, by name
+	deferred  map[string]bool  // claimed, and to be run again
+	scenarios map[scene]string // the worker that has one
 	restarts  int
 	workers   int // begun so far
 
@@ -204,7 +209,7 @@ type pass struct {
 	again    bool                // it runs what was put off, nothing else
 	alone    bool                // it repeats what is in doubt, and waits longer
 	explore  *explore.Plan       // the draws that it makes, in the place of checks; nil for none
-	suspects [][]explore.Finding // by leg, to be explained in the place of making draws
+	suspects [][]explore.Finding // by cell, to be explained in the place of making draws
 }
 
 // keepWorking runs one worker after another until one ends by itself: a worker
@@ -231,11 +236,12 @@ func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error
 	work := d.run.plan
 	work.Filter, work.Only, work.Workers = pass.filter, pass.only, pass.workers
 	work.Explore, work.Suspects = pass.explore, pass.suspects
-	work.Legs = slices.Clone(work.Legs)
+	work.Cells = slices.Clone(work.Cells)
 	work.Apart = pass.alone
+	work.Repeated = !pass.alone && pass.explore == nil && pass.suspects == nil
 	if pass.alone {
-		for i := range work.Legs {
-			d.giveTime(&work.Legs[i], i)
+		for i := range work.Cells {
+			d.giveTime(&work.Cells[i], i)
 		}
 	}
 	d.mu.Lock()
@@ -243,7 +249,7 @@ func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error
 	work.Name = "worker" + strconv.Itoa(d.workers) + "-"
 	d.mu.Unlock()
 
-	told, err := json.Marshal(work)
+	output, err := json.Marshal(work)
 	if err != nil {
 		return false, fmt.Errorf("writing the plan of a worker: %w", err)
 	}
@@ -262,7 +268,7 @@ func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error
 		_, _ = worker.Shutdown(context.Background(), target.Grace{Input: d.parting})
 	})
 
-	served := d.serve(ctx, told, work.Name, worker, pass)
+	served := d.serve(ctx, output, work.Name, worker, pass)
 	defer d.resign(work.Name)
 	if !stop() {
 		<-ended
@@ -290,39 +296,39 @@ type service struct {
 // before others are done.
 func (d *coordinator) serve(
 	ctx context.Context,
-	told []byte,
+	output []byte,
 	name string,
 	worker *target.Process,
 	pass pass,
 ) (ended service) {
 	writer := json.NewEncoder(worker.Stdin)
 	reader := json.NewDecoder(worker.Stdout)
-	reader.UseNumber()              // what the target declared is kept as it came
-	_, _ = worker.Stdin.Write(told) // a worker that cannot be told is gone, or about to end
+	reader.UseNumber()                // what the target declared is kept as it came
+	_, _ = worker.Stdin.Write(output) // a worker that cannot be told is gone, or about to end
 	for {
 		var line note
 		if err := reader.Decode(&line); err != nil {
 			return ended
 		}
 		switch {
-		case line.Claim != "":
+		case line.Claim != nil:
 			if pass.others != nil {
 				<-pass.others
 			}
-			answer := permission{Run: ctx.Err() == nil && d.grant(line, name, pass.again)}
+			answer := permission{Run: ctx.Err() == nil && d.grant(line.Cell, *line.Claim, name, pass.again)}
 			if answer.Run {
-				ended.current = line.Claim
-				answer = d.run.permit(line.Leg)
+				ended.current = line.Claim.Key
+				answer = d.run.permit(line.Cell)
 			}
 			_ = writer.Encode(answer) // what it has done is read to the end
 		case line.Checked != nil:
 			d.take(ended.current, *line.Checked, pass.alone)
 			ended.current = ""
 		case line.Connection != nil:
-			d.run.exited(line.Leg, line.Process)
-			d.run.closed(line.Leg, *line.Connection)
+			d.run.exited(line.Cell, line.Process)
+			d.run.closed(line.Cell, *line.Connection)
 		case line.Drawn != nil:
-			d.drawn(line.Leg, *line.Drawn)
+			d.drawn(line.Cell, *line.Drawn)
 		case line.Finished:
 			ended.finished = true
 		}
@@ -331,8 +337,8 @@ func (d *coordinator) serve(
 
 // grant lets a worker run a check that nobody has run, or again one that was put
 // off. It looks in a scenario that this worker has, or nobody.
-func (d *coordinator) grant(asked note, worker string, again bool) bool {
-	key := asked.Claim
+func (d *coordinator) grant(cell int, asked claim, worker string, again bool) bool {
+	key := asked.Key
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -347,14 +353,15 @@ func (d *coordinator) grant(asked note, worker string, again bool) bool {
 		return false
 	}
 	if asked.Scenario != "" && !again {
-		if owner := d.scenarios[asked.Scenario]; owner != "" && owner != worker {
+		shared := scene{cell, asked.Scenario}
+		if owner := d.scenarios[shared]; owner != "" && owner != worker {
 			return false
 		}
-		d.scenarios[asked.Scenario] = worker
+		d.scenarios[shared] = worker
 	}
 	d.claimed[key] = true
 	delete(d.deferred, key)
-	d.run.begin(key)
+	d.run.begin(asked.Text)
 	return true
 }
 
@@ -371,7 +378,7 @@ func (d *coordinator) resign(worker string) {
 func (d *coordinator) bequeath(worker string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.DeleteFunc(d.scenarios, func(_, owner string) bool { return owner == worker })
+	maps.DeleteFunc(d.scenarios, func(_ scene, owner string) bool { return owner == worker })
 }
 
 // postpone keeps a check for when there is more room.

@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -40,12 +41,12 @@ type Recorded struct {
 	Complete bool
 }
 
-// Came tells whether the client connected at all.
-func (r *Recording) Came() bool { return len(r.Connections) > 0 || r.Authorization != nil }
+// Connected tells whether the client connected at all.
+func (r *Recording) Connected() bool { return len(r.Connections) > 0 || r.Authorization != nil }
 
 // StepOutcome is how a step went, as the driver of the client tells.
 type StepOutcome struct {
-	Step    int    `json:"step"`
+	Step    int    `json:"step"`    // its position, whether the driver tells that or its id
 	Outcome string `json:"outcome"` // done or failed
 	Result  any    `json:"result"`
 	Error   string `json:"error"`
@@ -56,22 +57,42 @@ type StepOutcome struct {
 // Failed tells whether the client did not do the step, or not to its end.
 func (o StepOutcome) Failed() bool { return o.Outcome == "failed" }
 
-// Outcomes reads what the driver tells on standard output; whatever else stands
-// there is nobody's business.
-func (r *Recording) Outcomes() map[int]StepOutcome {
-	told := map[int]StepOutcome{}
-	order := 0
+// Outcomes reads what the driver tells on standard output of the steps, by their ids;
+// whatever else stands there is nobody's business.
+func (r *Recording) Outcomes(steps Steps) map[string]StepOutcome {
+	ids, outcomes, order := steps.IDs(), map[string]StepOutcome{}, 0
 	for line := range bytes.Lines(r.Exit.Output) {
-		one := StepOutcome{Step: -1}
+		var told struct {
+			StepOutcome
+			Step json.RawMessage `json:"step"`
+		}
 		reader := json.NewDecoder(bytes.NewReader(line))
 		reader.UseNumber()
-		if reader.Decode(&one) == nil && !reader.More() && one.Step >= 0 && (one.Outcome == "done" || one.Failed()) {
+		if reader.Decode(&told) != nil || reader.More() || told.Outcome != "done" && !told.Failed() {
+			continue
+		}
+		one := told.StepOutcome
+		if one.Step = positionIn(ids, told.Step); one.Step >= 0 && one.Step < len(ids) {
 			one.Order = order
 			order++
-			told[one.Step] = one
+			outcomes[ids[one.Step]] = one
 		}
 	}
-	return told
+	return outcomes
+}
+
+// positionIn returns that of the step that a driver names, by its id or its number; -1
+// for none.
+func positionIn(ids []string, step json.RawMessage) int {
+	var id string
+	if json.Unmarshal(step, &id) == nil {
+		return slices.Index(ids, id)
+	}
+	number := -1
+	if json.Unmarshal(step, &number) != nil {
+		return -1
+	}
+	return number
 }
 
 // Messages returns how many messages of the client there are.

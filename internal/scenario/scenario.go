@@ -31,18 +31,18 @@ type Scenario struct {
 	// Over is the transport over which it can be played; "" for each.
 	Over string
 	// Speaks is the revision of the scripted server where it is another one than that
-	// of the leg: what a client says then is not judged by the rules.
+	// of the cell: what a client says then is not judged by the rules.
 	Speaks string
 	// Unnamed leaves it to the client which revision it begins with: none is named.
 	Unnamed bool
 	// Named is the revision that the client is told to begin with where it is another
-	// one than that of the leg.
+	// one than that of the cell.
 	Named string
 	// Steps are what the client is told to do.
 	Steps Steps
-	// Refused are the positions of the steps that the server answers with an error: such a
-	// step is meant to fail.
-	Refused []int
+	// Refused are the ids of the steps that the server answers with an error: such a step
+	// is meant to fail.
+	Refused []string
 	// Server says how the scripted server differs from a good one; nil for not at
 	// all.
 	Server func(server *scripted.Server)
@@ -50,6 +50,9 @@ type Scenario struct {
 	// authorization servers differ from good ones. It is played over HTTP alone, at
 	// localhost. Nil for a server that is open to all.
 	Protected func(guard *scripted.Guard)
+	// Waits tells that good clients, or the harness, wait in it for a second and more: it begins
+	// before others, which go on beside it.
+	Waits bool
 	// Unclosed says that the scenario ends when it is quiet, and the client is ended
 	// then: it has something to do that takes no end.
 	Unclosed bool

@@ -63,12 +63,12 @@ func TestRun(t *testing.T) {
 	invoked.URL, invoked.Exited = "", nil
 	want := scenario.Invocation{
 		Scenario: "greeting", Official: "tools_call", Revision: "2025-06-18", Context: []byte(`{"key":"value","name":"tools_call"}`),
-		Steps: []byte(fmt.Sprintf(`[{"do":"connect"},{"arguments":{},"do":"call","tool":%q}]`, scripted.AddNumbers)),
+		Steps: []byte(fmt.Sprintf(`[{"do":"connect","id":"connect"},{"arguments":{},"do":"call","id":"call-add-numbers","tool":%q}]`, scripted.AddNumbers)),
 	}
 	if difference := cmp.Diff(want, invoked); difference != "" {
 		t.Error(difference)
 	}
-	if !recording.Came() || recording.Messages() != 1 || !recording.Exit.Well() || recording.Connections[0].Name != "greeting-1" {
+	if !recording.Connected() || recording.Messages() != 1 || !recording.Exit.Well() || recording.Connections[0].Name != "greeting-1" {
 		t.Errorf("recorded %+v", recording)
 	}
 	if len(logs) != len(recording.Connections) || !recording.Connections[0].Complete {
@@ -97,7 +97,7 @@ func TestRunEndsAClientThatHangs(t *testing.T) {
 	})
 	hanging.Reply, hanging.Whole = time.Millisecond, time.Millisecond
 	recording, _, err := hanging.Run(t.Context(), scenario.Meeting)
-	if err != nil || recording.Came() || !recording.Exit.Ended || recording.Exit.Well() {
+	if err != nil || recording.Connected() || !recording.Exit.Ended || recording.Exit.Well() {
 		t.Errorf("recorded %+v, %v", recording, err)
 	}
 }
@@ -107,19 +107,29 @@ func TestOutcomes(t *testing.T) {
 	output := `listening
 {"step":1,"outcome":"failed","error":"no"}
 {"step":0,"outcome":"done","result":{"n":12345678901234567890}}
+{"step":"again","outcome":"done"}
 {"step":2,"outcome":"perhaps"}
+{"step":"list-tools-3","outcome":"done"}
+{"step":4,"outcome":"done"}
+{"step":-1,"outcome":"done"}
+{"step":[],"outcome":"done"}
+{"step":null,"outcome":"done"}
 {"outcome":"done"}
 {"step":3,"outcome":"done"} and more
 `
 	recording := scenario.Recording{Exit: scenario.Exit{Output: []byte(output)}}
-	want := map[int]scenario.StepOutcome{
-		0: {Step: 0, Outcome: "done", Result: map[string]any{"n": json.Number("12345678901234567890")}, Order: 1},
-		1: {Step: 1, Outcome: "failed", Error: "no", Order: 0},
+	steps := scenario.Steps{
+		scenario.ToConnect(), scenario.ToList("tools"), scenario.ToList("tools"), scenario.ToList("tools").ID("again"),
 	}
-	if difference := cmp.Diff(want, recording.Outcomes()); difference != "" {
+	want := map[string]scenario.StepOutcome{
+		"connect":    {Step: 0, Outcome: "done", Result: map[string]any{"n": json.Number("12345678901234567890")}, Order: 1},
+		"list-tools": {Step: 1, Outcome: "failed", Error: "no", Order: 0},
+		"again":      {Step: 3, Outcome: "done", Order: 2},
+	}
+	if difference := cmp.Diff(want, recording.Outcomes(steps)); difference != "" {
 		t.Error(difference)
 	}
-	if !want[1].Failed() || want[0].Failed() {
+	if !want["list-tools"].Failed() || want["connect"].Failed() {
 		t.Error("what failed is taken for what was done")
 	}
 }
@@ -159,22 +169,22 @@ func TestSteps(t *testing.T) {
 		scenario.ToAnswer("roots/list", map[string]any{"roots": []any{}}).Late(5), scenario.ToConnect(), scenario.ToList("prompts"),
 		scenario.ToList("tools"), scenario.ToCall("add", nil).AsTask(9).As("x"), scenario.ToCancel("x"), scenario.ToClose(),
 	}
-	for method, at := range map[string]int{
-		"tools/list": 3, "prompts/list": 2, "resources/list": -1, "tools/call": 4, "initialize": 1, "roots/list": 0, "notifications/cancelled": 5,
-		"elicitation/create": -1,
+	for method, id := range map[string]string{
+		"tools/list": "list-tools", "prompts/list": "list-prompts", "resources/list": "", "tools/call": "x", "initialize": "connect",
+		"roots/list": "answer-with-roots-list", "notifications/cancelled": "cancel-x", "elicitation/create": "",
 	} {
-		if found := steps.Bringing(method); found != at {
-			t.Errorf("%s: step %d, wanted %d", method, found, at)
+		if found := steps.Bringing(method); found != id {
+			t.Errorf("%s: step %q, wanted %q", method, found, id)
 		}
 	}
-	for tool, at := range map[string]int{"add": 4, "x": -1} {
-		if found := steps.Calling(tool); found != at {
-			t.Errorf("a call of %s: step %d, wanted %d", tool, found, at)
+	for tool, id := range map[string]string{"add": "x", "x": ""} {
+		if found := steps.Calling(tool); found != id {
+			t.Errorf("a call of %s: step %q, wanted %q", tool, found, id)
 		}
 	}
-	var told []string
+	var texts []string
 	for _, one := range steps {
-		told = append(told, one.Describe()+" | "+one.Method()+" | "+one.Kind())
+		texts = append(texts, one.Describe()+" | "+one.Method()+" | "+one.Kind())
 	}
 	want := []string{
 		`answer roots/list with {"roots":[]}, after 5 ms |  | answer-with `,
@@ -185,8 +195,27 @@ func TestSteps(t *testing.T) {
 		`cancel "x" |  | cancel `,
 		"end the session |  | close ",
 	}
-	if difference := cmp.Diff(want, told); difference != "" {
+	if difference := cmp.Diff(want, texts); difference != "" {
 		t.Error(difference)
+	}
+}
+
+// Each step has an id: its own, or one of what it does that no other has.
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	steps := scenario.Steps{
+		scenario.ToConnect(), scenario.ToCall("add_numbers", nil), scenario.ToCall("add_numbers", nil), scenario.ToCall("slow", nil).As("it"),
+		scenario.ToCancel("it"), scenario.ToList("tools"), scenario.ToPing().ID("list-tools"), scenario.ToRead("test://one").ID("one"),
+	}
+	want := []string{"connect", "call-add-numbers", "call-add-numbers-2", "it", "cancel-it", "list-tools-2", "list-tools", "one"}
+	if difference := cmp.Diff(want, steps.IDs()); difference != "" {
+		t.Error(difference)
+	}
+	if at, none := steps.Position("list-tools"), steps.Position("two"); at != 6 || none != -1 {
+		t.Errorf("found at %d and %d", at, none)
+	}
+	if text := steps[7].Text(); text != `{"do":"read","uri":"test://one"}` {
+		t.Errorf("told as %s", text)
 	}
 }
 
@@ -202,7 +231,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	recording := playing.Recording()
-	if !recording.Came() || recording.Messages() != 1 || !recording.Exit.Ended || recording.Scenario != "meeting" {
+	if !recording.Connected() || recording.Messages() != 1 || !recording.Exit.Ended || recording.Scenario != "meeting" {
 		t.Errorf("recorded %+v", recording)
 	}
 	playing.Close()

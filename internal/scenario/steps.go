@@ -3,8 +3,11 @@ package scenario
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
@@ -17,6 +20,39 @@ type Step map[string]any
 func (s Step) Verb() string {
 	verb, _ := s["do"].(string)
 	return verb
+}
+
+// ID gives the step an id by which checks refer to it, in words with hyphens.
+func (s Step) ID(id string) Step { return s.with("id", id) }
+
+// Text is the step for the hints of reports: without its id, which nobody has to write.
+func (s Step) Text() string {
+	bare := maps.Clone(s)
+	delete(bare, "id")
+	return jsonrpc.Text(bare)
+}
+
+// notWord is what no id has.
+var notWord = regexp.MustCompile("[^a-z0-9]+")
+
+// Hyphenated makes an id of words.
+func Hyphenated(words string) string {
+	return strings.Trim(notWord.ReplaceAllString(strings.ToLower(words), "-"), "-")
+}
+
+// usualID is the id of a step that was given none, unless another one has it: the name
+// that it is begun under, or what it does, and with what.
+func (s Step) usualID() string {
+	if name, named := s["as"].(string); named {
+		return Hyphenated(name)
+	}
+	words := s.Verb()
+	for _, member := range []string{"of", "what", "tool", "method"} {
+		if word, there := s[member].(string); there {
+			return Hyphenated(words + " " + word)
+		}
+	}
+	return words
 }
 
 // Describe says the step in words, to a person who does it by hand.
@@ -211,6 +247,51 @@ func ToClose() Step { return step("close") }
 // Steps are what a client is told, in order.
 type Steps []Step
 
+// IDs are those of the steps, in order. A step that was given none is called by what it does;
+// the second one that does the same is number 2.
+func (s Steps) IDs() []string {
+	ids := make([]string, len(s))
+	for i, one := range s {
+		ids[i], _ = one["id"].(string)
+	}
+	for i, one := range s {
+		usual := one.usualID()
+		for number := 1; ids[i] == ""; number++ {
+			id := usual
+			if number > 1 {
+				id = fmt.Sprintf("%s-%d", usual, number)
+			}
+			if !slices.Contains(ids, id) {
+				ids[i] = id
+			}
+		}
+	}
+	return ids
+}
+
+// All are the steps by their ids, in order.
+func (s Steps) All() iter.Seq2[string, Step] {
+	return func(yield func(string, Step) bool) {
+		for i, id := range s.IDs() {
+			if !yield(id, s[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Position returns that of the step with an id; -1 when there is none.
+func (s Steps) Position(id string) int { return slices.Index(s.IDs(), id) }
+
+// MarshalJSON writes each step with its id.
+func (s Steps) MarshalJSON() ([]byte, error) {
+	named := make([]Step, len(s))
+	for i, id := range s.IDs() {
+		named[i] = s[i].ID(id)
+	}
+	return json.Marshal(named)
+}
+
 // JSON is the value of MCPCONFORM_STEPS.
 func (s Steps) JSON() []byte {
 	text, err := json.Marshal(s)
@@ -220,24 +301,32 @@ func (s Steps) JSON() []byte {
 	return text
 }
 
-// First returns the position of the first step of a verb; -1 when there is none.
-func (s Steps) First(verb string) int {
-	return slices.IndexFunc(s, func(one Step) bool { return one.Verb() == verb })
+// first returns the id of the first step of a kind; "" when there is none.
+func (s Steps) first(is func(Step) bool) string {
+	if at := slices.IndexFunc(s, is); at >= 0 {
+		return s.IDs()[at]
+	}
+	return ""
 }
 
-// Bringing returns the position of the first step that brings about messages of a
-// method; -1 when there is none.
-func (s Steps) Bringing(method string) int {
-	return slices.IndexFunc(s, func(one Step) bool {
+// First returns the id of the first step of a verb; "" when there is none.
+func (s Steps) First(verb string) string {
+	return s.first(func(one Step) bool { return one.Verb() == verb })
+}
+
+// Bringing returns the id of the first step that brings about messages of a method; ""
+// when there is none.
+func (s Steps) Bringing(method string) string {
+	return s.first(func(one Step) bool {
 		return one.Verb() == verbs[method] &&
 			(lists[method] == "" || one["of"] == lists[method]) &&
 			(one.Verb() != "answer-with" || one["method"] == method)
 	})
 }
 
-// Calling returns the position of the first step that calls a tool; -1 when there is none.
-func (s Steps) Calling(tool string) int {
-	return slices.IndexFunc(s, func(one Step) bool { return one.Verb() == "call" && one["tool"] == tool })
+// Calling returns the id of the first step that calls a tool; "" when there is none.
+func (s Steps) Calling(tool string) string {
+	return s.first(func(one Step) bool { return one.Verb() == "call" && one["tool"] == tool })
 }
 
 // Method returns the request that the step sends in either era, unless a cache has what

@@ -19,7 +19,7 @@ import (
 // and not refused, so that each mistake shows by itself.
 type AuthServer struct {
 	Number int    // from 1
-	Origin string // http://localhost:PORT
+	Origin string // http://localhost:PORT; "" of one that is the server itself
 	Issuer string // Origin, and a path where it has one
 
 	path    string        // of the issuer
@@ -152,12 +152,12 @@ func (a *AuthServer) OpenID(at string) {
 	a.Metadata["id_token_signing_alg_values_supported"] = []any{"RS256"}
 }
 
-// Poison lets all endpoints that the metadata names be below a path of which nobody
+// ForbidEndpoints lets all endpoints that the metadata names be below a path of which nobody
 // knows but by it.
-func (a *AuthServer) Poison() {
+func (a *AuthServer) ForbidEndpoints() {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "registration_endpoint"} {
 		endpoint, _ := a.Metadata[name].(string)
-		a.Metadata[name] = a.Origin + Poisoned + "/" + path.Base(endpoint)
+		a.Metadata[name] = a.Origin + ForbiddenPath + "/" + path.Base(endpoint)
 	}
 }
 
@@ -165,8 +165,8 @@ func (a *AuthServer) Poison() {
 // finds them but by the metadata.
 const Endpoints = "/oauth2"
 
-// Poisoned begins the paths of endpoints that nobody may use.
-const Poisoned = "/poisoned"
+// ForbiddenPath begins the paths of endpoints that nobody may use.
+const ForbiddenPath = "/poisoned"
 
 // Token returns one that the server issued; nil for others.
 func (a *AuthServer) Token(text string) *Token {
@@ -207,11 +207,19 @@ func (a *AuthServer) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	v := a.guard.visit(w, r, readVisit(r), a.Number, placeOf(r))
+	a.answer(w, r, readVisit(r))
+}
+
+// answer answers a request with its body.
+func (a *AuthServer) answer(w http.ResponseWriter, r *http.Request, body []byte) {
+	v := a.guard.visit(w, r, body, a.Number, placeOf(r))
 	switch {
 	case v == nil:
 		panic(http.ErrAbortHandler) // which is a flood
 	case a.OnVisit != nil && a.OnVisit(v):
+		return
+	case a.Origin == "" && placeOf(r) != AtServerMetadata && !a.isEndpoint(r.URL.Path):
+		v.Answer(http.StatusNotFound, nil, nil)
 		return
 	}
 	switch place := placeOf(r); {
@@ -225,6 +233,22 @@ func (a *AuthServer) serve(w http.ResponseWriter, r *http.Request) {
 		a.register(v)
 	}
 	v.Answer(http.StatusNotFound, nil, nil)
+}
+
+// isEndpoint tells whether a path is that of an endpoint in the metadata.
+func (a *AuthServer) isEndpoint(path string) bool {
+	return path == a.Metadata["authorization_endpoint"] || path == a.Metadata["token_endpoint"] ||
+		path == a.Metadata["registration_endpoint"]
+}
+
+// DefaultEndpoints takes the metadata away, so that only the endpoints are left which each
+// server has without (2025-03-26, basic/authorization).
+func (a *AuthServer) DefaultEndpoints() {
+	a.Places = nil
+	for _, name := range []string{"authorization_endpoint", "token_endpoint", "registration_endpoint"} {
+		endpoint, _ := a.Metadata[name].(string)
+		a.Metadata[name] = "/" + path.Base(endpoint)
+	}
 }
 
 func placeOf(r *http.Request) Place {
@@ -254,6 +278,14 @@ func (a *AuthServer) describe(v *Visit) {
 		return
 	}
 	said := maps.Clone(document)
+	if a.Origin == "" { // it is the server, which does not know where it is reached
+		said["issuer"] = Origin(v.Request)
+		for name, value := range said {
+			if path, _ := value.(string); strings.HasPrefix(path, "/") {
+				said[name] = Origin(v.Request) + path
+			}
+		}
+	}
 	maps.DeleteFunc(said, func(_ string, value any) bool { return value == nil })
 	v.AnswerJSON(http.StatusOK, said)
 }

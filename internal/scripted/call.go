@@ -18,7 +18,15 @@ type Exchange struct {
 	*transport.Incoming
 	Session *Session
 
-	told atomic.Bool // a first event
+	told atomic.Bool  // a first event
+	owed atomic.Int32 // responses to a batch that are still to come
+}
+
+// over says that a call is over: with the last of a batch the exchange is, too.
+func (x *Exchange) over() {
+	if x.owed.Add(-1) <= 0 {
+		x.Finish()
+	}
 }
 
 // LastEventID is where the client wants to resume; "" when it does not.
@@ -121,7 +129,7 @@ func (c *Call) Finally(message []byte, deliberate string) {
 		case deliberate == "" && c.resumeLater(message):
 		case c.Exchange.Begun():
 			c.Exchange.Event(nil, message, deliberate)
-			c.Exchange.Finish()
+			c.Exchange.over()
 		default:
 			c.Exchange.answer(http.StatusOK, c.begun(), message, deliberate)
 		}
@@ -159,7 +167,7 @@ func (c *Call) conclude() {
 	keep := c.left || c.answered
 	c.mu.Unlock()
 	if c.Exchange != nil && !keep {
-		c.Exchange.Finish()
+		c.Exchange.over()
 	}
 }
 

@@ -35,12 +35,21 @@ type Client struct {
 	lastID  atomic.Int64
 	mu      sync.Mutex
 	answers map[string]Answer
-	pending map[jsonrpc.ID]bool
+	pending map[jsonrpc.ID]asked
+	tempo   *Tempo // nil for none
+	batches bool   // the server has agreed to a revision with batches
 
 	// Of a client of the stateless era:
 	revision     string // that it speaks; "" in the handshake era
 	capabilities Capabilities
 	mirrored     map[string][]mcp.Mirror // by tool: the arguments that headers repeat
+}
+
+// asked is a request that has no answer yet.
+type asked struct {
+	method string
+	at     time.Time
+	first  bool // nothing had come before: the target may have been starting
 }
 
 // Answer makes the message that answers a request of the server. A nil answer
@@ -214,7 +223,7 @@ func newClient(log *transcript.Log, reply time.Duration) *Client {
 	return &Client{
 		log: log, inbox: newInbox(log), reply: reply,
 		answers: map[string]Answer{"ping": Empty},
-		pending: map[jsonrpc.ID]bool{},
+		pending: map[jsonrpc.ID]asked{},
 	}
 }
 
@@ -242,11 +251,13 @@ func (c *Client) ReplyTime() time.Duration { return c.reply }
 
 // Patience is how long the client waits for what is to come next: as long as nothing
 // has come on the connection, the target may still be starting.
-func (c *Client) Patience() time.Duration {
+func (c *Client) Patience() time.Duration { return c.orStart(c.reply) }
+
+func (c *Client) orStart(reply time.Duration) time.Duration {
 	if c.inbox.len() == 0 {
-		return max(c.reply, c.start)
+		return max(reply, c.start)
 	}
-	return c.reply
+	return reply
 }
 
 // Answer sets how requests of a method are answered from now on. Requests of a
@@ -276,6 +287,7 @@ type Pending struct {
 	Mark     int // the messages received before it was sent
 	client   *Client
 	patience time.Duration // how long the answer may take, as the target may still be starting
+	reply    time.Duration // and once it is there
 }
 
 // Start sends a request and does not wait.
@@ -291,22 +303,29 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 	if !isRaw {
 		message.Raw = jsonrpc.NewRequest(id, method, c.WithMeta(params))
 	}
+	mark, reply := c.inbox.len(), c.tempo.patience(method, c.reply)
 	c.mu.Lock()
-	c.pending[id] = true
+	c.pending[id] = asked{method: method, at: time.Now(), first: mark == 0}
 	c.mu.Unlock()
-	mark, patience := c.inbox.len(), c.Patience()
+	patience := c.orStart(reply)
 	if slices.Contains(working, method) {
 		patience = max(patience, c.work)
 	}
 	return &Pending{
 		ID: id, Method: method, Params: params, Raw: isRaw, Mark: mark,
-		client: c, patience: patience, Delivery: c.wire.send(ctx, message, id),
+		client: c, patience: patience, reply: reply, Delivery: c.wire.send(ctx, message, id),
 	}
 }
 
 // working are the requests that have a server run code of its author, which may take
 // any time: a search, a build, somebody else's service.
 var working = []string{"tools/call", "prompts/get", "resources/read", "completion/complete", "tasks/result"}
+
+// IsUnhurried tells whether a method is one of those, or is answered when something else is
+// done: how long one answer took says nothing of another.
+func IsUnhurried(method string) bool {
+	return slices.Contains(working, method) || method == "subscriptions/listen"
+}
 
 // Wait waits for the answer: a result or an error, both are answers. The error
 // tells why there is none.
@@ -319,14 +338,14 @@ func (p *Pending) WaitOr(ctx context.Context, match func(Received) bool) (Receiv
 	comes := func(received Received) bool {
 		return received.Kind == jsonrpc.Response && received.ID == p.ID || match(received)
 	}
-	if p.patience > p.client.reply {
+	if p.patience > p.reply {
 		isThere := func(received Received) bool { return comes(received) || received.Resembles() }
 		received, err := p.within(ctx, p.patience, isThere)
 		if err != nil || comes(received) {
 			return received, err
 		} // or else it has started, and answers in a way of its own
 	}
-	return p.within(ctx, p.client.reply, comes)
+	return p.within(ctx, p.reply, comes)
 }
 
 // within waits so long for a message that matches.
@@ -476,8 +495,24 @@ func (c *Client) Close(ctx context.Context) {
 // read reads a message, as far as there is room for what it holds.
 func (c *Client) read(raw []byte) jsonrpc.Message { return jsonrpc.ParseWithin(raw, c.log.Left()) }
 
-// take keeps what came and answers it if it is a request.
+// take keeps what came and answers it if it is a request. Behind a batch come the messages
+// in it, where the revision has batches.
 func (c *Client) take(ctx context.Context, received Received) {
+	c.takeOne(ctx, received)
+	c.mu.Lock()
+	unpacked := received.Kind == jsonrpc.Batch && c.batches
+	c.mu.Unlock()
+	if !unpacked {
+		return
+	}
+	for _, raw := range jsonrpc.Elements(received.Raw, maxReceived) {
+		element := received
+		element.Message = c.read(raw)
+		c.takeOne(ctx, element)
+	}
+}
+
+func (c *Client) takeOne(ctx context.Context, received Received) {
 	if flaw, beyond := received.Beyond(); beyond {
 		c.log.Crowd()
 		c.inbox.finish(fmt.Errorf("%w: it %s", ErrUnreadable, flaw))
@@ -485,6 +520,14 @@ func (c *Client) take(ctx context.Context, received Received) {
 	}
 	if received.Kind == jsonrpc.Response { // first: who gets the answer finds the client idle
 		c.mu.Lock()
+		if request, there := c.pending[received.ID]; there && !request.first {
+			c.tempo.note(request.method, time.Since(request.at))
+		}
+		if c.pending[received.ID].method == "initialize" {
+			result, _ := received.Result()
+			object, _ := result.(map[string]any)
+			c.batches = protocol.Has(mcp.Text(object, "protocolVersion"), protocol.Batches)
+		}
 		delete(c.pending, received.ID)
 		c.mu.Unlock()
 	}

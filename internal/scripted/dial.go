@@ -27,6 +27,7 @@ type Target struct {
 	Reply     time.Duration  // how long one answer may take
 	Start     time.Duration  // how long a target that is starting may take to say something, if longer
 	Work      time.Duration  // how long the answer to a request may take that has the target work, if longer
+	Tempo     *Tempo         // by which answers are waited for, as far as Reply allows; nil for none
 	Limits    transport.Limits
 	Pace      *transport.Pace // for HTTP: shared by the connections of a process
 }
@@ -48,7 +49,7 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 			return nil, err
 		}
 		client := OverStdio(transport.NewStdio(process, log, to.Limits), log, to.Reply)
-		client.start, client.work = to.Start, to.Work
+		client.start, client.work, client.tempo = to.Start, to.Work, to.Tempo
 		return &Connection{Client: client.Client, Stdio: client}, nil
 	case protocol.HTTP:
 		wire, err := transport.NewHTTP(
@@ -59,7 +60,7 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 			return nil, err
 		}
 		client := OverHTTP(wire, log, to.Reply)
-		client.start, client.work = to.Start, to.Work
+		client.start, client.work, client.tempo = to.Start, to.Work, to.Tempo
 		return &Connection{Client: client.Client, HTTP: client}, nil
 	}
 	return nil, fmt.Errorf("unknown transport %q", to.Transport)

@@ -58,6 +58,7 @@ type Guard struct {
 	OnVisit func(v *Visit) bool
 
 	server *Server
+	own    *AuthServer // that the server is itself; nil for none
 
 	mu      sync.Mutex
 	trusted []*AuthServer
@@ -96,6 +97,11 @@ func (s *Server) Protect() *Guard {
 	}
 	s.guard = g
 	s.AddTool(TestTool, nil, func(c *Call) { c.Answer(Text("tested")) })
+	if s.Has(protocol.OwnAuthorization) {
+		g.Places, g.Named, g.own = nil, "", g.newIssuer().at("", "")
+		g.Trust(g.own)
+		return g
+	}
 	g.Trust(g.NewIssuer(""))
 	return g
 }
@@ -267,6 +273,10 @@ func Origin(r *http.Request) string { return "http://" + strings.ToLower(r.Host)
 
 // other answers a request beside the endpoint.
 func (g *Guard) other(w http.ResponseWriter, r *http.Request, body []byte) {
+	if place := placeOf(r); g.own != nil && place != AtResourceMetadata && place != AtElsewhere {
+		g.own.answer(w, r, body)
+		return
+	}
 	v := g.visit(w, r, body, 0, placeOf(r))
 	switch {
 	case v == nil:
@@ -297,11 +307,11 @@ func (g *Guard) Metadata(origin string) Object {
 	return metadata
 }
 
-// Lure returns a URL on a port of its own at which nobody may come with a token. What
+// Decoy returns a URL on a port of its own at which nobody may come with a token. What
 // comes there is recorded with all that is about authorization.
-func (g *Guard) Lure() string {
+func (g *Guard) Decoy() string {
 	return g.listen(func(w http.ResponseWriter, r *http.Request) {
-		if v := g.visit(w, r, readVisit(r), 0, AtLure); v != nil {
+		if v := g.visit(w, r, readVisit(r), 0, AtDecoy); v != nil {
 			v.AnswerJSON(http.StatusOK, Object{})
 		}
 	})
@@ -319,7 +329,7 @@ func (g *Guard) listen(handle http.HandlerFunc) (origin string) {
 		defer g.server.opened(-1)
 		handle(w, r)
 	}
-	server := &http.Server{ReadHeaderTimeout: lureTime, Handler: http.HandlerFunc(counted)}
+	server := &http.Server{ReadHeaderTimeout: decoyTime, Handler: http.HandlerFunc(counted)}
 	for _, listener := range listeners {
 		g.server.working.Go(func() { _ = server.Serve(listener) }) // until it is closed
 	}

@@ -183,8 +183,8 @@ func TestVisits(t *testing.T) {
 	token, _ := g.authorize("")["access_token"].(string)
 	g.enter(token) // which is let in, and no visit
 	g.enter("")
-	lure := g.guard.Lure()
-	g.do(http.MethodGet, lure+"/x", "", "Authorization", "Bearer "+token)
+	decoy := g.guard.Decoy()
+	g.do(http.MethodGet, decoy+"/x", "", "Authorization", "Bearer "+token)
 	g.guard.Opened([]string{"--new", "http://localhost"})
 
 	visits := scripted.ReadVisits(g.log.Events())
@@ -195,7 +195,7 @@ func TestVisits(t *testing.T) {
 	}
 	want := []scripted.Place{
 		scripted.AtServerMetadata, scripted.AtRegister, scripted.AtAuthorize, scripted.AtToken, scripted.AtEndpoint,
-		scripted.AtLure, scripted.AtOpening,
+		scripted.AtDecoy, scripted.AtOpening,
 	}
 	if len(places) != len(want) {
 		t.Fatalf("visits %v, wanted %v", places, want)

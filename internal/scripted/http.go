@@ -319,7 +319,8 @@ func (h *HTTP) remember(request transport.Request, exchange *transport.Exchange)
 func (h *HTTP) hasAnswer(id jsonrpc.ID) bool {
 	h.Client.mu.Lock()
 	defer h.Client.mu.Unlock()
-	return !h.pending[id]
+	_, waits := h.pending[id]
+	return !waits
 }
 
 // close ends the session as a client should, with DELETE, and every stream.

@@ -51,19 +51,19 @@ func TestHTTPKeepsSessionAndVersion(t *testing.T) {
 	t.Parallel()
 	asked := &record{}
 	server := overHTTP(t, patient, func(w http.ResponseWriter, request *http.Request) {
-		said := message(request)
-		asked.add(request, said.Method)
+		sent := message(request)
+		asked.add(request, sent.Method)
 		switch {
 		case request.Method == http.MethodDelete:
 			w.WriteHeader(http.StatusMethodNotAllowed)
-		case said.Method == "initialize":
+		case sent.Method == "initialize":
 			w.Header().Set(scripted.SessionHeader, "s-1")
-			asJSON(w, jsonrpc.NewResult(said.ID, map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "s"}, "instructions": "Be kind."}))
-		case said.Kind == jsonrpc.Notification:
+			asJSON(w, jsonrpc.NewResult(sent.ID, map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "s"}, "instructions": "Be kind."}))
+		case sent.Kind == jsonrpc.Notification:
 			w.WriteHeader(http.StatusAccepted)
 		default:
 			w.Header().Set(scripted.SessionHeader, "another") // only that of initialize counts
-			asJSON(w, echo(said))
+			asJSON(w, echo(sent))
 		}
 	})
 	handshake, err := server.Initialize(t.Context(), scripted.Hello("2025-11-25", scripted.Nothing()))
@@ -106,9 +106,9 @@ func TestHTTPWithoutSessionSendsNoDelete(t *testing.T) {
 	t.Parallel()
 	asked := &record{}
 	server := overHTTP(t, patient, func(w http.ResponseWriter, request *http.Request) {
-		said := message(request)
-		asked.add(request, said.Method)
-		asJSON(w, echo(said))
+		sent := message(request)
+		asked.add(request, sent.Method)
+		asJSON(w, echo(sent))
 	})
 	if _, err := server.Call(t.Context(), "ping", nil); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestHTTPAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		respond func(w http.ResponseWriter, request jsonrpc.Message)
 		answer  string // what the answer is, or
-		told    string // why there is none
+		text    string // why there is none
 		before  int    // messages received before it
 	}{
 		"a result in JSON": {func(w http.ResponseWriter, request jsonrpc.Message) {
@@ -192,8 +192,8 @@ func TestHTTPAnswers(t *testing.T) {
 			if string(answer.Raw) != test.answer {
 				t.Errorf("answered %s\nwanted   %s", answer.Raw, test.answer)
 			}
-			if (err == nil) != (test.told == "") || err != nil && !strings.HasPrefix(err.Error(), test.told) {
-				t.Errorf("told   %v\nwanted %s", err, test.told)
+			if (err == nil) != (test.text == "") || err != nil && !strings.HasPrefix(err.Error(), test.text) {
+				t.Errorf("told   %v\nwanted %s", err, test.text)
 			}
 			if received := len(server.Received(0)); err == nil && received != test.before+1 || err != nil && received != test.before {
 				t.Errorf("%d messages were received", received)
@@ -264,10 +264,10 @@ func TestHTTPConcurrentCalls(t *testing.T) {
 	var together sync.WaitGroup // all are there before the first is answered
 	together.Add(calls)
 	server := overHTTP(t, patient, func(w http.ResponseWriter, request *http.Request) {
-		said := message(request)
+		sent := message(request)
 		together.Done()
 		together.Wait()
-		asJSON(w, echo(said))
+		asJSON(w, echo(sent))
 	})
 	var all sync.WaitGroup
 	for number := range calls {
@@ -293,11 +293,11 @@ func TestHTTPComesBackForTheRest(t *testing.T) {
 	var gets atomic.Int64
 	var id atomic.Value
 	server := overHTTP(t, patient, func(w http.ResponseWriter, request *http.Request) {
-		said := message(request)
-		asked.add(request, said.Method)
+		sent := message(request)
+		asked.add(request, sent.Method)
 		write := asStream(w)
 		if request.Method == http.MethodPost {
-			id.Store(said.ID)
+			id.Store(sent.ID)
 			write("id: a\nretry: 1\ndata:")
 			return
 		}
@@ -337,7 +337,7 @@ func TestHTTPComesBackInVain(t *testing.T) {
 	for name, test := range map[string]struct {
 		first string
 		get   func(w http.ResponseWriter)
-		told  string
+		text  string
 		asked int64
 	}{
 		"refused": {"id: a\ndata:", func(w http.ResponseWriter) { http.Error(w, "no GET", http.StatusMethodNotAllowed) },
@@ -358,7 +358,7 @@ func TestHTTPComesBackInVain(t *testing.T) {
 				asStream(w)(test.first)
 			})
 			_, err := server.Call(t.Context(), "m", nil)
-			if !errors.Is(err, scripted.ErrNoAnswer) || !strings.Contains(err.Error(), test.told) {
+			if !errors.Is(err, scripted.ErrNoAnswer) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("told %v", err)
 			}
 			if asked.Load() != test.asked {
@@ -384,9 +384,9 @@ func TestHTTPAnswersTheServer(t *testing.T) {
 	t.Parallel()
 	answers := make(chan jsonrpc.Message, 10)
 	server := overHTTP(t, patient, func(w http.ResponseWriter, request *http.Request) {
-		said := message(request)
-		if said.Kind == jsonrpc.Response {
-			answers <- said
+		sent := message(request)
+		if sent.Kind == jsonrpc.Response {
+			answers <- sent
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
@@ -398,7 +398,7 @@ func TestHTTPAnswersTheServer(t *testing.T) {
 			write(data(jsonrpc.NewRequest(jsonrpc.IntID(int64(number)), method, nil)))
 			_, _ = fmt.Fprintf(w, "data: %s\n\n", jsonrpc.NewNotification("answered", map[string]any{"with": json.RawMessage((<-answers).Raw)}))
 		}
-		write(data(echo(said)))
+		write(data(echo(sent)))
 	})
 	server.Answer("roots/list", scripted.Result(map[string]any{"roots": []any{}}))
 	server.Answer("refused", scripted.Refusal(-1, "not now"))
@@ -406,10 +406,10 @@ func TestHTTPAnswersTheServer(t *testing.T) {
 	if _, err := server.Call(t.Context(), "m", nil); err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var texts []string
 	for _, received := range server.Received(0) {
 		if received.Method == "answered" {
-			told = append(told, string(received.Raw[len(`{"jsonrpc":"2.0","method":"answered","params":{"with":`):len(received.Raw)-2]))
+			texts = append(texts, string(received.Raw[len(`{"jsonrpc":"2.0","method":"answered","params":{"with":`):len(received.Raw)-2]))
 		}
 	}
 	want := []string{
@@ -418,7 +418,7 @@ func TestHTTPAnswersTheServer(t *testing.T) {
 		`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"this client does not offer unknown"}}`,
 		`{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"not now"}}`,
 	}
-	if difference := cmp.Diff(want, told); difference != "" {
+	if difference := cmp.Diff(want, texts); difference != "" {
 		t.Error(difference)
 	}
 }
@@ -432,13 +432,13 @@ func TestHTTPFloodOfRequestsIsHeldUp(t *testing.T) {
 	var counting sync.Mutex
 	release := make(chan struct{})
 	server := overHTTP(t, patient, func(w http.ResponseWriter, request *http.Request) {
-		said := message(request)
-		if said.Kind != jsonrpc.Response {
+		sent := message(request)
+		if sent.Kind != jsonrpc.Response {
 			write := asStream(w)
 			for number := range requests {
 				write(data(jsonrpc.NewRequest(jsonrpc.IntID(int64(number)), "ping", nil)))
 			}
-			write(data(echo(said)))
+			write(data(echo(sent)))
 			return
 		}
 		counting.Lock()
@@ -499,16 +499,16 @@ func TestHTTPCloseLeavesNothing(t *testing.T) {
 	leavesNothing(t)
 	arrived := make(chan struct{}, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		said := message(request)
+		sent := message(request)
 		switch {
-		case said.Method == "initialize":
+		case sent.Method == "initialize":
 			w.Header().Set(scripted.SessionHeader, "s")
-			asJSON(w, jsonrpc.NewResult(said.ID, map[string]any{"protocolVersion": "2025-06-18"}))
+			asJSON(w, jsonrpc.NewResult(sent.ID, map[string]any{"protocolVersion": "2025-06-18"}))
 			return
-		case said.Kind == jsonrpc.Notification:
+		case sent.Kind == jsonrpc.Notification:
 			w.WriteHeader(http.StatusAccepted)
 			return
-		case request.Method == http.MethodGet || said.Method == "stream":
+		case request.Method == http.MethodGet || sent.Method == "stream":
 			asStream(w)(data(jsonrpc.NewRequest(jsonrpc.IntID(1), "ping", nil)))
 		}
 		arrived <- struct{}{}

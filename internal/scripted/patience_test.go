@@ -31,7 +31,7 @@ func dialled(t *testing.T, beside string, reply time.Duration) *scripted.Connect
 	t.Helper()
 	gone := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		said := message(request)
+		sent := message(request)
 		switch {
 		case request.Method == http.MethodGet:
 			asStream(w)(data(jsonrpc.NewNotification("unasked", nil)))
@@ -39,8 +39,8 @@ func dialled(t *testing.T, beside string, reply time.Duration) *scripted.Connect
 		case beside != "":
 			asStream(w)(data([]byte(beside)))
 			<-gone
-		case said.Kind == jsonrpc.Request:
-			asJSON(w, jsonrpc.NewResult(said.ID, nil))
+		case sent.Kind == jsonrpc.Request:
+			asJSON(w, jsonrpc.NewResult(sent.ID, nil))
 		default:
 			w.WriteHeader(http.StatusAccepted)
 		}

@@ -27,7 +27,7 @@ type Object = map[string]any
 //
 // How it behaves is said before the client comes.
 type Server struct {
-	*Offer
+	*Features
 	Style   Style
 	options ServerOptions
 
@@ -72,7 +72,7 @@ type ServerOptions struct {
 // NewServer makes a good server. Close must be called.
 func NewServer(options ServerOptions) *Server {
 	s := &Server{
-		Offer: NewOffer(options.Revision), options: options, onMessage: map[string]func(*Call){},
+		Features: NewFeatures(options.Revision), options: options, onMessage: map[string]func(*Call){},
 		counts: map[string]int{}, last: time.Now(), changed: make(chan struct{}),
 		slots: make(chan struct{}, maxHandlers),
 	}
@@ -294,6 +294,49 @@ func (s *Server) dispatch(session *Session, raw []byte, exchange *Exchange) {
 		session.log.Crowd()
 		session.inbox.finish(fmt.Errorf("%w: it %s", ErrUnreadable, flaw))
 	}
+	if message.Kind == jsonrpc.Batch && s.Has(protocol.Batches) {
+		s.dispatchBatch(session, message, exchange)
+		return
+	}
+	s.take(session, message, exchange)
+}
+
+// dispatchBatch takes the messages of a batch. Over HTTP the responses come as events of
+// one stream.
+func (s *Server) dispatchBatch(session *Session, batch jsonrpc.Message, exchange *Exchange) {
+	var messages []jsonrpc.Message
+	requests := int32(0)
+	for _, raw := range jsonrpc.Elements(batch.Raw, maxReceived) {
+		message := jsonrpc.ParseWithin(raw, session.log.Left())
+		messages = append(messages, message)
+		if message.Kind == jsonrpc.Request {
+			requests++
+		}
+	}
+	switch {
+	case len(messages) == 0:
+		(&Call{Session: session, Exchange: exchange}).Reject()
+		return
+	case exchange != nil && requests == 0:
+		exchange.Answer(http.StatusAccepted, nil, nil, "")
+	case exchange != nil:
+		exchange.owed.Store(requests)
+		(&Call{Session: session, Exchange: exchange}).Streaming()
+	}
+	for _, message := range messages {
+		carrier := exchange
+		if exchange != nil && message.Kind == jsonrpc.Invalid {
+			continue // its refusal would belong to no request
+		}
+		if message.Kind != jsonrpc.Request {
+			carrier = nil // which no answer needs
+		}
+		s.take(session, message, carrier)
+	}
+}
+
+// take takes a message, alone or of a batch.
+func (s *Server) take(session *Session, message jsonrpc.Message, exchange *Exchange) {
 	session.learn(message)
 	call := &Call{Session: session, Message: message, Exchange: exchange, mark: session.Mark()}
 	if !session.inbox.add(Received{Message: message}) {
@@ -343,7 +386,7 @@ func (s *Server) handle(call *Call) {
 		do(call)
 		return
 	}
-	s.Offer.handle(call)
+	s.Features.handle(call)
 }
 
 // ServeHTTP is the endpoint of the server over Streamable HTTP.
@@ -399,7 +442,7 @@ func (s *Server) exchange(exchange *Exchange) {
 		)
 	case exchange.Request.Method == http.MethodPost:
 		s.dispatch(session, exchange.Body, exchange)
-	case exchange.Request.Method == http.MethodGet && s.Has(protocol.GETStream) && s.Offer.Stream:
+	case exchange.Request.Method == http.MethodGet && s.Has(protocol.GETStream) && s.Features.Stream:
 		if !session.resume(exchange) {
 			session.listen(exchange)
 		}

@@ -438,10 +438,10 @@ func TestScriptedServerKnowsWhatTheClientDeclares(t *testing.T) {
 	}
 }
 
-func TestLureNotesWhoFetchesIt(t *testing.T) {
+func TestDecoyNotesWhoFetchesIt(t *testing.T) {
 	t.Parallel()
-	lure := ""
-	client, server := meet(t, "2026-07-28", func(server *scripted.Server) { lure = server.Lure() })
+	decoy := ""
+	client, server := meet(t, "2026-07-28", func(server *scripted.Server) { decoy = server.Decoy() })
 	if err := server.Unready(); err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +451,7 @@ func TestLureNotesWhoFetchesIt(t *testing.T) {
 	if slices.ContainsFunc(log.Events(), scripted.IsFetched) {
 		t.Error("nobody has fetched the lure yet")
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, lure+"/schema.json", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, decoy+"/schema.json", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

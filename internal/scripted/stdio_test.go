@@ -93,14 +93,14 @@ func TestStdioAnswersInAnyOrder(t *testing.T) {
 
 func TestStdioAnswersTheServer(t *testing.T) {
 	t.Parallel()
-	var told []string
-	server := overStdio(t, patient, func(said jsonrpc.Message) []string {
-		if said.Kind == jsonrpc.Request {
+	var texts []string
+	server := overStdio(t, patient, func(sent jsonrpc.Message) []string {
+		if sent.Kind == jsonrpc.Request {
 			return lines(jsonrpc.NewRequest(jsonrpc.StringID("a"), "ping", nil),
 				jsonrpc.NewRequest(jsonrpc.StringID("b"), "roots/list", nil), jsonrpc.NewRequest(jsonrpc.StringID("c"), "other", nil))
 		}
-		if told = append(told, string(said.Raw)); len(told) == 3 {
-			return lines(jsonrpc.NewResult(jsonrpc.IntID(1), map[string]any{"told": told}))
+		if texts = append(texts, string(sent.Raw)); len(texts) == 3 {
+			return lines(jsonrpc.NewResult(jsonrpc.IntID(1), map[string]any{"told": texts}))
 		}
 		return nil
 	})
@@ -254,12 +254,12 @@ func TestStdioCloseLeavesNothing(t *testing.T) {
 
 func TestDialUnknownTransport(t *testing.T) {
 	t.Parallel()
-	for told, to := range map[string]scripted.Target{
+	for text, to := range map[string]scripted.Target{
 		`unknown transport "pigeon"`:                           {Transport: "pigeon"},
 		`URL "localhost": must begin with http:// or https://`: {Transport: protocol.HTTP, URL: "localhost"},
 	} {
-		if _, err := scripted.Dial(to, transcript.NewLog("c1")); err == nil || err.Error() != told {
-			t.Errorf("told %v, wanted %s", err, told)
+		if _, err := scripted.Dial(to, transcript.NewLog("c1")); err == nil || err.Error() != text {
+			t.Errorf("told %v, wanted %s", err, text)
 		}
 	}
 	if _, err := scripted.Dial(scripted.Target{Transport: protocol.Stdio}, transcript.NewLog("c1")); err == nil {
@@ -269,7 +269,7 @@ func TestDialUnknownTransport(t *testing.T) {
 
 func TestReadHandshake(t *testing.T) {
 	t.Parallel()
-	for raw, test := range map[string]struct{ revision, told string }{
+	for raw, test := range map[string]struct{ revision, text string }{
 		`{"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":[],"serverInfo":7}}`: {"2025-06-18", ""},
 		`{"id":1,"result":{}}`:                            {"", ""},
 		`{"id":1,"result":{"protocolVersion":20250618}}`:  {"", ""},
@@ -277,8 +277,8 @@ func TestReadHandshake(t *testing.T) {
 		`{"id":1,"result":[]}`:                            {"", "initialize was answered without a result object: "},
 	} {
 		handshake, err := scripted.ReadHandshake(scripted.Received{Message: jsonrpc.Parse([]byte(raw))})
-		if handshake.Revision != test.revision || handshake.Capabilities != nil || handshake.ServerInfo != nil || handshake.Agreed != (test.told == "") ||
-			test.told == "" && err != nil || test.told != "" && (err == nil || !strings.HasPrefix(err.Error(), test.told)) {
+		if handshake.Revision != test.revision || handshake.Capabilities != nil || handshake.ServerInfo != nil || handshake.Agreed != (test.text == "") ||
+			test.text == "" && err != nil || test.text != "" && (err == nil || !strings.HasPrefix(err.Error(), test.text)) {
 			t.Errorf("%s told %v, %+v", raw, err, handshake)
 		}
 	}

@@ -27,7 +27,7 @@ const (
 	AtToken            Place = "token"
 	AtRegister         Place = "register"
 	AtElsewhere        Place = "elsewhere"
-	AtLure             Place = "lure"    // where nobody may come with a token
+	AtDecoy            Place = "lure"    // where nobody may come with a token
 	AtOpening          Place = "opening" // what a browser was told to open, which is the body
 )
 

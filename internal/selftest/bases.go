@@ -6,73 +6,73 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// runBases runs the legs without anything injected into them, and tells whether
+// runBases runs the cells without anything injected into them, and tells whether
 // trials can be judged by them.
 func (t *test) runBases(ctx context.Context) bool {
-	watched := map[conform.Leg][]string{}
+	watched := map[check.Cell][]string{}
 	for _, one := range t.layers {
-		watched[one.leg] = append(watched[one.leg], one.ID)
+		watched[one.cell] = append(watched[one.cell], one.ID)
 	}
 	var jobs []job
-	for leg := range watched {
-		t.bases[leg] = newBase(leg, t.checks[sideOf(leg)])
-		if t.only != "" && t.only != leg.Transport {
-			t.bases[leg].note = "the peer is reached over " + t.only + " alone"
+	for cell := range watched {
+		t.bases[cell] = newBase(cell, t.checks[sideOf(cell)])
+		if t.only != "" && t.only != cell.Transport {
+			t.bases[cell].note = "the peer is reached over " + t.only + " alone"
 			continue
 		}
 		parts := max(1, t.options.Workers/len(watched))
-		jobs = append(jobs, t.bases[leg].jobs(watched[leg], parts, patience*t.options.Timeout)...)
+		jobs = append(jobs, t.bases[cell].jobs(watched[cell], parts, patience*t.options.Timeout)...)
 	}
 	var taking sync.Mutex
 	t.pool.do(ctx, jobs, func(n int, part done) {
 		taking.Lock()
 		defer taking.Unlock()
-		t.bases[jobs[n].Leg].take(part)
+		t.bases[jobs[n].Cell].take(part)
 		for _, text := range part.Errors {
-			t.report.Errors = append(t.report.Errors, "without a fault, "+jobs[n].Leg.Name()+": "+text)
+			t.report.Errors = append(t.report.Errors, "without a fault, "+jobs[n].Cell.Name()+": "+text)
 		}
 	})
-	for _, leg := range t.legs() {
-		t.report.Legs = append(t.report.Legs, t.describe(t.bases[leg]))
+	for _, cell := range t.cells() {
+		t.report.Cells = append(t.report.Cells, t.describe(t.bases[cell]))
 	}
 	return len(t.report.Errors) == 0 && ctx.Err() == nil && (t.peer || t.report.Holds())
 }
 
-// legs that something is injected into, in a fixed order.
-func (t *test) legs() []conform.Leg {
-	var legs []conform.Leg
-	for leg := range t.bases {
-		legs = append(legs, leg)
+// cells that something is injected into, in a fixed order.
+func (t *test) cells() []check.Cell {
+	var cells []check.Cell
+	for cell := range t.bases {
+		cells = append(cells, cell)
 	}
-	slices.SortFunc(legs, func(a, b conform.Leg) int { return strings.Compare(a.Name(), b.Name()) })
-	return legs
+	slices.SortFunc(cells, func(a, b check.Cell) int { return strings.Compare(a.Name(), b.Name()) })
+	return cells
 }
 
 // describe tells how the target fares by itself. The reference leaves nothing
 // open.
-func (t *test) describe(b *base) reports.SelftestLeg {
-	leg := reports.SelftestLeg{
-		Role:      b.leg.Role,
-		Revision:  b.leg.Revision,
-		Transport: b.leg.Transport,
-		Protected: b.leg.Protected,
+func (t *test) describe(b *base) reports.SelftestCell {
+	cell := reports.SelftestCell{
+		Role:      b.cell.Role,
+		Revision:  b.cell.Revision,
+		Transport: b.cell.Transport,
+		Protected: b.cell.Protected,
 		Note:      b.note,
 	}
 	for check, found := range b.found {
 		switch {
 		case found.Verdict == reports.Passed:
-			leg.Passed++
+			cell.Passed++
 		case found.red(), found.Verdict == reports.Inconclusive && !t.peer:
-			leg.Red = append(leg.Red, reports.Effect{
-				Check: check, Kind: found.Kind, Requirements: t.judgement.verified[sideOf(b.leg)][check],
+			cell.Red = append(cell.Red, reports.Effect{
+				Check: check, Kind: found.Kind, Requirements: t.judgement.verified[sideOf(b.cell)][check],
 				Verdict: found.Verdict, Reason: found.Reason, Failures: found.Failures, Exchange: found.Exchange,
 			})
 		}
 	}
-	slices.SortFunc(leg.Red, func(a, b reports.Effect) int { return strings.Compare(a.Check, b.Check) })
-	return leg
+	slices.SortFunc(cell.Red, func(a, b reports.Effect) int { return strings.Compare(a.Check, b.Check) })
+	return cell
 }

@@ -13,25 +13,26 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/reference/authserver"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// layer is a fault or variation, and the leg that it is injected into.
+// layer is a fault or variation, and the cell that it is injected into.
 type layer struct {
 	*fault.Fault
 	kind     string // of trial
-	leg      conform.Leg
-	also     []string // that stands on the leg, sorted
-	shared   bool     // it is injected into another leg, too
+	cell     check.Cell
+	also     []string // that stands on the cell, sorted
+	shared   bool     // it is injected into another cell, too
 	labels   []string // that a filter sees
 	problems []error  // with what it says of itself
 }
@@ -45,29 +46,29 @@ func (l layer) role() string { return cmp.Or(l.Role, protocol.ServerRole) }
 // side is a role at a revision: what the checks of a target depend on.
 type side struct{ role, revision string }
 
-func sideOf(leg conform.Leg) side { return side{leg.Role, leg.Revision} }
+func sideOf(cell check.Cell) side { return side{cell.Role, cell.Revision} }
 
 // declarations are what the faults and variations are held against.
 type declarations struct {
 	requirements *catalogue.Catalogue
-	checks       map[side][]runner.Declared // of the roles and revisions below
-	roles        []string                   // of targets
-	revisions    []string                   // that can be run, oldest first
-	switches     map[string][]string        // that the reference has, by role
-	only         string                     // transport of a peer; "" for the reference
+	checks       map[side][]plan.Declared // of the roles and revisions below
+	roles        []string                 // of targets
+	revisions    []string                 // that can be run, oldest first
+	switches     map[string][]string      // that the reference has, by role
+	only         string                   // transport of a peer; "" for the reference
 }
 
 // declarationsOf are those of all checks for some roles.
 func declarationsOf(roles []string) (declarations, error) {
 	d := declarations{
-		checks: map[side][]runner.Declared{}, roles: roles, revisions: server.Revisions(),
+		checks: map[side][]plan.Declared{}, roles: roles, revisions: server.Revisions(),
 		switches: map[string][]string{
 			protocol.ServerRole: server.Defects(), protocol.ClientRole: client.Defects(),
 			protocol.AuthorizationServerRole: authserver.Defects(),
 		},
 	}
 	for _, role := range roles {
-		checks, requirements, err := runner.All(role, d.revisions)
+		checks, requirements, err := plan.All(role, d.revisions)
 		if err != nil {
 			return d, err
 		}
@@ -128,17 +129,17 @@ func (d declarations) declare(layers []layer) []layer {
 				break
 			}
 		}
-		var legs []conform.Leg
+		var cells []check.Cell
 		if len(one.problems) == 0 {
-			legs = d.choose(&one, wrong)
+			cells = d.choose(&one, wrong)
 		}
-		if len(legs) == 0 {
+		if len(cells) == 0 {
 			one.labels = d.labels(&one)
 			injected = append(injected, one)
 		}
-		for _, leg := range legs {
+		for _, cell := range cells {
 			here := one
-			here.leg, here.shared = leg, len(legs) > 1
+			here.cell, here.shared = cell, len(cells) > 1
 			d.verified(&here, func(format string, values ...any) {
 				here.problems = append(
 					here.problems,
@@ -238,11 +239,11 @@ func (d declarations) knownOne(one *layer, does, id string, wrong complaint) {
 	}
 }
 
-// choose finds the legs: the newest revision of each era at which all that is broken
+// choose finds the cells: the newest revision of each era at which all that is broken
 // stands and something would notice, or the one that is named; over HTTP unless it
 // concerns stdio alone.
-func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
-	leg := conform.Leg{
+func (d declarations) choose(one *layer, wrong complaint) []check.Cell {
+	cell := check.Cell{
 		Role:      one.role(),
 		Revision:  one.Revision,
 		Transport: cmp.Or(one.Transport, d.transport(one)),
@@ -253,12 +254,12 @@ func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
 		wrong("revision %s cannot be run%s", one.Revision, nearest.Hint(one.Revision, d.revisions))
 		return nil
 	case one.Revision != "":
-		return []conform.Leg{leg}
+		return []check.Cell{cell}
 	}
 	if one.kind == reports.KindSilence {
 		return d.everywhere(one)
 	}
-	var legs []conform.Leg
+	var cells []check.Cell
 	for _, noticed := range []bool{true, false} { // what nothing would notice is told
 		eras := map[bool]bool{}
 		for _, revision := range slices.Backward(d.revisions) {
@@ -266,22 +267,22 @@ func (d declarations) choose(one *layer, wrong complaint) []conform.Leg {
 			here := side{one.role(), revision}
 			if !eras[era] && d.allStand(one.Breaks, here) && (!noticed || d.noticed(one.Breaks, here)) {
 				eras[era] = true
-				leg.Revision = revision
-				legs = append(legs, leg)
+				cell.Revision = revision
+				cells = append(cells, cell)
 			}
 		}
-		if len(legs) > 0 {
-			return legs
+		if len(cells) > 0 {
+			return cells
 		}
 	}
 	wrong("at no revision that can be run all stand that it breaks: split it")
 	return nil
 }
 
-// everywhere are the legs of the newest revision of each era, over both transports,
+// everywhere are the cells of the newest revision of each era, over both transports,
 // or the one that is named.
-func (d declarations) everywhere(one *layer) []conform.Leg {
-	var legs []conform.Leg
+func (d declarations) everywhere(one *layer) []check.Cell {
+	var cells []check.Cell
 	eras := map[bool]bool{}
 	for _, revision := range slices.Backward(d.revisions) {
 		if era := protocol.Has(revision, protocol.Handshake); eras[era] {
@@ -293,14 +294,14 @@ func (d declarations) everywhere(one *layer) []conform.Leg {
 				continue // where there is no authorization
 			}
 			if one.Transport == "" || one.Transport == transport {
-				legs = append(
-					legs,
-					conform.Leg{Role: one.role(), Revision: revision, Transport: transport, Protected: one.Protected},
+				cells = append(
+					cells,
+					check.Cell{Role: one.role(), Revision: revision, Transport: transport, Protected: one.Protected},
 				)
 			}
 		}
 	}
-	return legs
+	return cells
 }
 
 // noticed tells whether there are checks or rules for all that is broken.
@@ -346,7 +347,7 @@ func (d declarations) verified(one *layer, wrong complaint) {
 		if requirement, _ := d.requirements.Get(
 			id,
 		); !one.shared ||
-			requirement.Applies(one.leg.Revision, one.leg.Transport, one.role()) {
+			requirement.Applies(one.cell.Revision, one.cell.Transport, one.role()) {
 			one.also = append(one.also, id)
 		}
 	}
@@ -356,14 +357,14 @@ func (d declarations) verified(one *layer, wrong complaint) {
 	}
 	for _, id := range held {
 		requirement, _ := d.requirements.Get(id)
-		level := requirement.Level(one.leg.Revision)
+		level := requirement.Level(one.cell.Revision)
 		switch {
-		case !requirement.Applies(one.leg.Revision, one.leg.Transport, one.role()):
-			wrong("%s does not stand at %s over %s", id, one.leg.Revision, one.leg.Transport)
+		case !requirement.Applies(one.cell.Revision, one.cell.Transport, one.role()):
+			wrong("%s does not stand at %s over %s", id, one.cell.Revision, one.cell.Transport)
 		case !level.Failing() && !level.Warning():
-			wrong("%s is a %s at %s: nothing can break it", id, level, one.leg.Revision)
-		case !d.isVerified(id, sideOf(one.leg)):
-			wrong("no check or rule of a %s verifies %s at %s", one.role(), id, one.leg.Revision)
+			wrong("%s is a %s at %s: nothing can break it", id, level, one.cell.Revision)
+		case !d.isVerified(id, sideOf(one.cell)):
+			wrong("no check or rule of a %s verifies %s at %s", one.role(), id, one.cell.Revision)
 		}
 	}
 }
@@ -371,7 +372,7 @@ func (d declarations) verified(one *layer, wrong complaint) {
 func (d declarations) isVerified(id string, here side) bool {
 	return slices.ContainsFunc(
 		d.checks[here],
-		func(check runner.Declared) bool { return slices.Contains(check.Requirements, id) },
+		func(check plan.Declared) bool { return slices.Contains(check.Requirements, id) },
 	)
 }
 
@@ -393,11 +394,11 @@ func beside(one *fault.Fault) map[string]string {
 // labels are those that a filter sees: its id, what it breaks with levels and
 // pages, the name of its file, and what it is.
 func (d declarations) labels(one *layer) []string {
-	environment := conform.Environment{Leg: one.leg, Catalogue: d.requirements}
+	there := scope.Scope{Cell: one.cell, Catalogue: d.requirements}
 	labels := []string{one.ID, one.kind, strings.TrimSuffix(path.Base(one.File), path.Ext(one.File))}
 	for _, id := range one.Breaks {
 		if _, known := d.requirements.Get(id); known {
-			labels = append(labels, environment.RuleLabels(rules.Rule{Verifies: rules.Verifies(id)})...)
+			labels = append(labels, there.RuleLabels(rules.Rule{Verifies: rules.Verifies(id)})...)
 		}
 	}
 	slices.Sort(labels)

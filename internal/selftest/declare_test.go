@@ -38,7 +38,7 @@ func TestDeclarations(t *testing.T) {
 		"a MAY":                {fixtures.Faults, "  breaks: [ping.reset]\n" + change, "ping.reset is a MAY at 2025-11-25: nothing can break it"},
 		"nothing verifies it":  {fixtures.Faults, "  breaks: [ping.logged]\n" + change, "no check or rule of a server verifies ping.logged at 2025-11-25"},
 		"not at the revision":  {fixtures.Faults, "  breaks: [" + since20251125(t, d) + "]\n  revision: \"2025-06-18\"\n" + change, "does not stand at 2025-06-18 over http"},
-		"no such revision":     {fixtures.Faults, "  breaks: [ping.answered]\n  revision: \"2024-11-05\"\n" + change, `revision 2024-11-05 cannot be run, did you mean`},
+		"no such revision":     {fixtures.Faults, "  breaks: [ping.answered]\n  revision: \"2024-10-07\"\n" + change, `revision 2024-10-07 cannot be run, did you mean`},
 		"not over stdio":       {fixtures.Faults, "  breaks: [transports.http.endpoint]\n  transport: stdio\n" + change, "does not stand at 2025-11-25 over stdio"},
 		"no such switch":       {fixtures.Faults, "  breaks: [ping.answered]\n  switch: forget-sessions\n", `no switch "forget-sessions", did you mean "forgets-sessions"?`},
 		"of a server":          {fixtures.Faults, "  role: client\n  breaks: [transports.http.endpoint]\n" + change, "breaks transports.http.endpoint, which does not oblige a client"},
@@ -66,8 +66,8 @@ func TestDeclarations(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, one := range layers {
-			if one.leg.Transport == "" || !slices.Contains(d.revisions, one.leg.Revision) || !slices.Contains(one.labels, one.ID) {
-				t.Errorf("%s: %s is injected into %q, labels %v", one.place(), one.ID, one.leg.Name(), one.labels)
+			if one.cell.Transport == "" || !slices.Contains(d.revisions, one.cell.Revision) || !slices.Contains(one.labels, one.ID) {
+				t.Errorf("%s: %s is injected into %q, labels %v", one.place(), one.ID, one.cell.Name(), one.labels)
 			}
 		}
 	})
@@ -99,14 +99,14 @@ func since20251125(t *testing.T, d declarations) string {
 	return ""
 }
 
-// where makes sure of the legs that are chosen.
+// where makes sure of the cells that are chosen.
 func where(t *testing.T, d declarations) {
 	const handshake, stateless = "server 2025-11-25 http", "server 2026-07-28 http"
 	const ping, list = "  breaks: [ping.answered]\n  when: {response-to: ping}\n", "  breaks: [tools.list.answered]\n  when: {response-to: tools/list}\n"
 	const drop = "  do: [{drop: true}]\n"
 	for name, one := range map[string]struct {
 		only, text string
-		legs       []string
+		cells      []string
 	}{
 		"the newest of its era": {"", ping + drop, []string{handshake}},
 		"one for each era":      {"", list + drop, []string{stateless, handshake}},
@@ -128,10 +128,10 @@ func where(t *testing.T, d declarations) {
 		}
 		var found []string
 		for _, layer := range layers {
-			found = append(found, layer.leg.Name())
+			found = append(found, layer.cell.Name())
 		}
-		if !slices.Equal(found, one.legs) || layers[0].shared != (len(one.legs) > 1) {
-			t.Errorf("%s: injected into %q, wanted %q", name, found, one.legs)
+		if !slices.Equal(found, one.cells) || layers[0].shared != (len(one.cells) > 1) {
+			t.Errorf("%s: injected into %q, wanted %q", name, found, one.cells)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func proofs(t *testing.T, d declarations) {
 			t.Fatalf("the filter matches %d: %+v", len(found), found)
 		}
 		proof := found[at]
-		if proof.Page != "basic/utilities/ping" || !slices.Equal(proof.Revisions, []string{"2025-06-18", "2025-11-25"}) {
+		if proof.Page != "basic/utilities/ping" || !slices.Equal(proof.Revisions, []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}) {
 			t.Errorf("%s: %+v", name, proof)
 		}
 		if (proof.Problem == "") != one.proven || (len(proof.Faults) == 1) != one.proven || (len(proof.Unbroken) == 0) != one.proven {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -16,12 +15,14 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -61,7 +62,7 @@ func onlyConnects(steps []scenario.Step, position int) bool { return inevitable(
 // once tells whether no step before is the same.
 func once(steps []scenario.Step, position int) bool {
 	return !slices.ContainsFunc(steps[:position], func(earlier scenario.Step) bool {
-		return conform.Same(map[string]any(earlier), map[string]any(steps[position]))
+		return check.Same(map[string]any(earlier), map[string]any(steps[position]))
 	}) || inevitable(steps[position])
 }
 
@@ -195,42 +196,37 @@ func (h habit) told(steps []scenario.Step, positions []int, output []byte) []byt
 // shortReply is how long an answer may take that habits keep from coming.
 const shortReply = 500 * time.Millisecond
 
-// partVariable names the leg that a process of its own examines, and which of the habits.
+// partVariable names the cell that a process of its own examines, and which of the habits.
 const partVariable = "MCPCONFORM_TEST_HABITS"
 
-// parts is among how many processes the habits of one leg are shared out.
+// parts is among how many processes the habits of one cell are shared out.
 const parts = 3
 
-// everyHabit has the tests take their time.
-var everyHabit = flag.Bool("all", false, "examine every habit of a driver, not one part of them")
+func partName(cell check.Cell, part int) string { return fmt.Sprintf("%s %d", cell.Name(), part) }
 
-func partName(leg conform.Leg, part int) string { return fmt.Sprintf("%s %d", leg.Name(), part) }
-
-// newestLegs are the ways in which a client speaks the newest revision of each era.
-func newestLegs() []conform.Leg {
-	return slices.DeleteFunc(clientLegs(), func(leg conform.Leg) bool { return leg.Revision < "2025-11-25" })
+// newestCells are the ways in which a client speaks the newest revision of each era.
+func newestCells() []check.Cell {
+	return slices.DeleteFunc(clientCells(), func(cell check.Cell) bool { return cell.Revision < "2025-11-25" })
 }
 
 // A client that was not seen doing what it was told is never blamed for what it did not
-// do, whatever its driver leaves out and tells. Each leg has a process of its own, since
-// one examines one leg at a time, and most of that time is spent waiting.
+// do, whatever its driver leaves out and tells. Each cell has a process of its own, since
+// one examines one cell at a time, and most of that time is spent waiting.
 func TestNobodyIsBlamedForTheHabitsOfADriver(t *testing.T) {
-	if testing.Short() {
-		t.Skip("whole runs are for tests that are not short")
-	}
+	slowtest.Skip(t)
 	t.Parallel()
 	chosen := 1
-	if *everyHabit {
+	if slowtest.All() {
 		chosen = parts
 	}
 	var examining sync.WaitGroup
-	for _, leg := range newestLegs() {
+	for _, cell := range newestCells() {
 		for part := range chosen {
 			examining.Go(func() {
 				process := exec.CommandContext(t.Context(), testExecutable(t), "-test.run=^TestHabitsOfADriver$")
-				process.Env = append(os.Environ(), partVariable+"="+partName(leg, part))
+				process.Env = append(os.Environ(), partVariable+"="+partName(cell, part))
 				if output, err := process.CombinedOutput(); err != nil {
-					t.Errorf("%s: %v\n%s", leg.Name(), err, output)
+					t.Errorf("%s: %v\n%s", cell.Name(), err, output)
 				}
 			})
 		}
@@ -239,25 +235,25 @@ func TestNobodyIsBlamedForTheHabitsOfADriver(t *testing.T) {
 }
 
 func TestHabitsOfADriver(t *testing.T) {
-	var leg conform.Leg
+	var cell check.Cell
 	part := -1
-	for _, one := range newestLegs() {
+	for _, one := range newestCells() {
 		for number := range parts {
 			if os.Getenv(partVariable) == partName(one, number) {
-				leg, part = one, number
+				cell, part = one, number
 			}
 		}
 	}
 	if part < 0 {
 		t.Skip("it is run in processes of its own")
 	}
-	declared, requirements, err := runner.All(protocol.ClientRole, protocol.Checked())
+	declared, requirements, err := plan.All(protocol.ClientRole, protocol.Released())
 	if err != nil {
 		t.Fatal(err)
 	}
 	scenarios := map[string]*scenario.Scenario{}
 	verbs := map[string]bool{}
-	for _, check := range declared[leg.Revision] {
+	for _, check := range declared[cell.Revision] {
 		if check.Scenario == nil {
 			continue
 		}
@@ -277,14 +273,14 @@ func TestHabitsOfADriver(t *testing.T) {
 			continue
 		}
 		if !slices.Contains(undoubted, one.verb) || one.tells == nil {
-			t.Run(one.name, func(t *testing.T) { examineHabit(t, leg, one, scenarios, requirements) })
+			t.Run(one.name, func(t *testing.T) { examineHabit(t, cell, one, scenarios, requirements) })
 		}
 	}
 }
 
-// examineHabit examines a leg as a client with a habit has it. What is wrong is looked at
+// examineHabit examines a cell as a client with a habit has it. What is wrong is looked at
 // again with more patience: the machine may have been slow.
-func examineHabit(t *testing.T, leg conform.Leg, one habit, scenarios map[string]*scenario.Scenario, requirements *catalogue.Catalogue) {
+func examineHabit(t *testing.T, cell check.Cell, one habit, scenarios map[string]*scenario.Scenario, requirements *catalogue.Catalogue) {
 	t.Helper()
 	tells := func(name string) bool {
 		return one.verb == "" || slices.ContainsFunc(scenarios[name].Steps, func(step scenario.Step) bool { return step.Verb() == one.verb })
@@ -292,7 +288,7 @@ func examineHabit(t *testing.T, leg conform.Leg, one habit, scenarios map[string
 	var wrong []string
 	for _, reply := range []time.Duration{shortReply, patience * patience * shortReply} {
 		found, err := runner.Examine(t.Context(), runner.Examination{
-			Leg: leg, Target: scripted.Target{Transport: leg.Transport, Reply: reply},
+			Cell: cell, Target: scripted.Target{Transport: cell.Transport, Reply: reply},
 			Catalogue: requirements, Rules: runner.SuiteRules(), Launch: one.launch,
 			Wants: func(_, scenario string, _ func(survey.Question) bool) bool { return tells(scenario) },
 		})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -17,12 +18,12 @@ type judgement struct {
 	peer     bool                         // the target may differ from the reference
 }
 
-func newJudgement(declared map[side][]runner.Declared, peer bool) judgement {
+func newJudgement(declared map[side][]plan.Declared, peer bool) judgement {
 	j := judgement{verified: map[side]map[string][]string{}, peer: peer}
 	for here, checks := range declared {
 		j.verified[here] = map[string][]string{}
 		for _, check := range checks {
-			j.verified[here][runner.CheckName(check.Group, check.Text)] = check.Requirements
+			j.verified[here][plan.CheckName(check.Group, check.Text)] = check.Requirements
 		}
 	}
 	return j
@@ -50,75 +51,75 @@ func (o *outcome) take(part done) {
 
 // judge says what became of a trial.
 func (j judgement) judge(t trial, found outcome) reports.Trial {
-	said := reports.Trial{
+	result := reports.Trial{
 		ID: t.ID, Kind: t.kind, Says: t.Says, Seen: t.Seen, Place: t.place(), Breaks: t.Breaks,
-		Role: t.leg.Role, Revision: t.leg.Revision, Transport: t.leg.Transport, Touched: t.touched,
+		Role: t.cell.Role, Revision: t.cell.Revision, Transport: t.cell.Transport, Touched: t.touched,
 		Matched:  found.matched[t.ID] || t.Switch != "" && !j.peer,
 		Duration: reports.Seconds(found.seconds), Rerun: "mcpconform selftest --filter " + t.ID + " -v",
 	}
 	for _, one := range found.found {
 		if one.Kind == reports.KindCheck {
-			said.Ran++
+			result.Ran++
 		}
 	}
 	reasons := beside(t.Fault)
 	for _, id := range t.also {
-		said.AlsoBreaks = append(said.AlsoBreaks, reports.AlsoBroken{ID: id, Reason: reasons[id]})
+		result.AlsoBreaks = append(result.AlsoBreaks, reports.AlsoBroken{ID: id, Reason: reasons[id]})
 	}
 	for _, text := range found.errors {
-		said.Problems = append(said.Problems, reports.Problem{Kind: reports.Crashed, Says: text})
+		result.Problems = append(result.Problems, reports.Problem{Kind: reports.Crashed, Says: text})
 	}
 	if len(found.errors) > 0 {
-		return said
+		return result
 	}
-	if !said.Matched {
+	if !result.Matched {
 		if !j.peer {
-			said.Problems = append(said.Problems, reports.Problem{Kind: reports.Unmatched,
-				Says: "nothing that passed on " + t.leg.Name() + " matched it"})
+			result.Problems = append(result.Problems, reports.Problem{Kind: reports.Unmatched,
+				Says: "nothing that passed on " + t.cell.Name() + " matched it"})
 		}
-		return said
+		return result
 	}
 	if t.kind == reports.KindSilence {
-		j.silent(t, found.found, &said)
-		return said
+		j.silent(t, found.found, &result)
+		return result
 	}
-	j.effects(t, found.found, &said)
+	j.effects(t, found.found, &result)
 	if t.kind == reports.KindVariation {
-		j.unchanged(t, &said)
+		j.unchanged(t, &result)
 	} else {
-		j.exactly(t, found.found, &said)
+		j.exactly(t, found.found, &result)
 	}
-	return said
+	return result
 }
 
 // silent demands that no check passes on a target that shows nothing, save what it is
 // said to show. Rules judge what there is.
-func (j judgement) silent(t trial, found map[string]finding, said *reports.Trial) {
+func (j judgement) silent(t trial, found map[string]finding, one *reports.Trial) {
 	passed := map[string]bool{}
 	for _, check := range slices.Sorted(maps.Keys(found)) {
 		if found[check].Kind != reports.KindCheck || found[check].Verdict != reports.Passed {
 			continue
 		}
 		allowed := false
-		for _, id := range j.verified[sideOf(t.leg)][check] {
+		for _, id := range j.verified[sideOf(t.cell)][check] {
 			allowed = allowed || t.Passes[id] != ""
 			passed[id] = true
 		}
 		if !allowed {
-			said.Problems = append(said.Problems, reports.Problem{
+			one.Problems = append(one.Problems, reports.Problem{
 				Kind: reports.Vacuous,
 				Says: fmt.Sprintf(
 					"%q passed; it verifies %s",
 					check,
-					strings.Join(j.verified[sideOf(t.leg)][check], ", "),
+					strings.Join(j.verified[sideOf(t.cell)][check], ", "),
 				),
 			})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.Passes)) {
 		if !passed[id] && !t.shared && !j.peer {
-			said.Problems = append(
-				said.Problems,
+			one.Problems = append(
+				one.Problems,
 				reports.Problem{Kind: reports.Stale, Says: id + " did not pass: take it out of what passes"},
 			)
 		}
@@ -127,7 +128,7 @@ func (j judgement) silent(t trial, found map[string]finding, said *reports.Trial
 
 // effects collects the verdicts that differ from those without the layer. Of a
 // fault those that are red are told, and the others counted.
-func (j judgement) effects(t trial, found map[string]finding, said *reports.Trial) {
+func (j judgement) effects(t trial, found map[string]finding, one *reports.Trial) {
 	for _, check := range slices.Sorted(maps.Keys(found)) {
 		now, was := found[check], t.base.found[check].Verdict
 		switch {
@@ -138,31 +139,31 @@ func (j judgement) effects(t trial, found map[string]finding, said *reports.Tria
 		case now.Verdict == reports.Passed && t.kind == reports.KindFault:
 			continue
 		case !now.red() && t.kind == reports.KindFault:
-			said.Silenced++
+			one.Silenced++
 			continue
 		}
 		effect := reports.Effect{
-			Check: check, Kind: now.Kind, Requirements: j.verified[sideOf(t.leg)][check], Was: was,
+			Check: check, Kind: now.Kind, Requirements: j.verified[sideOf(t.cell)][check], Was: was,
 			Verdict: now.Verdict, Reason: now.Reason, Failures: now.Failures, Exchange: now.Exchange,
 		}
 		switch {
 		case verifies(effect.Requirements, t.Breaks):
 			effect.Allowed = reports.ByBreaks
-			said.Caught = true
+			one.Caught = true
 		case verifies(effect.Requirements, t.also):
 			effect.Allowed = reports.ByAlsoBreaks
 		}
-		said.Effects = append(said.Effects, effect)
+		one.Effects = append(one.Effects, effect)
 	}
 }
 
 // unchanged demands that a variation changes no verdict. What is not there may
 // leave nothing to judge: then a check may be skipped, and be inconclusive where
 // the variation says that it takes something away, for a reason that it names.
-func (j judgement) unchanged(t trial, said *reports.Trial) {
-	for _, effect := range said.Effects {
+func (j judgement) unchanged(t trial, one *reports.Trial) {
+	for _, effect := range one.Effects {
 		complain := func(format string, values ...any) {
-			said.Problems = append(said.Problems,
+			one.Problems = append(one.Problems,
 				reports.Problem{Kind: reports.Changed, Says: fmt.Sprintf(format, values...)})
 		}
 		switch {
@@ -173,12 +174,12 @@ func (j judgement) unchanged(t trial, said *reports.Trial) {
 		}
 	}
 	silent := slices.ContainsFunc(
-		said.Effects,
+		one.Effects,
 		func(effect reports.Effect) bool { return effect.Verdict == reports.Inconclusive },
 	)
 	if t.Silences && !silent && !j.peer {
-		said.Problems = append(
-			said.Problems,
+		one.Problems = append(
+			one.Problems,
 			reports.Problem{Kind: reports.Stale, Says: "it silences nothing: take silences out"},
 		)
 	}
@@ -186,14 +187,14 @@ func (j judgement) unchanged(t trial, said *reports.Trial) {
 
 // exactly demands that a fault makes fail what verifies the requirements that it
 // breaks, and nothing else.
-func (j judgement) exactly(t trial, found map[string]finding, said *reports.Trial) {
+func (j judgement) exactly(t trial, found map[string]finding, one *reports.Trial) {
 	complain := func(kind, format string, values ...any) {
-		said.Problems = append(said.Problems, reports.Problem{Kind: kind, Says: fmt.Sprintf(format, values...)})
+		one.Problems = append(one.Problems, reports.Problem{Kind: kind, Says: fmt.Sprintf(format, values...)})
 	}
-	if !said.Caught {
+	if !one.Caught {
 		complain(reports.NotCaught, "%s", j.missed(t, found))
 	}
-	for _, effect := range said.Effects {
+	for _, effect := range one.Effects {
 		if effect.Allowed == "" {
 			complain(
 				reports.Accused,
@@ -205,7 +206,7 @@ func (j judgement) exactly(t trial, found map[string]finding, said *reports.Tria
 		}
 	}
 	for _, id := range t.also {
-		needed := slices.ContainsFunc(said.Effects, func(effect reports.Effect) bool {
+		needed := slices.ContainsFunc(one.Effects, func(effect reports.Effect) bool {
 			return effect.Allowed == reports.ByAlsoBreaks && slices.Contains(effect.Requirements, id)
 		})
 		if _, always := t.AlsoBreaks[id]; always && !needed && !j.peer {
@@ -216,22 +217,22 @@ func (j judgement) exactly(t trial, found map[string]finding, said *reports.Tria
 
 // missed says what became of the checks that should have caught a fault.
 func (j judgement) missed(t trial, found map[string]finding) string {
-	var told []string
-	for check, requirements := range j.verified[sideOf(t.leg)] {
+	var texts []string
+	for check, requirements := range j.verified[sideOf(t.cell)] {
 		if !verifies(requirements, t.Breaks) {
 			continue
 		}
 		switch now, ran := found[check]; {
 		case !ran:
-			told = append(told, fmt.Sprintf("%q did not run", check))
+			texts = append(texts, fmt.Sprintf("%q did not run", check))
 		case now.Reason != "":
-			told = append(told, fmt.Sprintf("%q is %s: %s", check, now.Verdict, now.Reason))
+			texts = append(texts, fmt.Sprintf("%q is %s: %s", check, now.Verdict, now.Reason))
 		default:
-			told = append(told, fmt.Sprintf("%q is %s", check, now.Verdict))
+			texts = append(texts, fmt.Sprintf("%q is %s", check, now.Verdict))
 		}
 	}
-	slices.Sort(told)
-	return strings.Join(told, "; ")
+	slices.Sort(texts)
+	return strings.Join(texts, "; ")
 }
 
 // fewAccused is how many checks a slow machine may make fail: what makes more
@@ -242,9 +243,9 @@ const fewAccused = 3
 // has missed may have come too late for it, on another stream, and what it has waited for
 // in vain may come yet. What it has seen without a wait does not depend on the machine:
 // when it is not there again, it has drifted, which is told.
-func doubtful(said reports.Trial, found outcome, reply float64) (again bool, drifts []reports.Problem) {
+func doubtful(result reports.Trial, found outcome, reply float64) (again bool, drifts []reports.Problem) {
 	missed, seen := 0, 0
-	for _, one := range said.Problems {
+	for _, one := range result.Problems {
 		switch one.Kind {
 		case reports.NotCaught, reports.Unmatched, reports.Stale:
 			missed++

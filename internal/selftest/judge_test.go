@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
@@ -17,8 +18,8 @@ import (
 var ofServers = side{protocol.ServerRole, "2025-11-25"}
 
 // declared are two checks and a rule of three requirements.
-func declared() map[side][]runner.Declared {
-	return map[side][]runner.Declared{ofServers: {
+func declared() map[side][]plan.Declared {
+	return map[side][]plan.Declared{ofServers: {
 		{Group: []string{"Ping"}, Text: "answers", Requirements: []string{"ping.answered"}},
 		{Group: []string{"Tools"}, Text: "lists", Requirements: []string{"tools.list.answered"}},
 		{Group: []string{"Rules"}, Text: "valid", Rule: true, Requirements: []string{"base.schema.results"}},
@@ -41,14 +42,14 @@ func verdicts(ping, tools, rules reports.Verdict) map[string]finding {
 }
 
 func trialOf(kind string, one *fault.Fault, before map[string]finding) trial {
-	on := newBase(conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}, declared()[ofServers])
+	on := newBase(check.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}, declared()[ofServers])
 	on.found = before
-	return trial{layer: layer{Fault: one, kind: kind, leg: on.leg, also: alsoBrokenBy(one)}, base: on}
+	return trial{layer: layer{Fault: one, kind: kind, cell: on.cell, also: alsoBrokenBy(one)}, base: on}
 }
 
-func kindsOf(said reports.Trial) string {
+func kindsOf(result reports.Trial) string {
 	var kinds []string
-	for _, one := range said.Problems {
+	for _, one := range result.Problems {
 		kinds = append(kinds, one.Kind)
 	}
 	return strings.Join(kinds, ", ")
@@ -87,9 +88,9 @@ func TestJudgeFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, AlsoBreaks: one.also, MayBreak: one.may}, well)
-			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: map[string]bool{"a": !one.missed}})
-			if found := kindsOf(said); found != one.wrong {
-				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, said.Problems)
+			result := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: map[string]bool{"a": !one.missed}})
+			if found := kindsOf(result); found != one.wrong {
+				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, result.Problems)
 			}
 		})
 	}
@@ -127,9 +128,9 @@ func TestJudgeVariations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			trial := trialOf(reports.KindVariation, &fault.Fault{ID: "a", Silences: one.silences}, before)
-			said := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: map[string]bool{"a": !one.missed}})
-			if found := kindsOf(said); found != one.wrong {
-				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, said.Problems)
+			result := newJudgement(declared(), false).judge(trial, outcome{found: one.found, matched: map[string]bool{"a": !one.missed}})
+			if found := kindsOf(result); found != one.wrong {
+				t.Errorf("wanted %q, found %q: %+v", one.wrong, found, result.Problems)
 			}
 		})
 	}
@@ -142,16 +143,16 @@ func TestJudgePeers(t *testing.T) {
 	judgement := newJudgement(declared(), true)
 	one := &fault.Fault{ID: "a", Breaks: []string{"ping.answered"}, AlsoBreaks: map[string]string{"base.schema.results": "x"}}
 	before := verdicts(reports.Passed, reports.Warned, reports.Passed)
-	said := judgement.judge(trialOf(reports.KindFault, one, before), outcome{found: verdicts(reports.Failed, reports.Warned, reports.Passed), matched: map[string]bool{"a": true}})
-	if !said.Caught || len(said.Problems) > 0 || len(said.Effects) != 1 {
-		t.Errorf("caught %t, problems %v, effects %v", said.Caught, said.Problems, said.Effects)
+	result := judgement.judge(trialOf(reports.KindFault, one, before), outcome{found: verdicts(reports.Failed, reports.Warned, reports.Passed), matched: map[string]bool{"a": true}})
+	if !result.Caught || len(result.Problems) > 0 || len(result.Effects) != 1 {
+		t.Errorf("caught %t, problems %v, effects %v", result.Caught, result.Problems, result.Effects)
 	}
-	if said = judgement.judge(trialOf(reports.KindFault, one, before), outcome{}); said.Matched || len(said.Problems) > 0 {
-		t.Errorf("not applicable: %+v", said)
+	if result = judgement.judge(trialOf(reports.KindFault, one, before), outcome{}); result.Matched || len(result.Problems) > 0 {
+		t.Errorf("not applicable: %+v", result)
 	}
 	switched := &fault.Fault{ID: "a", Breaks: one.Breaks, Switch: "forgets-sessions"}
-	if said = judgement.judge(trialOf(reports.KindFault, switched, before), outcome{}); said.Matched || len(said.Problems) > 0 {
-		t.Errorf("a switch that it does not have: %+v", said)
+	if result = judgement.judge(trialOf(reports.KindFault, switched, before), outcome{}); result.Matched || len(result.Problems) > 0 {
+		t.Errorf("a switch that it does not have: %+v", result)
 	}
 }
 
@@ -161,9 +162,9 @@ func TestJudgeCrashes(t *testing.T) {
 	var found outcome
 	found.take(done{Findings: []finding{{Check: pingAnswers, Verdict: reports.Failed}}, Matched: []string{"a"}})
 	found.take(done{Errors: []string{"the worker exited with status 2"}})
-	said := newJudgement(declared(), false).judge(trial, found)
-	if kindsOf(said) != reports.Crashed || said.Problems[0].Says != "the worker exited with status 2" {
-		t.Errorf("found %+v", said.Problems)
+	one := newJudgement(declared(), false).judge(trial, found)
+	if kindsOf(one) != reports.Crashed || one.Problems[0].Says != "the worker exited with status 2" {
+		t.Errorf("found %+v", one.Problems)
 	}
 }
 
@@ -203,10 +204,10 @@ func TestMissedTellsWhatBecameOfTheChecks(t *testing.T) {
 	t.Parallel()
 	trial := trialOf(reports.KindFault, &fault.Fault{ID: "a", Breaks: []string{"ping.answered", "tools.list.answered"}}, verdicts(reports.Passed, reports.Passed, reports.Passed))
 	found := map[string]finding{pingAnswers: {Check: pingAnswers, Verdict: reports.Inconclusive, Reason: "no session"}}
-	said := newJudgement(declared(), false).judge(trial, outcome{found: found, matched: map[string]bool{"a": true}})
+	one := newJudgement(declared(), false).judge(trial, outcome{found: found, matched: map[string]bool{"a": true}})
 	const want = `"Ping · answers" is inconclusive: no session; "Tools · lists" did not run`
-	if len(said.Problems) != 1 || said.Problems[0].Says != want {
-		t.Errorf("wanted %q, found %+v", want, said.Problems)
+	if len(one.Problems) != 1 || one.Problems[0].Says != want {
+		t.Errorf("wanted %q, found %+v", want, one.Problems)
 	}
 }
 

@@ -6,17 +6,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// base is a leg as it is when nothing is injected into the traffic.
+// base is a cell as it is when nothing is injected into the traffic.
 type base struct {
-	leg       conform.Leg
+	cell      check.Cell
 	survey    *survey.Survey
 	found     map[string]finding         // by check
 	touched   map[string]map[string]bool // by fault: the checks that met it
@@ -28,16 +28,16 @@ type base struct {
 	note      string              // why nothing can be run on it
 }
 
-func newBase(leg conform.Leg, declared []runner.Declared) *base {
+func newBase(cell check.Cell, declared []plan.Declared) *base {
 	b := &base{
-		leg: leg, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{},
+		cell: cell, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{},
 		asked: questions{}, names: map[string]string{}, others: questions{}, scenarios: map[string][]string{},
 	}
 	for _, check := range declared {
 		if check.Rule {
 			continue
 		}
-		name := runner.CheckName(check.Group, check.Text)
+		name := plan.CheckName(check.Group, check.Text)
 		b.names[name] = check.Requirements[0]
 		if check.Scenario != nil {
 			b.scenarios[check.Scenario.Name] = append(b.scenarios[check.Scenario.Name], name)
@@ -46,11 +46,11 @@ func newBase(leg conform.Leg, declared []runner.Declared) *base {
 	return b
 }
 
-// jobs are the parts of a run of a leg that watches for faults.
+// jobs are the parts of a run of a cell that watches for faults.
 func (b *base) jobs(watched []string, parts int, reply time.Duration) []job {
 	jobs := make([]job, parts)
 	for part := range jobs {
-		jobs[part] = job{Leg: b.leg, Watch: watched, Part: part, Parts: parts, Reply: reply}
+		jobs[part] = job{Cell: b.cell, Watch: watched, Part: part, Parts: parts, Reply: reply}
 	}
 	return jobs
 }
@@ -82,7 +82,7 @@ func (b *base) meet(id, turn string) {
 		return
 	}
 	checks := []string{turn}
-	if b.leg.Role == protocol.ClientRole {
+	if b.cell.Role == protocol.ClientRole {
 		checks = b.scenarios[turn]
 	}
 	if b.touched[id] == nil {
@@ -99,6 +99,7 @@ type trial struct {
 	base    *base
 	checks  []string // to run, sorted; nil for all
 	whole   []string // checks before it was narrowed; nil when it was not
+	sampled bool     // of the checks that do not concern what it breaks, few are run
 	filter  string   // that they all match
 	touched int
 	parts   int
@@ -111,7 +112,7 @@ type trial struct {
 // planTrial says what is run under a layer: the checks that met it in the run
 // without, and those of what it breaks. A switch that does not say what shows it may
 // concern any.
-func planTrial(one layer, on *base, declared []runner.Declared) trial {
+func planTrial(one layer, on *base, declared []plan.Declared) trial {
 	t := trial{layer: one, base: on, touched: len(on.touched[one.ID]), parts: 1}
 	if len(one.Scenarios) > 0 {
 		t.inScenarios(declared)
@@ -127,7 +128,7 @@ func planTrial(one layer, on *base, declared []runner.Declared) trial {
 	}
 	if len(t.checks) > 0 || on.met[one.ID] || one.Switch != "" {
 		for _, check := range declared {
-			name := runner.CheckName(check.Group, check.Text)
+			name := plan.CheckName(check.Group, check.Text)
 			if !check.Rule && !on.touched[one.ID][name] && verifies(check.Requirements, one.Breaks) {
 				t.checks = append(t.checks, name)
 			}
@@ -140,23 +141,100 @@ func planTrial(one layer, on *base, declared []runner.Declared) trial {
 
 // inScenarios runs the checks that look at the scenarios of a fault, and those of what it
 // breaks.
-func (t *trial) inScenarios(declared []runner.Declared) {
+func (t *trial) inScenarios(declared []plan.Declared) {
 	for _, check := range declared {
 		if !check.Rule &&
 			(check.Scenario != nil && slices.Contains(t.Scenarios, check.Scenario.Name) || verifies(check.Requirements, t.Breaks)) {
-			t.checks = append(t.checks, runner.CheckName(check.Group, check.Text))
+			t.checks = append(t.checks, plan.CheckName(check.Group, check.Text))
 		}
 	}
 	slices.Sort(t.checks)
 	t.filter = filterOf(t.checks, declared)
 }
 
+// few is about how many of the checks that a fault touches and that have nothing to do with
+// what it breaks are run where not all are: none of them may fail. Which they are differs
+// from fault to fault, so that thousands of faults try every check many times.
+const few = 12
+
+// sample leaves out of the trial of a fault most of the checks that have nothing to do with
+// what it breaks. Checks of one scenario stand and fall together.
+func (t *trial) sample(declared []plan.Declared) {
+	if t.kind != reports.KindFault {
+		return
+	}
+	if t.checks == nil {
+		t.checks = namesOf(declared)
+	}
+	broken := slices.Concat(t.Breaks, t.also)
+	var kept []string
+	others := map[string][]string{}
+	for _, check := range declared {
+		name := plan.CheckName(check.Group, check.Text)
+		if _, meant := slices.BinarySearch(t.checks, name); check.Rule || !meant {
+			continue
+		}
+		if verifies(check.Requirements, broken) {
+			kept = append(kept, name)
+			continue
+		}
+		group := name
+		if check.Scenario != nil {
+			group = check.Scenario.Name
+		}
+		others[group] = append(others[group], name)
+	}
+	for group, checks := range others {
+		if t.drawn(group, len(others)) {
+			kept = append(kept, checks...)
+		}
+	}
+	if t.whole == nil {
+		t.whole = t.checks
+	}
+	slices.Sort(kept)
+	t.checks, t.sampled = kept, true
+	t.filter = filterOf(t.checks, declared)
+}
+
+// drawn tells whether one of so many is among the few for this fault.
+func (t *trial) drawn(one string, of int) bool {
+	return partOf(t.ID+" "+one, max(1, of/few)) == 0
+}
+
+// asked are the questions to the survey whose other answers make a check worth a run.
+func (t *trial) asked() (byCheck, byRequirement questions) {
+	if !t.sampled {
+		return t.base.asked, t.base.others
+	}
+	byCheck, byRequirement = questions{}, questions{}
+	for check, asked := range t.base.asked {
+		if id := t.base.names[check]; t.drawn(check, len(t.base.asked)) {
+			byCheck[check] = asked
+			byRequirement[id] = append(byRequirement[id], asked...)
+		}
+	}
+	return byCheck, byRequirement
+}
+
+// namesOf are the names of all checks, sorted.
+func namesOf(declared []plan.Declared) []string {
+	var names []string
+	for _, check := range declared {
+		if !check.Rule {
+			names = append(names, plan.CheckName(check.Group, check.Text))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // filterOf returns a label expression that checks match, by the requirements that
 // name them.
-func filterOf(checks []string, declared []runner.Declared) string {
+func filterOf(checks []string, declared []plan.Declared) string {
 	var ids []string
 	for _, check := range declared {
-		if _, wanted := slices.BinarySearch(checks, runner.CheckName(check.Group, check.Text)); wanted {
+		if _, wanted := slices.BinarySearch(checks, plan.CheckName(check.Group, check.Text)); wanted {
 			ids = append(ids, check.Requirements[0])
 		}
 	}
@@ -198,7 +276,7 @@ func (t trial) jobs(reply time.Duration) []job {
 	}
 	for part := range jobs {
 		jobs[part] = job{
-			Leg:    t.leg,
+			Cell:   t.cell,
 			Inject: t.injects(),
 			Known:  t.base.survey,
 			Checks: t.checks,
@@ -213,7 +291,7 @@ func (t trial) jobs(reply time.Duration) []job {
 		}
 		jobs[part].Filter = t.filter
 		if jobs[part].Contact { // others may want to know what is otherwise
-			jobs[part].Asked, jobs[part].Others = t.base.asked, t.base.others
+			jobs[part].Asked, jobs[part].Others = t.asked()
 		}
 	}
 	return jobs

@@ -1,22 +1,25 @@
 package selftest
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// touchedBy is a leg on which faults met checks.
+// touchedBy is a cell on which faults met checks.
 func touchedBy(met map[string][]string) *base {
-	on := newBase(conform.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}, declared()[ofServers])
+	on := newBase(check.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}, declared()[ofServers])
 	on.take(done{
 		Findings: []finding{
 			{Check: pingAnswers, Verdict: reports.Passed, Seconds: 0.1},
@@ -70,7 +73,7 @@ func TestPlan(t *testing.T) {
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	const onlyHere = "Sessions · end"
-	here := append(slices.Clone(declared()[ofServers]), runner.Declared{Group: []string{"Sessions"}, Text: "end", Requirements: []string{"sessions.end"}})
+	here := append(slices.Clone(declared()[ofServers]), plan.Declared{Group: []string{"Sessions"}, Text: "end", Requirements: []string{"sessions.end"}})
 	for name, one := range map[string]struct {
 		kind, breaks string
 		checks       []string
@@ -97,6 +100,56 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// Of the checks that have nothing to do with what a fault breaks few are run, others for each
+// fault; of scenarios of a client all checks or none. What is tried again is tried as a whole.
+func TestSample(t *testing.T) {
+	t.Parallel()
+	const many = 10 * few
+	var here []plan.Declared
+	touched, scenarios := map[string][]string{}, map[string]*scenario.Scenario{}
+	for i := range many {
+		one := plan.Declared{Group: []string{"Others"}, Text: strconv.Itoa(i), Requirements: []string{"others"}}
+		if i%2 == 1 {
+			name := strconv.Itoa(i / 4)
+			scenarios[name] = cmp.Or(scenarios[name], &scenario.Scenario{Name: name})
+			one.Scenario = scenarios[name]
+		}
+		here = append(here, one)
+		touched[plan.CheckName(one.Group, one.Text)] = []string{"a", "b"}
+	}
+	here = append(here, plan.Declared{Text: "answers", Requirements: []string{"ping.answered"}})
+	touched["answers"] = []string{"a", "b"}
+	on := touchedBy(touched)
+	sampled := func(id string) []string {
+		planned := planTrial(layer{Fault: &fault.Fault{ID: id, Breaks: []string{"ping.answered"}}, kind: reports.KindFault}, on, here)
+		planned.sample(here)
+		checks := planned.checks
+		if planned.widen(here); len(planned.checks) != many+1 {
+			t.Errorf("%s: %d checks are run again", id, len(planned.checks))
+		}
+		return checks
+	}
+	a, b := sampled("a"), sampled("b")
+	for _, checks := range [][]string{a, b} {
+		if !slices.Contains(checks, "answers") || len(checks) < 2 || len(checks) > 4*few {
+			t.Errorf("%d checks are run: %q", len(checks), checks)
+		}
+		for at := 1; at+2 < many; at += 4 {
+			one, other := plan.CheckName([]string{"Others"}, strconv.Itoa(at)), plan.CheckName([]string{"Others"}, strconv.Itoa(at+2))
+			if slices.Contains(checks, one) != slices.Contains(checks, other) {
+				t.Errorf("%s and %s look at one scenario", one, other)
+			}
+		}
+	}
+	if slices.Equal(a, b) {
+		t.Errorf("each fault tries %q", a)
+	}
+	variation := planTrial(layer{Fault: &fault.Fault{ID: "a"}, kind: reports.KindVariation}, on, here)
+	if variation.sample(here); len(variation.checks) != many+1 {
+		t.Errorf("%d checks of a variation are run", len(variation.checks))
+	}
+}
+
 // A switch that says what shows it is tried where that passes.
 func TestPlanASwitchThatShows(t *testing.T) {
 	t.Parallel()
@@ -120,7 +173,7 @@ func TestVariationsAtOnce(t *testing.T) {
 	met[toolsLists] = []string{"a"}
 	on := touchedBy(met)
 	plan := func(kind string, one *fault.Fault) {
-		trials = append(trials, planTrial(layer{Fault: one, kind: kind, leg: on.leg}, on, declared()[ofServers]))
+		trials = append(trials, planTrial(layer{Fault: one, kind: kind, cell: on.cell}, on, declared()[ofServers]))
 	}
 	plan(reports.KindVariation, &fault.Fault{ID: "silences", Silences: true})
 	plan(reports.KindVariation, &fault.Fault{ID: "alone", Alone: true})
@@ -128,7 +181,7 @@ func TestVariationsAtOnce(t *testing.T) {
 	for i := range count {
 		plan(reports.KindVariation, &fault.Fault{ID: string(rune('a' + i))})
 	}
-	tester := &test{bases: map[conform.Leg]*base{on.leg: on}, judgement: newJudgement(declared(), false), report: &reports.Selftest{}}
+	tester := &test{bases: map[check.Cell]*base{on.cell: on}, judgement: newJudgement(declared(), false), report: &reports.Selftest{}}
 	tester.checks = declared()
 
 	gathered := tester.gather(trials)

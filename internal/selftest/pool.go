@@ -140,7 +140,7 @@ func (p *pool) dismiss(ctx context.Context) {
 	leaving.Wait()
 }
 
-// partOf says which part of a leg a check belongs to: by its name alone, or that of
+// partOf says which part of a cell a check belongs to: by its name alone, or that of
 // its scenario, so that it is the same for all.
 func partOf(name string, parts int) int {
 	sum := fnv.New32a()

@@ -8,8 +8,8 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -23,7 +23,7 @@ func (d declarations) proofs(matches types.LabelFilter, trials []reports.Trial, 
 			if matches != nil && !matches(check.Labels) {
 				continue
 			}
-			one := checkOf{here.role, runner.CheckName(check.Group, check.Text)}
+			one := checkOf{here.role, plan.CheckName(check.Group, check.Text)}
 			if byCheck[one] == nil {
 				byCheck[one] = d.unproven(check, one)
 			}
@@ -63,7 +63,7 @@ func (d declarations) proofs(matches types.LabelFilter, trials []reports.Trial, 
 // checkOf is a check or rule of a role. Rules of both have one name.
 type checkOf struct{ role, name string }
 
-func (d declarations) unproven(check runner.Declared, one checkOf) *reports.Proof {
+func (d declarations) unproven(check plan.Declared, one checkOf) *reports.Proof {
 	kind := reports.KindCheck
 	if check.Rule {
 		kind = reports.KindRule
@@ -74,7 +74,7 @@ func (d declarations) unproven(check runner.Declared, one checkOf) *reports.Proo
 	}
 }
 
-func (d declarations) page(check runner.Declared, revision string) string {
+func (d declarations) page(check plan.Declared, revision string) string {
 	requirement, _ := d.requirements.Get(check.Requirements[0])
 	return requirement.Page(revision)
 }

@@ -15,10 +15,10 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
@@ -29,6 +29,7 @@ type Options struct {
 	Executable []string      // this binary, for workers; default os.Executable
 	Role       string        // of the target; "" for both, or the server when it is a peer
 	Filter     string        // over faults and checks, in the language of package filter; "" for all
+	All        bool          // run every check that a fault touches, not a sample of those of other requirements
 	Shard      shard.Shard   // the trials that it is to run; zero for all
 	Workers    int           // 0: six times the processors, and one for the URL of a peer
 	Timeout    time.Duration // of one reply; 0: defaultTimeout
@@ -101,7 +102,7 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// Run proves the checks. The error is a *DeclarationError, a *runner.FilterError
+// Run proves the checks. The error is a *DeclarationError, a *plan.FilterError
 // or a failure of the harness.
 func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	if err := options.defaults(); err != nil {
@@ -114,7 +115,7 @@ func Run(ctx context.Context, options Options) (*reports.Selftest, error) {
 	)
 	defer cancel()
 	began := time.Now()
-	t := &test{options: options, bases: map[conform.Leg]*base{}}
+	t := &test{options: options, bases: map[check.Cell]*base{}}
 	if err := t.declare(); err != nil {
 		return nil, err
 	}
@@ -161,7 +162,7 @@ type test struct {
 	declarations
 	matches types.LabelFilter // nil for all
 	layers  []layer
-	bases   map[conform.Leg]*base
+	bases   map[check.Cell]*base
 	judgement
 	pool   *pool
 	report *reports.Selftest
@@ -197,7 +198,7 @@ func (t *test) filter() error {
 	}
 	chosen, err := filter.Parse(text)
 	if err != nil {
-		return &runner.FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", text, err)}
+		return &plan.FilterError{Reason: fmt.Sprintf("--filter %q cannot be read: %s", text, err)}
 	}
 	t.matches = chosen.Matches
 	var labels []string
@@ -215,7 +216,7 @@ func (t *test) filter() error {
 	}
 	known := len(t.layers)
 	t.layers = slices.DeleteFunc(t.layers, func(one layer) bool {
-		proves := one.kind == reports.KindFault && verifies(one.Breaks, verified[sideOf(one.leg)])
+		proves := one.kind == reports.KindFault && verifies(one.Breaks, verified[sideOf(one.cell)])
 		return !proves && !chosen.Matches(one.labels)
 	})
 	if len(t.layers) > 0 || len(verified) > 0 || known == 0 {
@@ -225,5 +226,5 @@ func (t *test) filter() error {
 	if _, meant := chosen.Unknown(labels); meant != "" {
 		mend = fmt.Sprintf(", did you mean %q?", meant)
 	}
-	return &runner.FilterError{Reason: fmt.Sprintf("--filter %q matches no fault, variation or check%s", text, mend)}
+	return &plan.FilterError{Reason: fmt.Sprintf("--filter %q matches no fault, variation or check%s", text, mend)}
 }

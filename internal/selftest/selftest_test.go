@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/fixtures"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
@@ -60,8 +61,8 @@ func TestRun(t *testing.T) {
 	if !found.Holds() {
 		t.Errorf("does not hold: %v, %+v", found.Errors, found.Wrong())
 	}
-	if len(found.Trials) != 1 || len(found.Legs) != 1 || found.Legs[0].Passed < 100 {
-		t.Fatalf("%d trials on legs %+v", len(found.Trials), found.Legs)
+	if len(found.Trials) != 1 || len(found.Cells) != 1 || found.Cells[0].Passed < 100 {
+		t.Fatalf("%d trials on cells %+v", len(found.Trials), found.Cells)
 	}
 	trial := found.Trials[0]
 	var allowed []string
@@ -87,7 +88,7 @@ func TestRunRefusesFilters(t *testing.T) {
 		"ping &&":     "cannot be read",
 	} {
 		_, err := Run(context.Background(), Options{Filter: filter})
-		if wrong, refused := errors.AsType[*runner.FilterError](err); !refused || !strings.Contains(wrong.Reason, says) {
+		if wrong, refused := errors.AsType[*plan.FilterError](err); !refused || !strings.Contains(wrong.Reason, says) {
 			t.Errorf("%q: %v", filter, err)
 		}
 	}
@@ -109,7 +110,7 @@ func TestFiltersChooseWhatProves(t *testing.T) {
 	}
 	others := 0
 	for _, one := range whole.layers {
-		here := sideOf(one.leg)
+		here := sideOf(one.cell)
 		for _, check := range whole.checks[here] {
 			if one.kind != reports.KindFault || !some.matches(check.Labels) || !verifies(one.Breaks, check.Requirements) {
 				continue
@@ -156,7 +157,7 @@ func TestWorkerDies(t *testing.T) {
 func TestInjectionKnowsWhatThereIs(t *testing.T) {
 	t.Parallel()
 	w := &worker{layers: map[string]*fault.Fault{}}
-	if said := w.do(t.Context(), job{Inject: []string{"unheard-of"}, Leg: conform.Leg{Transport: protocol.HTTP}}); len(said.Errors) != 1 || !strings.Contains(said.Errors[0], "unheard-of") {
+	if said := w.do(t.Context(), job{Inject: []string{"unheard-of"}, Cell: check.Cell{Transport: protocol.HTTP}}); len(said.Errors) != 1 || !strings.Contains(said.Errors[0], "unheard-of") {
 		t.Errorf("found %+v", said)
 	}
 }

@@ -14,7 +14,7 @@ func (t *test) share() *reports.Shard {
 	dealer := t.options.Shard.Dealer()
 	t.layers = slices.DeleteFunc(
 		t.layers,
-		func(one layer) bool { return !dealer.Mine(one.ID+" "+one.leg.Name(), one.ID) },
+		func(one layer) bool { return !dealer.Mine(one.ID+" "+one.cell.Name(), one.ID) },
 	)
 	return dealer.Report()
 }
@@ -28,11 +28,11 @@ func Merge(parts []shard.Part[reports.Selftest]) (*reports.Selftest, error) {
 	}
 	merged := *all[0]
 	merged.Shard, merged.Started, merged.Duration, merged.Interrupted, merged.Errors = nil, whole.Started, whole.Duration, whole.Interrupted, whole.Errors
-	merged.Trials, merged.Legs = nil, slices.Clone(merged.Legs)
+	merged.Trials, merged.Cells = nil, slices.Clone(merged.Cells)
 	for _, found := range all {
 		merged.Trials = append(merged.Trials, found.Trials...)
-		for _, leg := range found.Legs {
-			mergeLeg(&merged, leg)
+		for _, cell := range found.Cells {
+			mergeCell(&merged, cell)
 		}
 	}
 	t := &test{
@@ -68,16 +68,16 @@ func headOf(found *reports.Selftest) shard.Head {
 	}
 }
 
-// mergeLeg adds how the target fares on a leg without a fault: badly, if it did so once.
-func mergeLeg(into *reports.Selftest, leg reports.SelftestLeg) {
-	at := slices.IndexFunc(into.Legs, func(one reports.SelftestLeg) bool {
-		return one.Role == leg.Role && one.Revision == leg.Revision && one.Transport == leg.Transport &&
-			one.Protected == leg.Protected
+// mergeCell adds how the target fares on a cell without a fault: badly, if it did so once.
+func mergeCell(into *reports.Selftest, cell reports.SelftestCell) {
+	at := slices.IndexFunc(into.Cells, func(one reports.SelftestCell) bool {
+		return one.Role == cell.Role && one.Revision == cell.Revision && one.Transport == cell.Transport &&
+			one.Protected == cell.Protected
 	})
 	switch {
 	case at < 0:
-		into.Legs = append(into.Legs, leg)
-	case len(into.Legs[at].Red) == 0:
-		into.Legs[at].Red = leg.Red
+		into.Cells = append(into.Cells, cell)
+	case len(into.Cells[at].Red) == 0:
+		into.Cells[at].Red = cell.Red
 	}
 }

@@ -10,14 +10,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/issuer"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/tokens"
 	"github.com/mcpconform/mcpconform/reference/authserver"
@@ -26,10 +28,11 @@ import (
 
 // testbed is a target with something injected into its traffic.
 type testbed struct {
+	revision     string // at which the target is checked
 	target       scripted.Target
-	registration conform.Registration // for the client of an authorization server
-	access       *conform.Access      // of a server that asks for authorization
-	matched      string               // file in which its processes tell what matched; "" for none
+	registration issuer.Registration // for the client of an authorization server
+	access       *session.Access     // of a server that asks for authorization
+	matched      string              // file in which its processes tell what matched; "" for none
 	injection    fault.Injection
 	stops        []func()
 }
@@ -62,12 +65,16 @@ func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &testbed{target: scripted.Target{Transport: next.Leg.Transport, Reply: next.Reply}, injection: injection}
+	s := &testbed{
+		revision:  next.Cell.Revision,
+		target:    scripted.Target{Transport: next.Cell.Transport, Reply: next.Reply},
+		injection: injection,
+	}
 	switch {
-	case next.Leg.Role == protocol.ClientRole: // is launched for each scenario
-	case next.Leg.Role == protocol.AuthorizationServerRole:
+	case next.Cell.Role == protocol.ClientRole: // is launched for each scenario
+	case next.Cell.Role == protocol.AuthorizationServerRole:
 		err = s.issuer(injection)
-	case next.Leg.Transport == protocol.Stdio:
+	case next.Cell.Transport == protocol.Stdio:
 		err = s.process(w.setup, next.Number, injection)
 	case w.Peer.URL != "":
 		var stop func()
@@ -76,7 +83,7 @@ func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 			s.stops = append(s.stops, stop)
 		}
 	default:
-		err = s.reference(injection, next.Leg.Protected)
+		err = s.reference(injection, next.Cell.Protected)
 	}
 	if err != nil {
 		s.close()
@@ -85,9 +92,17 @@ func (w *worker) testbed(next job, watch *watch) (*testbed, error) {
 	return s, nil
 }
 
+// spokenAt are the revisions that the reference speaks which is checked at one: in the stateless
+// era without the oldest, since what a server does not speak it is to refuse there.
+func spokenAt(revision string) []string {
+	return slices.DeleteFunc(protocol.Released(), func(one string) bool {
+		return protocol.Has(revision, protocol.Statelessness) && !protocol.Has(one, protocol.VersionHeader)
+	})
+}
+
 // reference starts a reference server over HTTP.
 func (s *testbed) reference(injection fault.Injection, protected bool) error {
-	options := server.Options{}
+	options := server.Options{Revisions: spokenAt(s.revision)}
 	var authority *authserver.Server
 	if protected {
 		var err error
@@ -140,7 +155,7 @@ func (s *testbed) issuer(injection fault.Injection) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	s.registration = conform.Registration{Documents: runner.ReferenceDocuments, DocumentsListen: documents}
+	s.registration = issuer.Registration{Documents: runner.ReferenceDocuments, DocumentsListen: documents}
 	options := authserver.Options{
 		Issuer: "http://" + listener.Addr().String(),
 		Fetch:  authserver.FetchFrom(runner.ReferenceDocuments, documents),
@@ -198,14 +213,17 @@ func (s *testbed) enter(authority *authserver.Server) error {
 		Resource: s.target.URL, Scopes: scopes, Limited: []string{server.ReadScope},
 		Needs: append([]string{server.ReadScope}, needs...), Broader: []string{server.ReadScope, server.AdminScope},
 	})
-	s.access = &conform.Access{Tokens: minted, Scoped: []conform.ScopedTool{{Tool: server.ScopedTool, Needs: needs}}}
-	s.target.Header = http.Header{"Authorization": {conform.Bearing(minted[oauth.Good])}}
+	s.access = &session.Access{Tokens: minted, Scoped: []session.ScopedTool{{Tool: server.ScopedTool, Needs: needs}}}
+	s.target.Header = http.Header{"Authorization": {session.Bearing(minted[oauth.Good])}}
 	return err
 }
 
 // startReplies is how many times longer than others the first answer of a process
 // may take, which must start first.
 const startReplies = 10
+
+// silentStart is what it may take where hardly anything answers.
+const silentStart = 3 * silentReply
 
 // process is the target as a process, with what is injected into its standard input
 // and output.
@@ -231,9 +249,16 @@ func (s *testbed) process(setup setup, number int, injection fault.Injection) er
 	if peer := setup.Peer.Command.Args; len(peer) > 0 {
 		command = slices.Concat(command, []string{"middleman"}, arguments, []string{"--"}, peer)
 	} else {
-		command = slices.Concat(command, []string{"reference", "server", "--stdio"}, arguments)
+		command = slices.Concat(
+			command,
+			[]string{"reference", "server", "--stdio", "--revision", strings.Join(spokenAt(s.revision), ",")},
+			arguments,
+		)
 	}
 	s.target.Command = target.Command{Args: command, Env: []string{"GOGC=" + strconv.Itoa(runner.Garbage)}}
 	s.target.Start = startReplies * s.target.Reply
+	if s.target.Reply <= silentReply {
+		s.target.Start = silentStart
+	}
 	return nil
 }

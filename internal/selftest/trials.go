@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -19,7 +19,7 @@ import (
 func (t *test) runTrials(ctx context.Context) {
 	trials := t.planTrials()
 	if t.options.Progress != nil {
-		t.options.Progress.Leg(progressName, reports.Plan{Checks: len(trials), Told: len(trials)})
+		t.options.Progress.Cell(progressName, reports.Plan{Checks: len(trials), Told: len(trials)})
 	}
 	planned := trials
 	var apart, again []trial
@@ -28,13 +28,13 @@ func (t *test) runTrials(ctx context.Context) {
 			apart = append(apart, t.tellAll(one, found)...)
 			return
 		}
-		said := t.judge(one, found)
-		if doubt, drifts := doubtful(said, found, t.options.Timeout.Seconds()); doubt {
-			one.widen(t.checks[sideOf(one.leg)])
+		result := t.judge(one, found)
+		if doubt, drifts := doubtful(result, found, t.options.Timeout.Seconds()); doubt {
+			one.widen(t.checks[sideOf(one.cell)])
 			one.drifts = drifts
 			again = append(again, one)
 		} else {
-			t.tell(said)
+			t.tell(result)
 		}
 	}
 	trials = t.gather(trials)
@@ -45,12 +45,15 @@ func (t *test) runTrials(ctx context.Context) {
 	t.try(ctx, apart, t.options.Timeout, take)
 	split(again, t.options.Workers, patience*t.options.Timeout)
 	t.try(ctx, again, patience*t.options.Timeout, func(one trial, found outcome) {
-		said := t.judge(one, found)
-		said.Repeated = true
-		said.Drifted = slices.DeleteFunc(one.drifts, func(before reports.Problem) bool {
-			return slices.ContainsFunc(said.Problems, func(now reports.Problem) bool { return now.Kind == before.Kind })
+		result := t.judge(one, found)
+		result.Repeated = true
+		result.Drifted = slices.DeleteFunc(one.drifts, func(before reports.Problem) bool {
+			return slices.ContainsFunc(
+				result.Problems,
+				func(now reports.Problem) bool { return now.Kind == before.Kind },
+			)
 		})
-		t.tell(said)
+		t.tell(result)
 	})
 	t.conclude()
 	t.tryMissed(ctx, planned)
@@ -69,12 +72,12 @@ func (t *test) tryMissed(ctx context.Context, planned []trial) {
 		return
 	}
 	for i := range missed {
-		missed[i].widen(t.checks[sideOf(missed[i].leg)])
+		missed[i].widen(t.checks[sideOf(missed[i].cell)])
 	}
 	split(missed, t.options.Workers, patience*t.options.Timeout)
 	t.try(ctx, missed, patience*t.options.Timeout, func(one trial, found outcome) {
-		if said := t.judge(one, found); len(said.Problems) == 0 {
-			t.tellAgain(said)
+		if result := t.judge(one, found); len(result.Problems) == 0 {
+			t.tellAgain(result)
 		}
 	})
 	if len(missed) > 0 {
@@ -95,23 +98,24 @@ func (t *test) missed(planned []trial) []trial {
 		}
 	}
 	triedOnce := func(one trial) bool {
-		return slices.ContainsFunc(t.report.Trials, func(said reports.Trial) bool {
-			return said.ID == one.ID && said.Revision == one.leg.Revision && !said.Repeated && len(said.Problems) == 0
+		return slices.ContainsFunc(t.report.Trials, func(result reports.Trial) bool {
+			return result.ID == one.ID && result.Revision == one.cell.Revision && !result.Repeated &&
+				len(result.Problems) == 0
 		})
 	}
 	return slices.DeleteFunc(slices.Clone(planned), func(one trial) bool {
-		return one.kind != reports.KindFault || !verifies(one.Breaks, unproven[one.leg.Role]) || !triedOnce(one)
+		return one.kind != reports.KindFault || !verifies(one.Breaks, unproven[one.cell.Role]) || !triedOnce(one)
 	})
 }
 
 // tellAgain adds what a fault made fail at its second trial.
-func (t *test) tellAgain(said reports.Trial) {
+func (t *test) tellAgain(result reports.Trial) {
 	for i := range t.report.Trials {
 		before := &t.report.Trials[i]
-		if before.ID != said.ID || before.Revision != said.Revision {
+		if before.ID != result.ID || before.Revision != result.Revision {
 			continue
 		}
-		for _, effect := range said.Effects {
+		for _, effect := range result.Effects {
 			if !slices.ContainsFunc(
 				before.Effects,
 				func(one reports.Effect) bool { return one.Check == effect.Check },
@@ -123,62 +127,65 @@ func (t *test) tellAgain(said reports.Trial) {
 	}
 }
 
-// planTrials says what is run. What is injected into the legs of several eras and meets
+// planTrials says what is run. What is injected into the cells of several eras and meets
 // nothing on one of them is not for that one. What meets something in the newest is
 // run there as a whole, and in another for what is only there, and for what it breaks.
 func (t *test) planTrials() []trial {
-	newest := map[string]string{} // by layer: the leg's revision
+	newest := map[string]string{} // by layer: the cell's revision
 	trials := make([]trial, len(t.layers))
 	for i, one := range t.layers {
-		trials[i] = planTrial(one, t.bases[one.leg], t.checks[sideOf(one.leg)])
+		trials[i] = planTrial(one, t.bases[one.cell], t.checks[sideOf(one.cell)])
 		trials[i].hopeless = t.peer && one.Switch != ""
 		if trials[i].meets() {
-			newest[one.ID] = max(newest[one.ID], one.leg.Revision)
+			newest[one.ID] = max(newest[one.ID], one.cell.Revision)
 		}
 	}
 	var planned []trial
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, one := range trials {
 		whole := newest[one.ID]
-		superfluous := one.shared && !one.meets() && (whole != "" || told[one.ID])
-		told[one.ID] = true
+		superfluous := one.shared && !one.meets() && (whole != "" || reported[one.ID])
+		reported[one.ID] = true
 		if one.kind == reports.KindSilence {
 			planned = append(planned, one)
 			continue
 		}
 		if superfluous ||
-			one.leg.Revision < whole && !one.narrow(t.checks[side{one.leg.Role, whole}], t.checks[sideOf(one.leg)]) {
+			one.cell.Revision < whole && !one.narrow(t.checks[side{one.cell.Role, whole}], t.checks[sideOf(one.cell)]) {
 			continue
 		}
 		planned = append(planned, one)
 	}
+	if !t.options.All && len(planned) > several {
+		for i := range planned {
+			planned[i].sample(t.checks[sideOf(planned[i].cell)])
+		}
+	}
 	return planned
 }
 
-// sample is how many of the checks that another trial runs are run nevertheless, for
+// several trials are enough for a sample of what each touches.
+const several = 100
+
+// forRules is how many of the checks that another trial runs are run nevertheless, for
 // rules to see what is broken.
-const sample = 4
+const forRules = 4
 
 // narrow leaves out of a trial the checks that another trial of the layer runs, save
 // those of what it breaks. It tells whether anything is left to run. What is not seen
 // then is tried again as a whole.
-func (t *trial) narrow(elsewhere, declared []runner.Declared) bool {
+func (t *trial) narrow(elsewhere, declared []plan.Declared) bool {
 	if t.checks == nil { // a switch that says nothing of what shows it
-		for _, check := range declared {
-			if !check.Rule {
-				t.checks = append(t.checks, runner.CheckName(check.Group, check.Text))
-			}
-		}
-		slices.Sort(t.checks)
+		t.checks = namesOf(declared)
 	}
 	broken := slices.Concat(t.Breaks, t.also)
 	run := map[string]bool{}
 	for _, check := range elsewhere {
-		run[runner.CheckName(check.Group, check.Text)] = !verifies(check.Requirements, broken)
+		run[plan.CheckName(check.Group, check.Text)] = !verifies(check.Requirements, broken)
 	}
 	byRule := slices.ContainsFunc(
 		declared,
-		func(check runner.Declared) bool { return check.Rule && verifies(check.Requirements, broken) },
+		func(check plan.Declared) bool { return check.Rule && verifies(check.Requirements, broken) },
 	)
 	var narrowed, others []string
 	for _, check := range t.checks {
@@ -193,7 +200,7 @@ func (t *trial) narrow(elsewhere, declared []runner.Declared) bool {
 			others,
 			func(a, b string) int { return cmp.Compare(t.base.found[a].Seconds, t.base.found[b].Seconds) },
 		)
-		narrowed = append(narrowed, others[:min(sample, len(others))]...)
+		narrowed = append(narrowed, others[:min(forRules, len(others))]...)
 	}
 	slices.Sort(narrowed)
 	t.whole, t.checks = t.checks, narrowed
@@ -202,9 +209,9 @@ func (t *trial) narrow(elsewhere, declared []runner.Declared) bool {
 }
 
 // widen undoes narrow.
-func (t *trial) widen(declared []runner.Declared) {
+func (t *trial) widen(declared []plan.Declared) {
 	if t.whole != nil {
-		t.checks, t.whole = t.whole, nil
+		t.checks, t.whole, t.sampled = t.whole, nil, false
 		t.filter = filterOf(t.checks, declared)
 	}
 }
@@ -212,35 +219,35 @@ func (t *trial) widen(declared []runner.Declared) {
 // atOnce is how many variations are injected into traffic at once.
 const atOnce = 8
 
-// gather puts variations of a leg together, those that stand far from one another,
+// gather puts variations of a cell together, those that stand far from one another,
 // which concern different things: what changes no verdict together changes none
 // alone.
 func (t *test) gather(trials []trial) []trial {
 	var gathered []trial
-	byLeg := map[conform.Leg][]trial{}
+	byCell := map[check.Cell][]trial{}
 	for _, one := range trials {
 		if one.kind != reports.KindVariation || one.Alone || one.Silences || !one.meets() || one.Switch != "" {
 			gathered = append(gathered, one)
 		} else {
-			byLeg[one.leg] = append(byLeg[one.leg], one)
+			byCell[one.cell] = append(byCell[one.cell], one)
 		}
 	}
-	for _, leg := range t.legs() {
-		some := byLeg[leg]
+	for _, cell := range t.cells() {
+		some := byCell[cell]
 		count := (len(some) + atOnce - 1) / atOnce
 		for first := range count {
 			var members []trial
 			for at := first; at < len(some); at += count {
 				members = append(members, some[at])
 			}
-			gathered = append(gathered, together(members, t.checks[sideOf(leg)]))
+			gathered = append(gathered, together(members, t.checks[sideOf(cell)]))
 		}
 	}
 	return gathered
 }
 
 // together is the trial of several variations at once.
-func together(members []trial, declared []runner.Declared) trial {
+func together(members []trial, declared []plan.Declared) trial {
 	if len(members) == 1 {
 		return members[0]
 	}
@@ -279,16 +286,16 @@ func (t *test) tellAll(together trial, found outcome) (apart []trial) {
 const progressName = "selftest"
 
 // tell keeps what became of a trial.
-func (t *test) tell(said reports.Trial) {
-	t.report.Trials = append(t.report.Trials, said)
+func (t *test) tell(one reports.Trial) {
+	t.report.Trials = append(t.report.Trials, one)
 	if t.options.Progress == nil {
 		return
 	}
 	verdict := reports.Passed
-	if len(said.Problems) > 0 {
+	if len(one.Problems) > 0 {
 		verdict = reports.Failed
 	}
-	t.options.Progress.Done(progressName, said.ID, verdict)
+	t.options.Progress.Done(progressName, one.ID, verdict)
 }
 
 // try runs trials and tells, one at a time, what they found.

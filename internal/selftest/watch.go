@@ -70,14 +70,14 @@ func (w *watch) catchUp() {
 // Tell returns what appends the ids of faults to a file, each once.
 func Tell(file string) func(*fault.Fault) {
 	var mu sync.Mutex
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	return func(one *fault.Fault) {
 		mu.Lock()
 		defer mu.Unlock()
-		if told[one.ID] {
+		if reported[one.ID] {
 			return
 		}
-		told[one.ID] = true
+		reported[one.ID] = true
 		out, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return // it has not matched, as far as anybody knows

@@ -14,13 +14,15 @@ import (
 
 	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -38,14 +40,14 @@ type setup struct {
 	Directory  string // for what is told from process to process
 }
 
-// job is one run of a leg, or of a part of its checks, as JSON on a worker's
+// job is one run of a cell, or of a part of its checks, as JSON on a worker's
 // standard input.
 type job struct {
 	Number  int
-	Leg     conform.Leg
+	Cell    check.Cell
 	Inject  []string       // ids of what is injected into the traffic
 	Watch   []string       // ids of what is only looked for
-	Known   *survey.Survey // of the leg without anything injected into it
+	Known   *survey.Survey // of the cell without anything injected into it
 	Contact bool           // first contact is made anew
 	Checks  []string       // to run; nil for all
 	Filter  string         // that they all match
@@ -66,7 +68,7 @@ type done struct {
 	Met      map[string][]string // by check, by scenario of a client, or "" for first contact: what matched meanwhile
 	Asked    questions
 	Matched  []string // of what was injected
-	Note     string   // why a peer could not be run on this leg
+	Note     string   // why a peer could not be run on this cell
 	Seconds  float64
 	Errors   []string // of the harness: the job is worth nothing
 }
@@ -154,7 +156,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	defer to.close()
 	watch.file = to.matched
 	examination := runner.Examination{
-		Leg:          next.Leg,
+		Cell:         next.Cell,
 		Target:       to.target,
 		Access:       to.access,
 		Registration: to.registration,
@@ -164,10 +166,10 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 		Contact:      next.Contact,
 		Wants:        next.wants(),
 	}
-	if next.Checks != nil || next.Leg.Protected {
+	if next.Checks != nil || next.Cell.Protected {
 		examination.Filter = next.filter
 	}
-	if next.Leg.Role == protocol.ClientRole {
+	if next.Cell.Role == protocol.ClientRole {
 		live, recorded := to.injection.Parted()
 		examination.Launch = func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
 			turn = invocation.Scenario
@@ -209,7 +211,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 	said.Survey, said.Errors = found.Survey, found.Errors
 	for _, result := range found.Results {
 		one := finding{
-			Check: runner.CheckName(result.Group, result.Text), Kind: result.Kind, Verdict: result.Verdict,
+			Check: plan.CheckName(result.Group, result.Text), Kind: result.Kind, Verdict: result.Verdict,
 			Reason: result.Reason, Failures: result.Failures, Seconds: float64(result.Duration),
 		}
 		if one.red() && !w.allows(next.Inject, result.Requirements) {
@@ -232,8 +234,8 @@ func (w *worker) allows(ids []string, requirements []reports.Requirement) bool {
 
 // filter is what all checks of a job match.
 func (j job) filter(differs func(survey.Question) bool) string {
-	if j.Leg.Protected && j.Checks == nil { // of all, those that the other legs have not run
-		return conform.GuardedFilter
+	if j.Cell.Protected && j.Checks == nil { // of all, those that the other cells have not run
+		return scope.GuardedFilter
 	}
 	words := []string{}
 	if j.Filter != "" {

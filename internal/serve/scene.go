@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/reports"
@@ -91,22 +92,22 @@ func (s *scene) judged(playing *scenario.Playing, came *scenario.Recording, foun
 	if err != nil {
 		s.findings = &findings{Problem: err.Error()}
 	} else {
-		s.findings = s.sort(&found.Legs[0])
+		s.findings = s.sort(&found.Cells[0])
 	}
 	return s.findings.line()
 }
 
 // sort picks out what belongs to the scenario.
-func (s *scene) sort(leg *reports.Leg) *findings {
+func (s *scene) sort(cell *reports.Cell) *findings {
 	found := &findings{}
-	if !leg.Spoken {
-		found.Unspoken = leg.Note + "; serve another revision with --revision"
+	if !cell.Spoken {
+		found.Unspoken = cell.Note + "; serve another revision with --revision"
 	}
 	looking := map[string]bool{}
 	for _, check := range s.Checks {
-		looking[runner.CheckName(check.Group, check.Text)] = true
+		looking[plan.CheckName(check.Group, check.Text)] = true
 	}
-	for _, result := range leg.Results {
+	for _, result := range cell.Results {
 		isRule := result.Kind == reports.KindRule
 		broken := result.Verdict == reports.Failed || result.Verdict == reports.Warned
 		switch {
@@ -115,7 +116,7 @@ func (s *scene) sort(leg *reports.Leg) *findings {
 				found.Holding++
 			}
 			continue
-		case !isRule && !looking[runner.CheckName(result.Group, result.Text)]:
+		case !isRule && !looking[plan.CheckName(result.Group, result.Text)]:
 			continue
 		}
 		found.Results = append(found.Results, result)

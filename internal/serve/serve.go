@@ -123,7 +123,7 @@ func (s *stage) watch(ctx context.Context, one *scene) {
 		if !more {
 			return
 		}
-		if !recording.Came() {
+		if !recording.Connected() {
 			continue
 		}
 		judging, cancel := context.WithTimeout(ctx, judgingTime)

@@ -221,7 +221,7 @@ func TestThePageShowsWhatWasFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !found.Conforms(false) || found.Legs[0].Target.Name != "a-client" || found.Interrupted != "" {
+	if !found.Conforms(false) || found.Cells[0].Target.Name != "a-client" || found.Interrupted != "" {
 		t.Errorf("%+v", found)
 	}
 }
@@ -273,7 +273,7 @@ func TestAClientThatDoesNotSpeakTheRevisionIsNotJudged(t *testing.T) {
 	s.say("/mcp", `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{}}}`)
 	s.judged("meeting", "not spoken: the client did not send initialize, but server/discover; serve another revision")
 	s.shows(s.page(), "? not judged", "serve another revision with --revision")
-	if found, err := s.end(); err != nil || found.Conforms(false) || found.Legs[0].Spoken {
+	if found, err := s.end(); err != nil || found.Conforms(false) || found.Cells[0].Spoken {
 		t.Errorf("%v %+v", err, found)
 	}
 }

@@ -23,6 +23,7 @@ const (
 	BarrierBy    Question = "barrier by"
 	IfInferred   Question = "inferred"
 	Agreed       Question = "handshakes"
+	Asked        Question = "tried"
 
 	WhatIsGuarded Question = "guarded"
 	WhyLocked     Question = "locked"
@@ -87,6 +88,8 @@ func (s *Survey) Answer(question Question) any {
 		return s.Inferred
 	case Agreed:
 		return s.Handshakes
+	case Asked:
+		return s.Tried
 	case WhatIsGuarded:
 		return s.Guarded
 	case WhyLocked:

@@ -52,6 +52,11 @@ type Survey struct {
 	// initialize, oldest first: those that it agreed to, whatever it lists. Filled in for
 	// the stateless era, where servers of both eras may do what those say.
 	Handshakes []string `json:"handshakes,omitempty"`
+	// Tried are the revisions that it was asked for so.
+	Tried []string `json:"tried,omitempty"`
+	// Completes says that it completes arguments, at the revision that has no capability
+	// for it to declare.
+	Completes bool `json:"completes,omitempty"`
 }
 
 // Lists are the methods of all lists, in the order in which they are read.
@@ -94,7 +99,25 @@ func Take(ctx context.Context, connection *scripted.Connection, revision string,
 			break
 		}
 	}
+	if !protocol.Has(found.Revision, protocol.Completions) {
+		found.Completes = found.completes(ctx, connection)
+	}
 	return found
+}
+
+// completes tells whether the server completes an argument of what it lists.
+func (s *Survey) completes(ctx context.Context, connection *scripted.Connection) bool {
+	for _, prompt := range s.Prompts {
+		for _, argument := range mcp.Objects(prompt, "arguments") {
+			answer, err := connection.Call(ctx, "completion/complete", map[string]any{
+				"ref":      map[string]any{"type": "ref/prompt", "name": prompt["name"]},
+				"argument": map[string]any{"name": argument["name"], "value": ""},
+			})
+			result, _ := answer.Result()
+			return err == nil && mcp.Object(result, "completion") != nil
+		}
+	}
+	return false
 }
 
 // Unopened is the survey of a server whose opening failed, so that nothing can be asked
@@ -337,4 +360,6 @@ func orNil(params map[string]any) any {
 // Declares tells whether the server declared a capability, given as a path
 // such as "resources.subscribe". A member that is false or null is not
 // declared.
-func (s *Survey) Declares(path string) bool { return mcp.Declares(s.Capabilities, path) }
+func (s *Survey) Declares(path string) bool {
+	return mcp.Declares(s.Capabilities, path) || path == "completions" && s.Completes
+}

@@ -60,7 +60,7 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		pages       map[any]string
-		names, told string
+		names, text string
 	}{
 		"one page": {map[any]string{nil: `"result":{"tools":[{"name":"a"},{"name":"b"}]}`}, "a b", ""},
 		"three pages": {map[any]string{
@@ -103,8 +103,8 @@ func TestList(t *testing.T) {
 			if names(items) != test.names {
 				t.Errorf("found %q, wanted %q", names(items), test.names)
 			}
-			if test.told == "" && err != nil || test.told != "" && (err == nil || !strings.HasPrefix(err.Error(), test.told)) {
-				t.Errorf("told %v, wanted %q", err, test.told)
+			if test.text == "" && err != nil || test.text != "" && (err == nil || !strings.HasPrefix(err.Error(), test.text)) {
+				t.Errorf("told %v, wanted %q", err, test.text)
 			}
 		})
 	}

@@ -259,10 +259,10 @@ func TestFilesForCommandsOfGitHubAreNotInherited(t *testing.T) {
 
 	out, err := io.ReadAll(process.Stdout)
 
-	told := strings.Fields(string(out))
-	slices.Sort(told)
-	if want := []string{"GITHUB_PATH=given", "GITHUB_SHA=inherited"}; err != nil || !slices.Equal(told, want) {
-		t.Errorf("%q, %v", told, err)
+	texts := strings.Fields(string(out))
+	slices.Sort(texts)
+	if want := []string{"GITHUB_PATH=given", "GITHUB_SHA=inherited"}; err != nil || !slices.Equal(texts, want) {
+		t.Errorf("%q, %v", texts, err)
 	}
 }
 
@@ -274,13 +274,13 @@ func TestStandardErrorIsKept(t *testing.T) {
 		t.Errorf("kept %q of %d bytes", tail, total)
 	}
 
-	var told []string
+	var texts []string
 	process.Watch(target.Watcher{
-		Stderr: func(line []byte) { told = append(told, string(line)) },
-		Exit:   func(exit target.Exit) { told = append(told, exit.String()) },
+		Stderr: func(line []byte) { texts = append(texts, string(line)) },
+		Exit:   func(exit target.Exit) { texts = append(texts, exit.String()) },
 	})
-	if want := "[cannot find my configuration giving up exited with status 2]"; fmt.Sprint(told) != want {
-		t.Errorf("told %q, wanted %q", told, want)
+	if want := "[cannot find my configuration giving up exited with status 2]"; fmt.Sprint(texts) != want {
+		t.Errorf("told %q, wanted %q", texts, want)
 	}
 }
 

@@ -145,7 +145,7 @@ const (
 func TestReadTellsTheLine(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		text, told string
+		text, says string
 		events     int
 	}{
 		"nothing":              {"", "line 1: no transcript: the file is empty; record one", 0},
@@ -181,8 +181,8 @@ func TestReadTellsTheLine(t *testing.T) {
 			if len(events) != test.events {
 				t.Errorf("%d events, wanted %d", len(events), test.events)
 			}
-			if test.told == "" && err != nil || test.told != "" && (err == nil || !strings.HasPrefix(err.Error(), test.told)) {
-				t.Errorf("told %v, wanted %q", err, test.told)
+			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.HasPrefix(err.Error(), test.says)) {
+				t.Errorf("told %v, wanted %q", err, test.says)
 			}
 		})
 	}
@@ -228,14 +228,14 @@ func TestReadBoundsTheWhole(t *testing.T) {
 		fmt.Fprintf(&text, `{"kind":"message","sequence":%d,"raw":"0123456789"}`+"\n", number) // 50 bytes, of which 10 are kept
 	}
 	lines := text.String()
-	for told, limits := range map[string][2]int{
+	for says, limits := range map[string][2]int{
 		"": {10, 600},
 		"line 11: more than 9 events; record one with --transcripts":     {9, 600},
 		"line 11: more than 0 MiB in all; record one with --transcripts": {10, 599},
 	} {
 		_, events, err := transcript.ReadWithin(strings.NewReader(lines), 1<<10, limits[0], limits[1])
-		if told == "" && (err != nil || len(events) != 10) || told != "" && (err == nil || err.Error() != told || len(events) != 9) {
-			t.Errorf("%d events, told %v, wanted %q", len(events), err, told)
+		if says == "" && (err != nil || len(events) != 10) || says != "" && (err == nil || err.Error() != says || len(events) != 9) {
+			t.Errorf("%d events, told %v, wanted %q", len(events), err, says)
 		}
 	}
 }
@@ -247,7 +247,7 @@ func TestReadBoundsWhatIsBesideTheMessage(t *testing.T) {
 	long := strings.Repeat("a", size)
 	for name, test := range map[string]struct {
 		line string
-		told string
+		says string
 	}{
 		"a long message":     {`{"kind":"message","raw":"` + long + `","size":7}`, ""},
 		"in base64":          {`{"raw64":"` + long[:4<<20] + `aaaa","kind":"message"}`, ""},
@@ -259,7 +259,7 @@ func TestReadBoundsWhatIsBesideTheMessage(t *testing.T) {
 		"cut off":            {`{"kind":"message","raw":"` + long, "more than 4 MiB beside"},
 	} {
 		_, events, err := transcript.Read(strings.NewReader(head + test.line))
-		if test.told == "" && (err != nil || len(events) != 1) || test.told != "" && (err == nil || !strings.HasPrefix(err.Error(), "line 2: "+test.told)) {
+		if test.says == "" && (err != nil || len(events) != 1) || test.says != "" && (err == nil || !strings.HasPrefix(err.Error(), "line 2: "+test.says)) {
 			t.Errorf("%s: %d events, told %v", name, len(events), err)
 		}
 	}

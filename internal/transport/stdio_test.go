@@ -333,7 +333,7 @@ func TestStdioTellsAnUnfinishedLine(t *testing.T) {
 	}
 	_, _ = io.WriteString(output, `{"half`)
 	_, _ = io.WriteString(output, "") // taken when what came before is noted
-	if told := stdio.Unfinished(); told != `what came is 6 bytes of a line that has not ended ("{\"half")` {
-		t.Errorf("told %q", told)
+	if text := stdio.Unfinished(); text != `what came is 6 bytes of a line that has not ended ("{\"half")` {
+		t.Errorf("told %q", text)
 	}
 }

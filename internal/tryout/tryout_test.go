@@ -13,10 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/tryout"
@@ -36,7 +38,7 @@ func connect(t *testing.T, url, revision string, reply time.Duration) (*scripted
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { connection.Close(context.Background()) })
-	conform.OfferAll(connection.Client)
+	session.AnswerAll(connection.Client)
 	var handshake scripted.Handshake
 	if capabilities := tryout.Capabilities(revision); protocol.Has(revision, protocol.Discovery) {
 		handshake, err = connection.Discover(t.Context(), revision, capabilities)
@@ -72,8 +74,8 @@ func TestToolsOfTheReference(t *testing.T) {
 			served := httptest.NewServer(reference.Handler())
 			t.Cleanup(served.Close)
 			connection, offered := connect(t, served.URL+"/mcp", revision, ample)
-			environment := conform.Environment{
-				Leg: conform.Leg{Revision: revision}, Survey: offered, Policy: provoke.Policy{Calls: provoke.CallAll},
+			environment := session.Environment{
+				Scope: &scope.Scope{Cell: check.Cell{Revision: revision}, Survey: offered}, Policy: provoke.Policy{Calls: provoke.CallAll},
 			}
 			calls, unmade := environment.Callable()
 			if len(unmade) > 0 {
@@ -109,9 +111,9 @@ func odd(t *testing.T, tools map[string]func(c *scripted.Call)) (url string) {
 	s := scripted.NewServer(scripted.ServerOptions{
 		Revision: "2025-11-25", Reply: ample, Log: func() *transcript.Log { return transcript.NewLog("odd") },
 	})
-	s.Offer.Tools = nil
+	s.Features.Tools = nil
 	for name, run := range tools {
-		s.Offer.AddTool(name, nil, run)
+		s.Features.AddTool(name, nil, run)
 	}
 	served := httptest.NewServer(s)
 	t.Cleanup(func() {
@@ -154,15 +156,15 @@ func TestToolsThatNobodyCanRelyOn(t *testing.T) {
 
 	found := tryout.Tools(t.Context(), connection, tryout.Order{Revision: "2025-11-25", Survey: offered, Calls: calls, Most: ample})
 
-	var said []string
+	var texts []string
 	for _, tool := range found.Tools {
-		said = append(said, strings.TrimSpace(fmt.Sprint(tool.Tool, " ", tool.Outcome, " ", strings.Join(tool.Kinds, " "))))
+		texts = append(texts, strings.TrimSpace(fmt.Sprint(tool.Tool, " ", tool.Outcome, " ", strings.Join(tool.Kinds, " "))))
 	}
 	want := []string{
 		"a-changes-once answered", "b-changes answered tools-changed", "c-fails failed", "d-refuses refused", "e-silent silent", "f-good answered",
 		"g-updates answered resource-updated",
 	}
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Errorf("wanted - found +\n%s", diff)
 	}
 	if found := found.Provocations()["resource-updated"]; found.Resource != scripted.ResourceURI {
@@ -186,10 +188,10 @@ func TestToolsAreTasksWhereThereAreTasksAlone(t *testing.T) {
 			s := scripted.NewServer(scripted.ServerOptions{
 				Revision: revision, Reply: ample, Log: func() *transcript.Log { return transcript.NewLog("tasks") },
 			})
-			s.Offer.Declare(scripted.Object{
+			s.Features.Declare(scripted.Object{
 				"tasks": scripted.Object{"requests": scripted.Object{"tools": scripted.Object{"call": scripted.Object{}}}},
 			})
-			s.Offer.AddTool("either", nil, func(c *scripted.Call) {
+			s.Features.AddTool("either", nil, func(c *scripted.Call) {
 				if c.Params()["task"] != nil {
 					asTask.Store(true)
 				}

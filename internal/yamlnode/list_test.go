@@ -62,12 +62,12 @@ func TestList(t *testing.T) {
 		"- [":                        {"", "f:1: did not find expected node content"},
 	} {
 		found, err := yamlnode.List("f", []byte(text), tools, parse)
-		said := ""
+		words := ""
 		if err != nil {
-			said = err.Error()
+			words = err.Error()
 		}
-		if strings.Join(found, " ") != want.values || said != want.err {
-			t.Errorf("%q: %v, %s\nwanted %s, %s", text, found, said, want.values, want.err)
+		if strings.Join(found, " ") != want.values || words != want.err {
+			t.Errorf("%q: %v, %s\nwanted %s, %s", text, found, words, want.values, want.err)
 		}
 	}
 	free := yamlnode.Entries{One: "a tool", Many: "tools", First: "tool"}

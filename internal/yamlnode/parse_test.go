@@ -25,11 +25,11 @@ func TestParse(t *testing.T) {
 		"a: &b 1\nc: *b\n": "a 1 <nil>",
 	} {
 		node, err := yamlnode.Parse("f", []byte(text))
-		said := "<nil>"
+		words := "<nil>"
 		if node != nil {
-			said = node.Content[0].Value + " " + node.Content[1].Value
+			words = node.Content[0].Value + " " + node.Content[1].Value
 		}
-		if found := fmt.Sprintf("%s %v", said, err); found != want {
+		if found := fmt.Sprintf("%s %v", words, err); found != want {
 			t.Errorf("%q: %s\nwanted %s", text, found, want)
 		}
 	}
@@ -72,8 +72,8 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%q: no error", text)
 			continue
 		}
-		if told := yamlnode.Explain("f", err).Error(); told != want {
-			t.Errorf("%q: told %s\nwanted %s", text, told, want)
+		if reported := yamlnode.Explain("f", err).Error(); reported != want {
+			t.Errorf("%q: told %s\nwanted %s", text, reported, want)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package client is a small, complete MCP client: every feature of the
-// revisions 2025-06-18, 2025-11-25 and 2026-07-28, over stdio and Streamable
-// HTTP. It does what it is told step by step, and nobody has to sit before it:
-// what a user or a model would decide stands in the steps.
+// five revisions, 2024-11-05 to 2026-07-28, over stdio and Streamable HTTP. It
+// does what it is told step by step, and nobody has to sit before it: what a
+// user or a model would decide stands in the steps.
 //
 // It is written to be read. Each file keeps to one page of the specification
 // and names it in its first line. What both eras have in common is written once:
@@ -58,13 +58,17 @@ import (
 // The revisions of the specification that this client speaks. They are dates,
 // so that comparing them as strings orders them.
 const (
+	Revision20241105 = "2024-11-05"
+	Revision20250326 = "2025-03-26" // the one with batches
 	Revision20250618 = "2025-06-18"
 	Revision20251125 = "2025-11-25"
 	Revision20260728 = "2026-07-28" // the first of the stateless era
 )
 
 // Revisions lists all revisions that this client speaks, oldest first.
-func Revisions() []string { return []string{Revision20250618, Revision20251125, Revision20260728} }
+func Revisions() []string {
+	return []string{Revision20241105, Revision20250326, Revision20250618, Revision20251125, Revision20260728}
+}
 
 // Options say what a client does, and to which server.
 type Options struct {
@@ -122,6 +126,7 @@ type client struct {
 	mu         sync.Mutex
 	transport  transport
 	revision   string // spoken since connect; "" before
+	opening    string // asked for by initialize
 	knownEra   string // the revision that the server was last found to speak
 	peer       peer
 	lastID     int64
@@ -235,6 +240,13 @@ func (c *client) speaks() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.revision
+}
+
+// opens is the revision that initialize asks for; "" before, and without it.
+func (c *client) opens() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opening
 }
 
 // stateless tells whether what is spoken is of the stateless era.

@@ -429,8 +429,8 @@ func fallsBackForWords(err error, modern bool) bool {
 	if !isRefused || refused.Code == jsonrpc.MethodNotFound {
 		return fallsBack(err, modern)
 	}
-	said := strings.ToLower(refused.Message)
-	return fallsBack(err, modern) && (strings.Contains(said, "session") || strings.Contains(said, "initializ"))
+	text := strings.ToLower(refused.Message)
+	return fallsBack(err, modern) && (strings.Contains(text, "session") || strings.Contains(text, "initializ"))
 }
 
 // fallsBackForOwnIDs knows servers of the handshake era by errors that are about its request, or

@@ -46,6 +46,16 @@ var authDefects = map[string]func(*client, *authParts){
 	"metadata-root-first": func(_ *client, p *authParts) { p.resourcePlaces = wellKnown(reversed) },
 	"guesses-the-server":  func(_ *client, p *authParts) { p.guessesIssuer = guessed },
 	"default-endpoints":   func(_ *client, p *authParts) { p.endpoints = defaultEndpoints },
+	"own-defaults-first":  func(_ *client, p *authParts) { p.discoversOwn = defaultsFirst },
+	"own-defaults-below":  func(_ *client, p *authParts) { p.ownEndpoints = ownEndpointsBelow },
+	"own-defaults-unknown": func(_ *client, p *authParts) {
+		p.ownEndpoints = func(string) (serverMetadata, error) { return serverMetadata{}, errors.New("there is no metadata") }
+	},
+	"own-metadata-below":  func(_ *client, p *authParts) { p.baseURL = func(server string) (string, error) { return server, nil } },
+	"own-metadata-unused": func(_ *client, p *authParts) { p.discoversOwn = asksInVain },
+	"own-without-revision": func(_ *client, p *authParts) {
+		p.namesRevision = func(string) http.Header { return nil }
+	},
 	"mixes-servers":       func(_ *client, p *authParts) { p.endpoints = mixesServers },
 	"needs-refresh-token": func(_ *client, p *authParts) { p.needsRefresh = true },
 	"registers-for-ever":  func(_ *client, p *authParts) { p.register = registersForEver },
@@ -82,21 +92,21 @@ var authDefects = map[string]func(*client, *authParts){
 	"any-resource": func(_ *client, p *authParts) { p.fitsResource = func(string, string) bool { return true } },
 	"any-issuer":   func(_ *client, p *authParts) { p.fitsIssuer = func(string, string) bool { return true } },
 	"no-issuer": func(_ *client, p *authParts) {
-		p.fitsIssuer = func(said, issuer string) bool { return said == "" || said == issuer }
+		p.fitsIssuer = func(text, issuer string) bool { return text == "" || text == issuer }
 	},
 	"drops-resource-at-login":   func(_ *client, p *authParts) { p.authorizationURL = dropsResource() },
 	"drops-resource-at-token":   func(_ *client, p *authParts) { p.roundTripper = retriesWithout("authorization_code") },
 	"drops-resource-at-refresh": func(_ *client, p *authParts) { p.roundTripper = retriesWithout("refresh_token") },
 	"issuer-is-the-server": func(c *client, p *authParts) {
-		p.fitsIssuer = func(said, _ string) bool { return said == c.options.URL }
+		p.fitsIssuer = func(text, _ string) bool { return text == c.options.URL }
 	},
 	"issuer-up-to-a-slash": func(_ *client, p *authParts) {
-		p.fitsIssuer = func(said, issuer string) bool {
-			return strings.TrimSuffix(said, "/") == strings.TrimSuffix(issuer, "/")
+		p.fitsIssuer = func(text, issuer string) bool {
+			return strings.TrimSuffix(text, "/") == strings.TrimSuffix(issuer, "/")
 		}
 	},
 	"issuer-loses-its-slash": func(_ *client, p *authParts) {
-		p.fitsIssuer = func(said, issuer string) bool { return said == strings.TrimSuffix(issuer, "/") }
+		p.fitsIssuer = func(text, issuer string) bool { return text == strings.TrimSuffix(issuer, "/") }
 	},
 	"pkce-taken-for-granted": func(_ *client, p *authParts) {
 		p.provesPKCE = grantedUnless(func(m *serverMetadata) bool { return m.openID })
@@ -536,3 +546,27 @@ var habits = map[string]func(*client, *authParts){
 		c.options.Authorization.Document = "https://app.example.com/oauth/client.json"
 	},
 }
+
+// defaultsFirst takes the default endpoints of a server without asking for its metadata.
+func defaultsFirst(_ context.Context, a *carrier) (*source, error) {
+	base, err := baseURL(a.client.options.URL)
+	if err != nil {
+		return nil, err
+	}
+	from := &source{issuer: base}
+	from.metadata, err = ownEndpoints(base)
+	return from, err
+}
+
+// asksInVain asks for the metadata of a server, and takes the default endpoints all the same.
+func asksInVain(ctx context.Context, a *carrier) (*source, error) {
+	from, err := discoverOwn(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	from.metadata, err = ownEndpoints(from.issuer)
+	return from, err
+}
+
+// ownEndpointsBelow takes default endpoints below the path of a server.
+func ownEndpointsBelow(base string) (serverMetadata, error) { return ownEndpoints(base + "/mcp") }

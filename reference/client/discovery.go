@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,6 +53,9 @@ func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*sou
 	if a.client.part.auth.guessesIssuer != nil {
 		return a.client.part.auth.guessesIssuer(a.client.options.URL), nil
 	}
+	if a.client.opens() == Revision20250326 {
+		return a.client.part.auth.discoversOwn(ctx, a)
+	}
 	said, err := a.resourceMetadata(ctx, challenge)
 	if err != nil {
 		return nil, err
@@ -73,6 +77,53 @@ func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*sou
 		return from, nil
 	}
 	return nil, err
+}
+
+// discoverOwn finds the authorization server that the server is itself, at 2025-03-26: by the
+// metadata at the root of its host or, where there is none, by the default endpoints there.
+func discoverOwn(ctx context.Context, a *carrier) (*source, error) {
+	auth := &a.client.part.auth
+	base, err := auth.baseURL(a.client.options.URL)
+	if err != nil {
+		return nil, err
+	}
+	from := &source{issuer: base, resource: a.client.options.URL} // of which this revision says nothing
+	err = a.fetchAt(ctx, base+oauth.ServerPath, auth.namesRevision(Revision20250326), &from.metadata)
+	if refusal, refused := errors.AsType[*refusalError](err); refused && refusal.Status == http.StatusNotFound {
+		from.metadata, err = auth.ownEndpoints(base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, endpoint := range []string{from.metadata.Authorize, from.metadata.Token} {
+		if err := auth.checksURL(endpoint); err != nil {
+			return nil, err
+		}
+	}
+	return from, nil
+}
+
+// baseURL is that of the server without its path.
+func baseURL(server string) (string, error) {
+	parsed, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	return parsed.Scheme + "://" + parsed.Host, nil
+}
+
+// ownEndpoints are those of a server without metadata.
+func ownEndpoints(base string) (serverMetadata, error) {
+	return serverMetadata{
+		Issuer: base, Authorize: base + "/authorize", Token: base + "/token", Register: base + "/register",
+	}, nil
+}
+
+// namesRevision are headers by which a server knows the revision of who asks.
+func namesRevision(revision string) http.Header {
+	headers := http.Header{}
+	headers.Set(versionHeader, revision)
+	return headers
 }
 
 // resourceMetadata asks for it where the challenge says, or else at the well-known URIs.
@@ -177,6 +228,11 @@ func opensPlain(address string) error {
 
 // fetch gets a JSON document.
 func (a *carrier) fetch(ctx context.Context, address string, into any) error {
+	return a.fetchAt(ctx, address, nil, into)
+}
+
+// fetchAt does so with further headers.
+func (a *carrier) fetchAt(ctx context.Context, address string, headers http.Header, into any) error {
 	if err := opens(address); err != nil {
 		return err
 	}
@@ -184,6 +240,7 @@ func (a *carrier) fetch(ctx context.Context, address string, into any) error {
 	if err != nil {
 		return err
 	}
+	maps.Copy(request.Header, headers)
 	request.Header.Set("Accept", jsonMedia)
 	return a.call(request, into)
 }

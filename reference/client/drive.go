@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// An errand is a step that was begun and is not waited for.
-type errand struct {
+// A pendingStep is one that was begun and is not waited for.
+type pendingStep struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	once    sync.Once
@@ -20,36 +20,36 @@ type errand struct {
 	done    chan struct{}  // closed when it is over
 }
 
-type errandKey struct{}
+type pendingKey struct{}
 
-// begunIn tells whoever has begun an errand that its request is on its way.
+// begunIn tells whoever has begun a step that its request is on its way.
 func begunIn(ctx context.Context) {
-	if e, isErrand := ctx.Value(errandKey{}).(*errand); isErrand {
+	if e, isPending := ctx.Value(pendingKey{}).(*pendingStep); isPending {
 		e.once.Do(func() { close(e.started) })
 	}
 }
 
-// preparing is the context of requests that an errand needs before its own.
+// preparing is the context of requests that a pending step needs before its own.
 func preparing(ctx context.Context) context.Context {
-	return context.WithValue(ctx, errandKey{}, nil)
+	return context.WithValue(ctx, pendingKey{}, nil)
 }
 
-// lasting is the context of a request that goes on when the errand that it is of
+// lasting is the context of a request that goes on when the step that it is of
 // is cancelled.
-func lasting(whole, errand context.Context) context.Context {
-	return context.WithValue(whole, errandKey{}, errand.Value(errandKey{}))
+func lasting(whole, pendingStep context.Context) context.Context {
+	return context.WithValue(whole, pendingKey{}, pendingStep.Value(pendingKey{}))
 }
 
-func (c *client) newErrand() *errand {
-	e := &errand{started: make(chan struct{}), done: make(chan struct{})}
+func (c *client) newPendingStep() *pendingStep {
+	e := &pendingStep{started: make(chan struct{}), done: make(chan struct{})}
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	e.ctx, e.cancel = context.WithValue(ctx, errandKey{}, e), cancel
+	e.ctx, e.cancel = context.WithValue(ctx, pendingKey{}, e), cancel
 	return e
 }
 
-// failed is an errand that could not be begun.
-func failed() *errand {
-	e := &errand{cancel: func(error) {}, done: make(chan struct{})}
+// failed is a step that could not be begun.
+func failed() *pendingStep {
+	e := &pendingStep{cancel: func(error) {}, done: make(chan struct{})}
 	close(e.done)
 	return e
 }
@@ -57,7 +57,7 @@ func failed() *errand {
 // drive does all steps.
 func (c *client) drive() error {
 	known := verbs()
-	errands := map[string]*errand{}
+	pendingSteps := map[string]*pendingStep{}
 	for i, s := range c.steps {
 		if c.ctx.Err() != nil {
 			break
@@ -67,16 +67,16 @@ func (c *client) drive() error {
 		switch {
 		case s.As != "" && c.background == nil:
 			err = errNotConnected
-			errands[s.As] = failed()
+			pendingSteps[s.As] = failed()
 		case s.As != "":
-			errands[s.As] = c.begin(i, s, known[s.Do])
+			pendingSteps[s.As] = c.begin(i, s, known[s.Do])
 			continue
 		case s.Do == awaitVerb:
-			err = errands[s.What].await(c.ctx)
+			err = pendingSteps[s.What].await(c.ctx)
 		case s.Do == cancelVerb:
-			err = errands[s.What].stop(c.ctx)
+			err = pendingSteps[s.What].stop(c.ctx)
 		case s.Do == closeVerb:
-			c.close(errands)
+			c.close(pendingSteps)
 		default:
 			result, err = c.do(c.ctx, s, known[s.Do])
 		}
@@ -85,11 +85,11 @@ func (c *client) drive() error {
 			c.log.Printf("step %d, %s: %v", i, s.Do, err)
 		}
 		if err != nil && s.Do == "connect" {
-			c.close(errands)
+			c.close(pendingSteps)
 			return fmt.Errorf("cannot connect: %w", err)
 		}
 	}
-	c.close(errands)
+	c.close(pendingSteps)
 	return errors.Join(c.ctx.Err(), c.report.err)
 }
 
@@ -102,8 +102,8 @@ func (c *client) do(ctx context.Context, s step, v verb) (any, error) {
 
 // begin does a step beside the others. It returns when the request is on its
 // way, so that what is done next comes after it.
-func (c *client) begin(number int, s step, v verb) *errand {
-	e := c.newErrand()
+func (c *client) begin(number int, s step, v verb) *pendingStep {
+	e := c.newPendingStep()
 	c.mu.Lock()
 	c.beside(func() {
 		result, err := c.do(e.ctx, s, v)
@@ -120,7 +120,7 @@ func (c *client) begin(number int, s step, v verb) *errand {
 }
 
 // await waits for the end of what was begun, however that goes.
-func (e *errand) await(ctx context.Context) error {
+func (e *pendingStep) await(ctx context.Context) error {
 	select {
 	case <-e.done:
 		return nil
@@ -130,7 +130,7 @@ func (e *errand) await(ctx context.Context) error {
 }
 
 // stop cancels what was begun, and returns when the server is told so.
-func (e *errand) stop(ctx context.Context) error {
+func (e *pendingStep) stop(ctx context.Context) error {
 	e.cancel(errCancelled)
 	over := make(chan struct{})
 	go func() {
@@ -151,14 +151,14 @@ const quiet = 5 * time.Second
 
 // close ends the session in good order: what is begun is cancelled, what is
 // being said is said to its end.
-func (c *client) close(errands map[string]*errand) {
+func (c *client) close(pendingSteps map[string]*pendingStep) {
 	if c.background == nil {
 		return // there is no session
 	}
 	c.mu.Lock()
 	close(c.closing) // from now on nothing is begun
 	c.mu.Unlock()
-	for _, e := range errands {
+	for _, e := range pendingSteps {
 		e.cancel(errClosing)
 	}
 	c.endSubscriptions()

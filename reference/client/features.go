@@ -53,7 +53,7 @@ func (c *client) getPrompt(ctx context.Context, s step) (any, error) {
 }
 
 func (c *client) complete(ctx context.Context, s step) (any, error) {
-	if err := c.needs("completions"); err != nil {
+	if err := c.needs("completions"); err != nil && c.speaks() >= Revision20250326 { // before, it was not declared
 		return nil, err
 	}
 	params := object{"ref": s.Ref, "argument": s.Argument}

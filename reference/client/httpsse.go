@@ -66,15 +66,17 @@ func (h *streamableHTTP) tryOlder(ctx context.Context, r *request, refusal *stat
 		return errors.Join(err, response.Body.Close())
 	}
 	older := &httpSSE{to: h, url: endpoint, stream: response.Body}
+	// Only then is the stream read: its answer must not overtake the status of the POST,
+	// by which the server accepts or refuses the message.
+	if err := older.send(ctx, r.message); err != nil {
+		return errors.Join(err, response.Body.Close())
+	}
 	h.mu.Lock()
 	h.older = older
 	h.mu.Unlock()
 	go func() {
 		h.client.lost(nil, fmt.Errorf("the stream of the server has ended: %w", h.drain(stream, nil)))
 	}()
-	if err := older.send(ctx, r.message); err != nil {
-		return err
-	}
 	select {
 	case <-r.answered:
 	case <-ctx.Done():

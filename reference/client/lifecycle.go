@@ -51,6 +51,7 @@ func (c *client) forgetServer() {
 func (c *client) initialize(ctx context.Context, revision string) error {
 	c.mu.Lock()
 	capabilities := c.capabilities(revision)
+	c.opening = revision
 	c.mu.Unlock()
 	hello := object{"protocolVersion": revision, "capabilities": capabilities, "clientInfo": clientInfo()}
 	result, err := c.request(ctx, question{method: "initialize", params: hello})

@@ -1,4 +1,4 @@
-// Page basic: the messages, which are JSON-RPC 2.0 without batches.
+// Page basic: the messages, which are JSON-RPC 2.0, at 2025-03-26 also in batches.
 
 package client
 
@@ -54,9 +54,23 @@ func encode(value any) []byte {
 // does not fit.
 func decode(value, into any) { _ = json.Unmarshal(encode(value), into) }
 
+// maxBatch bounds the messages of one batch.
+const maxBatch = 1024
+
 // receive takes a message of the server, whichever way it came.
 func (c *client) receive(raw []byte) {
 	m := jsonrpc.ParseWithin(raw, maxWeight)
+	if m.Kind == jsonrpc.Batch && c.speaks() == Revision20250326 {
+		for _, element := range c.part.elements(jsonrpc.Elements(raw, maxBatch)) {
+			c.receiveOne(jsonrpc.ParseWithin(element, maxWeight))
+		}
+		return
+	}
+	c.receiveOne(m)
+}
+
+// receiveOne takes a message that is no batch, or is part of one.
+func (c *client) receiveOne(m jsonrpc.Message) {
 	switch c.part.kindOf(c, m) {
 	case jsonrpc.Response:
 		c.answered(m)
@@ -65,7 +79,7 @@ func (c *client) receive(raw []byte) {
 	case jsonrpc.Request:
 		c.asked(m)
 	default:
-		c.log.Printf("ignored: no message of MCP: %.200q", raw)
+		c.log.Printf("ignored: no message of MCP: %.200q", m.Raw)
 	}
 	if m.Kind == jsonrpc.Notification {
 		c.count(m.Method) // a request counts when it is considered

@@ -6,6 +6,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"time"
@@ -55,6 +56,7 @@ type parts struct {
 	framing               framing
 	answeredBy            func(c *client, id jsonrpc.ID) *request // the caller holds c.mu
 	kindOf                func(c *client, m jsonrpc.Message) jsonrpc.Kind
+	elements              func(batch []json.RawMessage) []json.RawMessage // those that are read
 	refusedPost           func(h *streamableHTTP, r *request, response *http.Response)
 	checksSessionID       func(id string) error
 	nextSessionID         func(before, id string) string
@@ -117,6 +119,7 @@ func goodParts() parts {
 		framing:               goodFraming(),
 		answeredBy:            func(c *client, id jsonrpc.ID) *request { return c.open[id] },
 		kindOf:                func(_ *client, m jsonrpc.Message) jsonrpc.Kind { return m.Kind },
+		elements:              func(batch []json.RawMessage) []json.RawMessage { return batch },
 		refusedPost:           func(*streamableHTTP, *request, *http.Response) {},
 		checksSessionID:       func(string) error { return nil },
 		nextSessionID:         func(_, id string) string { return id },
@@ -147,7 +150,11 @@ func never() bool  { return false }
 
 // authParts are the same in authorization.
 type authParts struct {
-	guessesIssuer              func(server string) *source // without asking; nil for nothing
+	guessesIssuer              func(server string) *source                            // without asking; nil for nothing
+	discoversOwn               func(ctx context.Context, a *carrier) (*source, error) // at 2025-03-26
+	baseURL                    func(server string) (string, error)
+	ownEndpoints               func(base string) (serverMetadata, error)
+	namesRevision              func(revision string) http.Header
 	endpoints                  func(ctx context.Context, a *carrier, from *source, said *resourceMetadata)
 	tokenIssued                func(old, issued *token) *token
 	needsRefresh               bool // no token without a refresh token
@@ -156,7 +163,7 @@ type authParts struct {
 	resourcePlaces             func(server string, challenge oauth.Challenge) ([]string, error)
 	serverPlaces               func(issuer string) ([]string, error)
 	fitsResource               func(resource, server string) bool
-	fitsIssuer                 func(said, issuer string) bool
+	fitsIssuer                 func(text, issuer string) bool
 	provesPKCE                 func(*serverMetadata) error
 	checksURL                  func(address string) error
 	opensBrowser               func(ctx context.Context, open func(context.Context, string) error, address string) error
@@ -190,11 +197,12 @@ type authParts struct {
 
 func goodAuthParts() authParts {
 	return authParts{
+		discoversOwn: discoverOwn, baseURL: baseURL, ownEndpoints: ownEndpoints, namesRevision: namesRevision,
 		challenge:      bearer,
 		resourcePlaces: resourcePlaces,
 		serverPlaces:   oauth.IssuerPlaces,
 		fitsResource:   fitsResource,
-		fitsIssuer:     func(said, issuer string) bool { return said == issuer },
+		fitsIssuer:     func(text, issuer string) bool { return text == issuer },
 		provesPKCE:     provesPKCE,
 		checksURL:      opens,
 		opensBrowser: func(ctx context.Context, open func(context.Context, string) error, address string) error {

@@ -115,17 +115,17 @@ func TestEvents(t *testing.T) {
 			if err != nil {
 				break
 			}
-			said := string(one.data)
+			words := string(one.data)
 			if one.name != "" {
-				said = one.name + ":" + said
+				words = one.name + ":" + words
 			}
 			if stream.lastID != "" {
-				said += "#" + stream.lastID
+				words += "#" + stream.lastID
 			}
 			if stream.retry >= 0 {
-				said += "~" + stream.retry.String()
+				words += "~" + stream.retry.String()
 			}
-			found = append(found, said)
+			found = append(found, words)
 		}
 		if text2 := strings.Join(found, "|"); text2 != want {
 			t.Errorf("%q: found %q, wanted %q", text, text2, want)

@@ -192,7 +192,7 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 			strings.Join(slices.Sorted(maps.Keys(known)), ", "),
 		)
 	}
-	allowed := map[string]kind{"do": aText}
+	allowed := map[string]kind{"do": aText, "id": aText}
 	maps.Copy(allowed, v.needs)
 	maps.Copy(allowed, v.takes)
 	if v.request {

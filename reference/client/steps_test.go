@@ -98,7 +98,7 @@ func TestSchemaOfSteps(t *testing.T) {
 		t.Fatalf("the schema has %v, the client %v", found, want)
 	}
 	for name, v := range known {
-		members := append([]string{"do"}, append(slices.Collect(maps.Keys(v.needs)), slices.Collect(maps.Keys(v.takes))...)...)
+		members := append([]string{"do", "id"}, append(slices.Collect(maps.Keys(v.needs)), slices.Collect(maps.Keys(v.takes))...)...)
 		if v.request {
 			members = append(members, "as")
 		}
@@ -138,7 +138,7 @@ func TestWrongSteps(t *testing.T) {
 		`[{"do":"read","uri":"test://x","template":"test://{x}"}]`: "needs one of uri and template",
 		`[{"do":"ping","timeout":1}]`:                              `"timeout" is no member of a step "ping"`,
 		`[{"do":"close","as":"x"}]`:                                `"as" is no member of a step "close"`,
-		`[{"do":"connect","revision":"2024-11-05"}]`:               "2024-11-05",
+		`[{"do":"connect","revision":"2024-10-07"}]`:               "2024-10-07",
 		`[{"do":"answer-with","method":"ping"}]`:                   "must be one of elicitation/create",
 		`[{"do":"answer-with","method":"roots/list","result":7}]`:  "must be an object",
 		`[{"do":"get-task","task":{}}]`:                            "must be a string",

@@ -243,7 +243,7 @@ func (h *streamableHTTP) headers() http.Header {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	headers := http.Header{}
-	if h.version != "" {
+	if h.version >= Revision20250618 {
 		headers.Set(versionHeader, h.version)
 	}
 	if h.session != "" {

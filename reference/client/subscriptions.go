@@ -45,7 +45,7 @@ func (c *client) listen(ctx context.Context, s step) (any, error) {
 	c.subscribed = append(c.subscribed, one)
 	c.beside(func() { c.listenOnce(one) })
 	c.mu.Unlock()
-	if e, isErrand := ctx.Value(errandKey{}).(*errand); isErrand {
+	if e, isPending := ctx.Value(pendingKey{}).(*pendingStep); isPending {
 		e.tail.Go(func() { <-one.over })
 	}
 	timeout := time.NewTimer(c.options.Timeouts.Request)

@@ -107,7 +107,8 @@ func (a *carrier) validate(answer url.Values, from *source, state string) error 
 	if code := answer.Get("error"); code != "" && auth.readsErrorsFirst {
 		return fmt.Errorf("the authorization server refused: %s: %s", code, answer.Get("error_description"))
 	}
-	if err := auth.fitsIss(answer["iss"], from); err != nil {
+	knowsIss := a.client.opens() != Revision20250326
+	if err := auth.fitsIss(answer["iss"], from); err != nil && knowsIss {
 		return err // nothing else of the answer counts
 	}
 	if !auth.fitsState(answer.Get("state"), state) {

@@ -157,6 +157,26 @@ func (g *guard) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, body)
 }
 
+// serveIssuer tells clients of 2025-03-26, for which the server is its own authorization
+// server, of the one that it trusts.
+func (g *guard) serveIssuer(w http.ResponseWriter, r *http.Request) {
+	places, err := oauth.IssuerPlaces(g.Issuer)
+	var document map[string]any
+	if err == nil {
+		err = g.get(r.Context(), places[0], nil, &document)
+	}
+	if err != nil {
+		http.Error(w, "the authorization server does not answer", http.StatusBadGateway)
+		return
+	}
+	document["issuer"] = "http://" + strings.ToLower(r.Host)
+	body, err := json.Marshal(document)
+	if err != nil {
+		panic(err) // it was read from JSON
+	}
+	writeJSON(w, http.StatusOK, body)
+}
+
 // allScopes are those of every request, and of all tools.
 func (g *guard) allScopes() []string {
 	all := []string{g.Scope}

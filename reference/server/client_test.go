@@ -346,8 +346,8 @@ func firstText(result object) string {
 	if len(content) == 0 {
 		return ""
 	}
-	said, _ := content[0].(object)["text"].(string)
-	return said
+	text, _ := content[0].(object)["text"].(string)
+	return text
 }
 
 // The wire of stdio.
@@ -593,7 +593,7 @@ func (c *client) checkSchema(raw []byte) {
 	}
 	m := message.(object)
 	name, part := "JSONRPCErrorResponse", message
-	if c.revision == server.Revision20250618 {
+	if c.revision < server.Revision20251125 {
 		name = "JSONRPCError"
 		if id, ok := m["id"]; ok && id == nil {
 			return // JSON-RPC wants null here, the schema does not know it
@@ -675,7 +675,7 @@ var compiled sync.Map // from revision and name to func() (*jsonschema.Schema, e
 func definition(directory, revision, name string) (*jsonschema.Schema, error) {
 	compile, _ := compiled.LoadOrStore(revision+" "+name, sync.OnceValues(func() (*jsonschema.Schema, error) {
 		place := "#/$defs/"
-		if revision == server.Revision20250618 {
+		if revision < server.Revision20251125 {
 			place = "#/definitions/"
 		}
 		return jsonschema.NewCompiler().Compile(filepath.Join(directory, revision, "schema.json") + place + name)

@@ -55,7 +55,7 @@ func fixturePrompts() []prompt {
 		},
 		{
 			Name: "test_prompt_with_audio", Title: "Prompt with a sound",
-			Description: "A moment of silence, and an answer of the assistant",
+			Description: "A moment of silence, and an answer of the assistant", span: from20250326,
 			get: func(*call, map[string]string) ([]promptMessage, error) {
 				return []promptMessage{user(audio(silenceWAV)), assistant(text("I hear nothing."))}, nil
 			},
@@ -86,7 +86,7 @@ func fixturePrompts() []prompt {
 		},
 		{
 			Name: "test_prompt_with_resource_link", Title: "Prompt with a link",
-			Description: "A link to a resource, and what to do with it",
+			Description: "A link to a resource, and what to do with it", span: from20250618,
 			get: func(*call, map[string]string) ([]promptMessage, error) {
 				return []promptMessage{
 					user(link(&resource{URI: "test://static-text", Name: "static-text", MIMEType: "text/plain"})),

@@ -221,7 +221,7 @@ func (c *call) askThese(questions ...question) (toolResult, error) {
 	if err != nil {
 		return toolResult{}, err
 	}
-	said := []string{fmt.Sprintf("%d answers", len(answers))}
+	texts := []string{fmt.Sprintf("%d answers", len(answers))}
 	for _, q := range questions {
 		answer := answers[q.key]
 		switch q.method {
@@ -235,9 +235,9 @@ func (c *call) askThese(questions ...question) (toolResult, error) {
 		if err != nil {
 			return toolResult{}, err
 		}
-		said = append(said, q.key+": "+string(answer))
+		texts = append(texts, q.key+": "+string(answer))
 	}
-	return contents(text(strings.Join(said, ", "))), nil
+	return contents(text(strings.Join(texts, ", "))), nil
 }
 
 // asyncTools run as tasks for clients that know these. They bear the names that

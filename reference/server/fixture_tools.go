@@ -74,6 +74,8 @@ func always(result toolResult) func(*call, json.RawMessage) (toolResult, error) 
 
 // from20251125 and the others are the revisions that have what a tool shows.
 var (
+	from20250326 = span{since: Revision20250326}
+	from20250618 = span{since: Revision20250618}
 	from20251125 = span{since: Revision20251125}
 	at20251125   = span{since: Revision20251125, until: Revision20251125}
 	until2025    = span{until: Revision20251125}
@@ -93,10 +95,11 @@ func contentTools() []tool {
 		newTool("test_simple_text", "Simple text", "Answers with a text").decorated().
 			does(always(contents(text("This is a simple text response for testing.")))),
 		newTool("test_image_content", "Picture", "Answers with a picture").does(always(contents(image(pixelPNG)))),
-		newTool("test_audio_content", "Sound", "Answers with a sound").does(always(contents(audio(silenceWAV)))),
+		newTool("test_audio_content", "Sound", "Answers with a sound").during(from20250326).
+			does(always(contents(audio(silenceWAV)))),
 		newTool("test_embedded_resource", "Embedded resource", "Answers with a resource in full").
 			does(always(contents(embeddedText))),
-		newTool("test_resource_link", "Link to a resource", "Answers with a resource to be read").
+		newTool("test_resource_link", "Link to a resource", "Answers with a resource to be read").during(from20250618).
 			does(always(contents(link(&resource{
 				URI: "test://static-text", Name: "static-text", Title: "Static text", MIMEType: "text/plain",
 				Annotations: exampleAnnotations,
@@ -110,7 +113,11 @@ func contentTools() []tool {
 				textContent{Type: "text", Text: "For everybody", Annotations: exampleAnnotations},
 				mediaContent{Type: "image", Data: pixelPNG, MIMEType: "image/png", Annotations: exampleAnnotations},
 			))),
-		newTool("test_structured_content", "Structured result", "Answers with the weather, as data and as text").
+		newTool(
+			"test_structured_content",
+			"Structured result",
+			"Answers with the weather, as data and as text",
+		).during(from20250618).
 			takes(schema(`{"type":"object","properties":{"location":{"type":"string"}}}`)).
 			gives(schema(`{"type":"object","properties":{
 				"location":{"type":"string"},"temperature":{"type":"number"},
@@ -278,7 +285,7 @@ func clientTools() []tool {
 				return saidByModel(c.sampleAsTask(arguments.Prompt))
 			})),
 		newTool("test_elicitation", "Elicitation", "Asks the user for a name").takes(messageSchema).
-			asTask(taskOptional).
+			during(from20250618).asTask(taskOptional).
 			does(runs(func(c *call, arguments messageArguments) (toolResult, error) {
 				return saidByUser(c.elicitForm("elicitation", arguments.Message, usernameForm))
 			})),
@@ -366,11 +373,11 @@ func saidByModel(result samplingResult, err error) (toolResult, error) {
 	if err != nil {
 		return toolResult{}, err
 	}
-	said, err := result.text()
+	words, err := result.text()
 	if err != nil {
 		return toolResult{}, err
 	}
-	return contents(text("LLM response: " + said)), nil
+	return contents(text("LLM response: " + words)), nil
 }
 
 func saidByUser(result elicitResult, err error) (toolResult, error) {

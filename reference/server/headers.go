@@ -169,12 +169,12 @@ func checkParameter(r *http.Request, title string, value any) *rpcError {
 	case !sent:
 		return headerMismatch("the header %s is missing", name)
 	}
-	said, err := decodeHeader(raw)
+	words, err := decodeHeader(raw)
 	if err != nil {
 		return headerMismatch("the header %s %v", name, err)
 	}
-	if !says(said, value) {
-		return headerMismatch("the header %s is %q, but the argument is %v", name, said, value)
+	if !says(words, value) {
+		return headerMismatch("the header %s is %q, but the argument is %v", name, words, value)
 	}
 	return nil
 }

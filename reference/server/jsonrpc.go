@@ -1,4 +1,4 @@
-// Page basic: the messages, which are JSON-RPC 2.0 without batches.
+// Page basic: the messages, which are JSON-RPC 2.0; for batches see batches.go.
 
 package server
 

@@ -117,11 +117,13 @@ func (c *call) initialize(params initializeParams) (initializeResult, error) {
 // capabilitiesAt is what the server declares at a revision.
 func capabilitiesAt(revision string) object {
 	capabilities := object{
-		"tools":       object{"listChanged": true},
-		"resources":   object{"listChanged": true, "subscribe": true},
-		"prompts":     object{"listChanged": true},
-		"completions": object{},
-		"logging":     object{},
+		"tools":     object{"listChanged": true},
+		"resources": object{"listChanged": true, "subscribe": true},
+		"prompts":   object{"listChanged": true},
+		"logging":   object{},
+	}
+	if revision >= Revision20250326 {
+		capabilities["completions"] = object{}
 	}
 	if revision == Revision20251125 {
 		capabilities["tasks"] = object{
@@ -136,8 +138,10 @@ func capabilitiesAt(revision string) object {
 func serverInfoAt(revision string) implementation {
 	info := implementation{
 		Name:    serverName,
-		Title:   "mcpconform reference server",
 		Version: serverVersion,
+	}
+	if revision >= Revision20250618 {
+		info.Title = "mcpconform reference server"
 	}
 	if revision >= Revision20251125 {
 		info.Description = "A minimal MCP server that has something of everything"

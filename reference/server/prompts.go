@@ -95,5 +95,8 @@ func (p prompt) at(revision string) *prompt {
 	if revision < Revision20251125 {
 		p.Icons = nil
 	}
+	if revision < Revision20250618 {
+		p.Title, p.Meta = "", nil
+	}
 	return &p
 }

@@ -212,6 +212,9 @@ func (r resource) at(revision string) *resource {
 	if revision < Revision20251125 {
 		r.Icons = nil
 	}
+	if revision < Revision20250618 {
+		r.Title, r.Meta = "", nil
+	}
 	return &r
 }
 
@@ -219,6 +222,9 @@ func (r resource) at(revision string) *resource {
 func (t resourceTemplate) at(revision string) *resourceTemplate {
 	if revision < Revision20251125 {
 		t.Icons = nil
+	}
+	if revision < Revision20250618 {
+		t.Title = ""
 	}
 	return &t
 }

@@ -1,6 +1,5 @@
 // Package server is a small, complete MCP server: every feature of the
-// revisions 2025-06-18, 2025-11-25 and 2026-07-28, over stdio and Streamable
-// HTTP.
+// five revisions, 2024-11-05 to 2026-07-28, over stdio and Streamable HTTP.
 //
 // It is written to be read. Each file keeps to one page of the specification
 // and names it in its first line. What both eras have in common is written once:
@@ -14,7 +13,7 @@
 //
 // The handshake era, of revisions up to 2025-11-25, has beside these:
 //
-//	basic              lifecycle.go session.go
+//	basic              lifecycle.go session.go batches.go
 //	basic/transports   sessions.go
 //	basic/utilities    ping.go tasks.go
 //
@@ -50,18 +49,24 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
 // The revisions of the specification that this server speaks. They are dates,
 // so that comparing them as strings orders them.
 const (
+	Revision20241105 = "2024-11-05"
+	Revision20250326 = "2025-03-26" // the one with batches
 	Revision20250618 = "2025-06-18"
 	Revision20251125 = "2025-11-25"
 	Revision20260728 = "2026-07-28" // the first of the stateless era
 )
 
 // Revisions lists all revisions that this server speaks, oldest first.
-func Revisions() []string { return []string{Revision20250618, Revision20251125, Revision20260728} }
+func Revisions() []string {
+	return []string{Revision20241105, Revision20250326, Revision20250618, Revision20251125, Revision20260728}
+}
 
 // Options adjust a Server. The zero value is a good server.
 type Options struct {
@@ -235,6 +240,8 @@ func (s *Server) Handler() http.Handler {
 			s.http.ServeHTTP(w, r)
 		case s.guard != nil && r.URL.Path == s.resourcePath() && r.Method == http.MethodGet:
 			s.guard.serveMetadata(w, r)
+		case s.guard != nil && r.URL.Path == oauth.ServerPath && r.Method == http.MethodGet && s.supports(Revision20250326):
+			s.guard.serveIssuer(w, r)
 		default:
 			http.NotFound(w, r)
 		}

@@ -33,7 +33,7 @@ func stateless(t *testing.T, test func(t *testing.T, connect func(object) *clien
 func TestDiscover(t *testing.T) {
 	stateless(t, func(t *testing.T, connect func(object) *client) {
 		result := connect(object{}).call("server/discover", nil)
-		if got := fmt.Sprint(result["supportedVersions"]); got != "[2026-07-28 2025-11-25 2025-06-18]" {
+		if got := fmt.Sprint(result["supportedVersions"]); got != "[2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]" {
 			t.Errorf("versions: %s", got)
 		}
 		extensions := result["capabilities"].(object)["extensions"].(object)

@@ -69,6 +69,14 @@ func (s *stdioClient) read(ctx context.Context, p *pipe, lines <-chan line) erro
 
 // readLine takes one line.
 func (s *stdioClient) readLine(l line, p *pipe) {
+	if isBatch(l.text) && s.session.hasBatches() {
+		if members, malformed := parseBatch(l.text); malformed != nil {
+			p.send(encodeError(s.session.speaks(), "", malformed))
+		} else {
+			s.session.takeBatch(members, p)
+		}
+		return
+	}
 	m, malformed := parseMessage(l.text)
 	if l.err != nil {
 		malformed = invalidRequest("%v", l.err)

@@ -89,7 +89,7 @@ func TestMessages(t *testing.T) {
 			full := want
 			if strings.HasPrefix(want, "-") { // an error without id
 				full = none11 + want
-				if revision == server.Revision20250618 {
+				if revision < server.Revision20251125 {
 					full = none06 + want
 				}
 			}

@@ -154,6 +154,9 @@ func (h *streamableHTTP) post(w http.ResponseWriter, r *http.Request) *refusal {
 	if refused != nil {
 		return refused
 	}
+	if taken, refused := h.postBatch(w, r, body); taken {
+		return refused
+	}
 	m, malformed := parseMessage(body)
 	if refused := h.server.guard.permitted(w, r, m); refused != nil {
 		return refused

@@ -202,6 +202,12 @@ func (t tool) at(revision string) *tool {
 	if revision < Revision20251125 {
 		t.Icons = nil
 	}
+	if revision < Revision20250618 {
+		t.Title, t.OutputSchema, t.Meta = "", nil, nil
+	}
+	if revision < Revision20250326 {
+		t.Annotations = nil
+	}
 	if revision != Revision20251125 {
 		t.Execution = nil
 	}

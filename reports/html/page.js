@@ -138,7 +138,7 @@
   };
 
   const form = document.getElementById("filters");
-  const legs = [...document.querySelectorAll(".leg")];
+  const cells = [...document.querySelectorAll(".cell")];
   const apply = () => {
     const chosen = new FormData(form);
     const verdicts = new Set(chosen.getAll("verdict"));
@@ -146,11 +146,11 @@
     const text = (chosen.get("text") || "").toLowerCase();
     const changed = chosen.has("changed");
     let shown = 0;
-    for (const leg of legs) {
-      const [legRevision, legTransport] = leg.querySelector("h3").textContent.split(" · ");
-      const whole = (!revision || revision === legRevision) && (!transport || transport === legTransport);
+    for (const cell of cells) {
+      const [cellRevision, cellTransport] = cell.querySelector("h3").textContent.split(" · ");
+      const whole = (!revision || revision === cellRevision) && (!transport || transport === cellTransport);
       let any = false;
-      for (const group of leg.querySelectorAll(".page")) {
+      for (const group of cell.querySelectorAll(".page")) {
         const named = whole && (!page || page === group.querySelector("h4").textContent);
         let some = false;
         for (const line of group.querySelectorAll("details")) {
@@ -162,7 +162,7 @@
         group.hidden = !some;
         any = any || some;
       }
-      leg.hidden = !any && leg.querySelector(".page") !== null;
+      cell.hidden = !any && cell.querySelector(".page") !== null;
     }
     document.getElementById("shown").textContent = shown + " of " + lines.length;
   };

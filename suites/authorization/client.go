@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -18,6 +19,7 @@ import (
 // ClientChecks registers the checks of a target client.
 func ClientChecks() {
 	Describe("Finding the authorization server", finding)
+	Describe("Servers that authorize by themselves", findingOwn)
 	Describe("Places of its metadata", placesOfMetadata)
 	Describe("Validating its metadata", validatingMetadata)
 	Describe("Registering", registering)
@@ -40,7 +42,7 @@ func play(t *T) *Client { return RunProtected(t, protected) }
 // does not go on shows nothing of a client that does not where all is good.
 func refusing(t *T) *Client {
 	client := play(t)
-	if plain := Beside(t, protected); plain == nil || len(plain.Entered()) == 0 {
+	if plain := AlsoRun(t, protected); plain == nil || len(plain.Admitted()) == 0 {
 		t.Inconclusive("the client does not get access in the scenario protected, where nothing is wrong",
 			"let the client follow the redirect of the authorization URL")
 	}
@@ -65,55 +67,34 @@ func used(client *Client, issuer int) []*Visit {
 }
 
 func finding() {
-	It("asks for protected resource metadata before it authorizes",
-		Verifies("authorization.metadata.use"), In(protected), func(t *T) {
-			client := play(t)
-			authorizing := slices.Concat(used(client, 0), used(client, 1))
-			client.Need(authorizing, "used an authorization server")
+	It("asks for protected resource metadata before it authorizes", Verifies("authorization.metadata.use"), In(protected), func(t *T) {
+		client := play(t)
+		authorizing := slices.Concat(used(client, 0), used(client, 1))
+		client.Need(authorizing, "used an authorization server")
 
-			for one := range ObserveEach(t, authorizing) {
-				if len(Before(client.At(scripted.AtResourceMetadata), one.Event)) == 0 {
-					client.BlameVisit(one, "a request for protected resource metadata before", ShowVisit(one))
-				}
+		for one := range ObserveEach(t, authorizing) {
+			if len(Before(client.At(scripted.AtResourceMetadata), one.Event)) == 0 {
+				client.FailVisit(one, "a request for protected resource metadata before", ShowVisit(one))
 			}
-		})
+		}
+	})
 
-	It("uses no protected resource metadata of another resource",
-		Verifies("authorization.metadata.use"), In(foreignResource), func(t *T) {
-			client := refusing(t)
-			client.NeedAt(scripted.AtResourceMetadata)
+	It("uses no protected resource metadata of another resource", Verifies("authorization.metadata.use"), In(foreignResource), func(t *T) {
+		client := refusing(t)
+		client.NeedAt(scripted.AtResourceMetadata)
 
-			client.NeverVisited(used(client, 1), "no use of the authorization server that the metadata names")
-		})
+		client.DemandNone(used(client, 1), "no use of the authorization server that the metadata names")
+	})
 
 	It("uses the metadata that the challenge names",
 		Verifies("authorization.discovery.resource-order", "authorization.challenge.parsed"), In(namedMetadata), func(t *T) {
 			client := play(t)
 
-			client.NeverVisited(used(client, trapIssuer), "the authorization server of the metadata that the challenge names")
+			client.DemandNone(used(client, trapIssuer), "the authorization server of the metadata that the challenge names")
 			finds(t, client, named)
 		})
 
-	It("asks for metadata at the well-known URI of the path before that of the root",
-		Verifies("authorization.discovery.resource-order"), In(metadataAtThePath), func(t *T) {
-			client := play(t)
-			asked := client.NeedAt(scripted.AtResourceMetadata)
-
-			t.Observe()
-			if first(asked).URL.Path != oauth.ResourcePath+scripted.Endpoint {
-				client.BlameVisit(first(asked), "GET "+oauth.ResourcePath+scripted.Endpoint+" first", ShowVisit(first(asked)))
-			}
-		})
-
-	It("asks for metadata at the well-known URI of the root when there is none at that of the path",
-		Verifies("authorization.discovery.resource-order"), In(metadataAtTheRoot), func(t *T) {
-			finds(t, play(t), oauth.ResourcePath)
-		})
-
-	It("asks for metadata at the well-known URIs when a 401 has no challenge",
-		Verifies("authorization.discovery.resource-order"), In(bareRefusal), func(t *T) {
-			finds(t, play(t), oauth.ResourcePath+scripted.Endpoint)
-		})
+	findingWellKnown()
 
 	for _, one := range []struct {
 		text     string
@@ -122,20 +103,36 @@ func finding() {
 		{"finds the Bearer challenge among others in one field", In(severalChallenges)},
 		{"finds the Bearer challenge among others in fields of their own", In(severalFields)},
 	} {
-		It(one.text, Verifies("authorization.challenge.parsed"), one.scenario, func(t *T) {
-			finds(t, play(t), named)
-		})
+		It(one.text, Verifies("authorization.challenge.parsed"), one.scenario, func(t *T) { finds(t, play(t), named) })
 	}
 
-	It("accepts the URL of a server with its host in upper case",
-		Verifies("authorization.resource.capitals"), In(capitals), func(t *T) {
-			client := play(t)
-			after := refused(client)
+	It("accepts the URL of a server with its host in upper case", Verifies("authorization.resource.capitals"), In(capitals), func(t *T) {
+		client := play(t)
+		after := refused(client)
 
-			if !t.Observed(len(client.Entered()) > 0) {
-				client.MissingAfter(after, Mismatch{Wanted: "a request with an access token", Found: "none"})
+		if !t.Observed(len(client.Admitted()) > 0) {
+			client.MissingAfter(after, Mismatch{Wanted: "a request with an access token", Found: "none"})
+		}
+	})
+}
+
+func findingWellKnown() {
+	It("asks for metadata at the well-known URI of the path before that of the root",
+		Verifies("authorization.discovery.resource-order"), In(metadataAtThePath), func(t *T) {
+			client := play(t)
+			asked := client.NeedAt(scripted.AtResourceMetadata)
+
+			t.Observe()
+			if first(asked).URL.Path != oauth.ResourcePath+scripted.Endpoint {
+				client.FailVisit(first(asked), "GET "+oauth.ResourcePath+scripted.Endpoint+" first", ShowVisit(first(asked)))
 			}
 		})
+
+	It("asks for metadata at the well-known URI of the root when there is none at that of the path",
+		Verifies("authorization.discovery.resource-order"), In(metadataAtTheRoot), func(t *T) { finds(t, play(t), oauth.ResourcePath) })
+
+	It("asks for metadata at the well-known URIs when a 401 has no challenge",
+		Verifies("authorization.discovery.resource-order"), In(bareRefusal), func(t *T) { finds(t, play(t), oauth.ResourcePath+scripted.Endpoint) })
 }
 
 // finds wants a client to have asked for metadata of the server at a path.
@@ -166,9 +163,7 @@ func metadataAsked(client *Client) string {
 
 func placesOfMetadata() {
 	It("asks for OAuth metadata at the root for an issuer without a path",
-		Verifies("authorization.discovery.root.oauth"), In(protected), func(t *T) {
-			asksSometime(t, play(t), oauth.ServerPath)
-		})
+		Verifies("authorization.discovery.root.oauth"), In(protected), func(t *T) { asksSometime(t, play(t), oauth.ServerPath) })
 
 	It("asks for the OpenID configuration when there is no OAuth metadata",
 		Verifies("authorization.discovery.root.openid", "authorization.discovery.places"), In(issuerOpenID), func(t *T) {
@@ -183,27 +178,22 @@ func placesOfMetadata() {
 	)
 
 	It("asks second for the OpenID configuration with the path of the issuer inserted",
-		Verifies("authorization.discovery.path.openid"), In(issuerWithPathOpenID), func(t *T) {
-			asks(t, play(t), tenantIssuer, ofTenant[:2]...)
-		})
+		Verifies("authorization.discovery.path.openid"), In(issuerWithPathOpenID), func(t *T) { asks(t, play(t), tenantIssuer, ofTenant[:2]...) })
 
 	It("asks third for the OpenID configuration below the path of the issuer",
-		Verifies("authorization.discovery.path.appended"), In(issuerWithPathAppended), func(t *T) {
-			asks(t, play(t), tenantIssuer, ofTenant...)
-		})
+		Verifies("authorization.discovery.path.appended"), In(issuerWithPathAppended), func(t *T) { asks(t, play(t), tenantIssuer, ofTenant...) })
 
-	It("uses the endpoints in the metadata of the authorization server",
-		Verifies("authorization.discovery.metadata"), In(protected), func(t *T) {
-			client := play(t)
-			authorizing := slices.Concat(used(client, 0), used(client, 1))
-			client.Need(authorizing, "used an authorization server")
+	It("uses the endpoints in the metadata of the authorization server", Verifies("authorization.discovery.metadata"), In(protected), func(t *T) {
+		client := play(t)
+		authorizing := slices.Concat(used(client, 0), used(client, 1))
+		client.Need(authorizing, "used an authorization server")
 
-			for one := range ObserveEach(t, authorizing) {
-				if one.Issuer != 1 || !strings.HasPrefix(one.URL.Path, scripted.Endpoints+"/") {
-					client.BlameVisit(one, "an endpoint that the metadata names", ShowVisit(one))
-				}
+		for one := range ObserveEach(t, authorizing) {
+			if one.Issuer != 1 || !strings.HasPrefix(one.URL.Path, scripted.Endpoints+"/") {
+				client.FailVisit(one, "an endpoint that the metadata names", ShowVisit(one))
 			}
-		})
+		}
+	})
 }
 
 // ofTenant are the places of the metadata of an issuer with a path, in their order.
@@ -249,15 +239,14 @@ func asks(t *T, client *Client, issuer int, paths ...string) {
 
 func validatingMetadata() {
 	for _, one := range otherIssuers {
-		It("rejects "+one.wrong,
-			Verifies("authorization.discovery.issuer.foreign"), In(one.scenario), func(t *T) { rejectsPoison(refusing(t)) })
+		It("rejects "+one.wrong, Verifies("authorization.discovery.issuer.foreign"), In(one.scenario), func(t *T) { rejectsForbidden(refusing(t)) })
 	}
 
 	It("rejects metadata of an authorization server whose issuer has an extra slash",
-		Verifies("authorization.discovery.issuer.exact"), In(nearlyTheIssuer), func(t *T) { rejectsPoison(refusing(t)) })
+		Verifies("authorization.discovery.issuer.exact"), In(nearlyTheIssuer), func(t *T) { rejectsForbidden(refusing(t)) })
 
 	It("rejects metadata of an authorization server whose issuer has the host in upper case",
-		Verifies("authorization.discovery.issuer.exact"), In(issuerInCapitals), func(t *T) { rejectsPoison(refusing(t)) })
+		Verifies("authorization.discovery.issuer.exact"), In(issuerInCapitals), func(t *T) { rejectsForbidden(refusing(t)) })
 
 	for _, one := range []struct {
 		text, place string
@@ -289,32 +278,31 @@ func validatingMetadata() {
 	It("does not authorize if the OpenID configuration has no "+methods,
 		Verifies("authorization.pkce.required-of-openid"), In(noPKCEOpenID), func(t *T) { staysAway(refusing(t)) })
 
-	It("keeps the registrations with two authorization servers apart",
-		Verifies("authorization.discovery.separate"), In(twoServers), func(t *T) {
-			client := play(t)
-			client.NeedAt(scripted.AtAuthorize)
+	It("keeps the registrations with two authorization servers apart", Verifies("authorization.discovery.separate"), In(twoServers), func(t *T) {
+		client := play(t)
+		client.NeedAt(scripted.AtAuthorize)
 
-			keepsApart(t, client)
-		})
+		keepsApart(t, client)
+	})
 }
 
-// rejectsPoison wants a client that has read metadata to use no endpoint of it.
-func rejectsPoison(client *Client) {
+// rejectsForbidden wants a client that has read metadata to use no endpoint of it.
+func rejectsForbidden(client *Client) {
 	client.NeedAt(scripted.AtServerMetadata)
-	var poisoned []*Visit
+	var forbidden []*Visit
 	for _, v := range used(client, 1) {
-		if strings.HasPrefix(v.URL.Path, scripted.Poisoned) {
-			poisoned = append(poisoned, v)
+		if strings.HasPrefix(v.URL.Path, scripted.ForbiddenPath) {
+			forbidden = append(forbidden, v)
 		}
 	}
-	client.NeverVisited(poisoned, "no use of the metadata")
+	client.DemandNone(forbidden, "no use of the metadata")
 }
 
 // staysAway wants a client that has read metadata not to go on to authorize.
 func staysAway(client *Client) {
 	read := slices.DeleteFunc(client.NeedAt(scripted.AtServerMetadata), func(v *Visit) bool { return v.Reply == nil })
 	client.Need(read, "read the metadata of the authorization server")
-	client.NeverVisited(client.At(scripted.AtAuthorize), "no authorization request")
+	client.DemandNone(client.At(scripted.AtAuthorize), "no authorization request")
 }
 
 // keepsApart wants nothing that one authorization server gave to come to another.
@@ -326,11 +314,11 @@ func keepsApart(t *T, client *Client) {
 		t.Observe()
 		for _, secret := range v.Secrets() {
 			if secret.Issuer != v.Issuer {
-				client.BlameVisit(v, fmt.Sprintf("nothing of an issuer other than issuer %d", v.Issuer), secret.Name())
+				client.FailVisit(v, fmt.Sprintf("nothing of an issuer other than issuer %d", v.Issuer), secret.Name())
 			}
 		}
 		if id := clientID(v); id != "" && ofAnother(id, v.Issuer) {
-			client.BlameVisit(v, fmt.Sprintf("a client_id of issuer %d", v.Issuer), "client_id "+id)
+			client.FailVisit(v, fmt.Sprintf("a client_id of issuer %d", v.Issuer), "client_id "+id)
 		}
 	}
 }
@@ -371,43 +359,48 @@ func registering() {
 	It("does not authorize after its registration was refused", Verifies("authorization.registration.before"),
 		In(refusedRegistration), func(t *T) { hasNoID(refusing(t), scripted.AtRegister) })
 
-	It("stops after its registration was refused a few times",
-		Verifies("authorization.registration.refused"), In(refusedRegistration), func(t *T) {
-			client := play(t)
-			registrations := client.NeedAt(scripted.AtRegister)
+	It("stops after its registration was refused a few times", Verifies("authorization.registration.refused"), In(refusedRegistration), func(t *T) {
+		client := play(t)
+		registrations := client.NeedAt(scripted.AtRegister)
 
-			t.Observe()
-			if len(registrations) > manyRegistrations {
-				client.BlameVisit(registrations[manyRegistrations],
-					fmt.Sprintf("at most %d registrations", manyRegistrations), strconv.Itoa(len(registrations)))
+		t.Observe()
+		if len(registrations) > manyRegistrations {
+			client.FailVisit(registrations[manyRegistrations],
+				fmt.Sprintf("at most %d registrations", manyRegistrations), strconv.Itoa(len(registrations)))
+		}
+	})
+
+	It("reports an error when its registration is refused", Verifies("authorization.registration.error-told"), In(refusedRegistration), func(t *T) {
+		client := play(t)
+		registration := first(client.NeedAt(scripted.AtRegister))
+
+		tellsFailure(t, client, registration)
+	})
+
+	identifyingItself()
+
+	describingItself()
+
+	changingServers()
+}
+
+func identifyingItself() {
+	It("uses its pre-registered client credentials", Verifies("authorization.registration.preregistered"), In(preregistered), func(t *T) {
+		client := play(t)
+		logins := client.NeedAt(scripted.AtAuthorize)
+		if !readsContext(client, logins) {
+			t.Inconclusive(
+				"it is unknown whether the client reads the credentials of MCP_CONFORMANCE_CONTEXT",
+				"let the client use client_id and client_secret of MCP_CONFORMANCE_CONTEXT, and report its steps",
+			)
+		}
+
+		for one := range ObserveEach(t, logins) {
+			if id, _ := one.Query("client_id"); id != givenID {
+				client.FailVisit(one, "client_id "+givenID, "client_id "+id)
 			}
-		})
-
-	It("reports an error when its registration is refused",
-		Verifies("authorization.registration.error-told"), In(refusedRegistration), func(t *T) {
-			client := play(t)
-			registration := first(client.NeedAt(scripted.AtRegister))
-
-			tellsFailure(t, client, registration)
-		})
-
-	It("uses its pre-registered client credentials",
-		Verifies("authorization.registration.preregistered"), In(preregistered), func(t *T) {
-			client := play(t)
-			logins := client.NeedAt(scripted.AtAuthorize)
-			if !readsContext(client, logins) {
-				t.Inconclusive(
-					"it is unknown whether the client reads the credentials of MCP_CONFORMANCE_CONTEXT",
-					"let the client use client_id and client_secret of MCP_CONFORMANCE_CONTEXT, and report its steps",
-				)
-			}
-
-			for one := range ObserveEach(t, logins) {
-				if id, _ := one.Query("client_id"); id != givenID {
-					client.BlameVisit(one, "client_id "+givenID, "client_id "+id)
-				}
-			}
-		})
+		}
+	})
 
 	It("uses its client ID metadata document if the authorization server supports it",
 		Verifies("authorization.registration.document"), In(clientDocument), func(t *T) {
@@ -415,54 +408,51 @@ func registering() {
 
 			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				if id, _ := one.Query("client_id"); !isURL(id) {
-					client.BlameVisit(one, "a client_id that is a URL", "client_id "+id)
+					client.FailVisit(one, "a client_id that is a URL", "client_id "+id)
 				}
 			}
 		})
 
-	It("has a client_id with https and a path if it is a URL",
-		Verifies("authorization.document.url"), In(clientDocument), func(t *T) {
-			client := play(t)
-			logins := slices.DeleteFunc(client.NeedAt(scripted.AtAuthorize), func(v *Visit) bool {
-				id, _ := v.Query("client_id")
-				return !isURL(id)
-			})
-			if len(logins) == 0 {
-				t.NotApplicable("the client uses no metadata document")
-			}
-
-			for _, one := range logins {
-				id, _ := one.Query("client_id")
-				parsed, err := url.Parse(id)
-				client.Says(one, err == nil && parsed.Scheme == "https" && strings.Trim(parsed.Path, "/") != "",
-					"a client_id with the scheme https and a path", "client_id "+id)
-			}
+	It("has a client_id with https and a path if it is a URL", Verifies("authorization.document.url"), In(clientDocument), func(t *T) {
+		client := play(t)
+		logins := slices.DeleteFunc(client.NeedAt(scripted.AtAuthorize), func(v *Visit) bool {
+			id, _ := v.Query("client_id")
+			return !isURL(id)
 		})
+		if len(logins) == 0 {
+			t.NotApplicable("the client uses no metadata document")
+		}
 
+		for _, one := range logins {
+			id, _ := one.Query("client_id")
+			parsed, err := url.Parse(id)
+			client.DemandOf(one, err == nil && parsed.Scheme == "https" && strings.Trim(parsed.Path, "/") != "",
+				"a client_id with the scheme https and a path", "client_id "+id)
+		}
+	})
+}
+
+func describingItself() {
 	It("uses no client ID metadata document if the authorization server does not support it",
 		Verifies("authorization.registration.document-support"), In(noClientDocument), func(t *T) {
 			client := play(t)
 
 			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				if id, _ := one.Query("client_id"); isURL(id) {
-					client.BlameVisit(one, "a client_id that was registered", "client_id "+id)
+					client.FailVisit(one, "a client_id that was registered", "client_id "+id)
 				}
 			}
 		})
 
-	It("sends application_type when it registers",
-		Verifies("authorization.registration.application-type"), In(protected), func(t *T) {
-			client := play(t)
-			saysApplicationType(t, client, client.NeedAt(scripted.AtRegister))
-		})
+	It("sends application_type when it registers", Verifies("authorization.registration.application-type"), In(protected), func(t *T) {
+		client := play(t)
+		saysApplicationType(t, client, client.NeedAt(scripted.AtRegister))
+	})
 
 	It("sends application_type when it registers with another authorization server",
 		Verifies("authorization.registration.application-type"), In(serverMoves), func(t *T) {
 			client := play(t)
-			saysApplicationType(t,
-				client,
-				client.Need(client.AtIssuer(nextIssuer, scripted.AtRegister), "registered with the second one"),
-			)
+			saysApplicationType(t, client, client.Need(client.AtIssuer(nextIssuer, scripted.AtRegister), "registered with the second one"))
 		})
 
 	It(
@@ -472,23 +462,23 @@ func registering() {
 		func(t *T) { registersAs(t, play(t), "native", oauth.Loopback) },
 	)
 
-	It("registers as web with a redirect URI on another host",
-		Verifies("authorization.registration.web"), In(protected), func(t *T) {
-			registersAs(t, play(t), "web", func(host string) bool { return host != "" && !oauth.Loopback(host) })
-		})
+	It("registers as web with a redirect URI on another host", Verifies("authorization.registration.web"), In(protected), func(t *T) {
+		registersAs(t, play(t), "web", func(host string) bool { return host != "" && !oauth.Loopback(host) })
+	})
 
-	It("registers the grant type refresh_token if it uses refresh tokens",
-		Verifies("authorization.refresh.grant"), In(expiring), func(t *T) {
-			client := play(t)
-			client.Need(client.Tokens("refresh_token"), "used a refresh token")
+	It("registers the grant type refresh_token if it uses refresh tokens", Verifies("authorization.refresh.grant"), In(expiring), func(t *T) {
+		client := play(t)
+		client.Need(client.Tokens("refresh_token"), "used a refresh token")
 
-			for one := range ObserveEach(t, client.NeedAt(scripted.AtRegister)) {
-				if grants, _ := one.JSON["grant_types"].([]any); !slices.Contains(grants, any("refresh_token")) {
-					client.BlameVisit(one, "grant_types with refresh_token", "grant_types "+Show(one.JSON["grant_types"]))
-				}
+		for one := range ObserveEach(t, client.NeedAt(scripted.AtRegister)) {
+			if grants, _ := one.JSON["grant_types"].([]any); !slices.Contains(grants, any("refresh_token")) {
+				client.FailVisit(one, "grant_types with refresh_token", "grant_types "+Show(one.JSON["grant_types"]))
 			}
-		})
+		}
+	})
+}
 
+func changingServers() {
 	It(
 		"uses no client_id or token of the old authorization server when the server names another",
 		Verifies("authorization.registration.renewed", "authorization.registration.bound", "authorization.discovery.separate"),
@@ -505,12 +495,12 @@ func registering() {
 		Verifies("authorization.registration.mismatch-told"), In(foreignCredentials), func(t *T) {
 			client := refusing(t)
 			read := client.NeedAt(scripted.AtServerMetadata)
-			if !client.Tells() {
+			if !client.Reports() {
 				t.Inconclusive("it is unknown whether the client knows the issuer of its credentials",
 					"let the client bind client_id to the issuer in MCP_CONFORMANCE_CONTEXT, and report its steps")
 			}
 
-			client.NeverVisited(withID(client, givenID), "no request with the credentials")
+			client.DemandNone(withID(client, givenID), "no request with the credentials")
 			tellsFailure(t, client, first(read))
 		})
 }
@@ -533,7 +523,7 @@ func isURL(id string) bool { return strings.Contains(id, "://") }
 // hasNoID wants a client that got to a place not to authorize without a client_id.
 func hasNoID(client *Client, place scripted.Place) {
 	client.NeedAt(place)
-	client.NeverVisited(slices.DeleteFunc(client.At(scripted.AtAuthorize), func(v *Visit) bool {
+	client.DemandNone(slices.DeleteFunc(client.At(scripted.AtAuthorize), func(v *Visit) bool {
 		id, _ := v.Query("client_id")
 		return isURL(id) // its document needs no registration
 	}), "no authorization request without a client_id")
@@ -542,15 +532,15 @@ func hasNoID(client *Client, place scripted.Place) {
 // tellsFailure wants the client to end otherwise than well, or its driver to tell of an
 // error. Where nobody tells, nobody knows.
 func tellsFailure(t *T, client *Client, after *Visit) {
-	outcome, told := client.ToldOutcome(connecting)
+	outcome, reported := client.Outcome("connect")
 	switch {
-	case client.Exit.Failed, told && outcome.Failed():
+	case client.Exit.Failed, reported && outcome.Failed():
 		t.Observe()
-	case told, client.Exit.Well():
+	case reported, client.Exit.Well():
 		t.Observe()
-		client.BlameVisit(after, "an error for the user", "the client exited without an error")
+		client.FailVisit(after, "an error for the user", "the client exited without an error")
 	default:
-		client.OutcomeOf(connecting)
+		client.NeedOutcome("connect")
 	}
 }
 
@@ -563,18 +553,15 @@ func withID(client *Client, id string) []*Visit {
 func registersAs(t *T, client *Client, kind string, applies func(host string) bool) {
 	found := false
 	for _, one := range client.NeedAt(scripted.AtRegister) {
-		uris, _ := one.JSON["redirect_uris"].([]any)
-		is := slices.ContainsFunc(uris, func(uri any) bool {
-			text, _ := uri.(string)
-			parsed, err := url.Parse(text)
+		is := slices.ContainsFunc(mcp.List(one.JSON, "redirect_uris"), func(uri any) bool {
+			parsed, err := url.Parse(mcp.Text(uri))
 			return err == nil && applies(parsed.Hostname())
 		})
 		if !is {
 			continue
 		}
 		found = true
-		client.Says(one, one.JSON["application_type"] == kind, "application_type "+kind,
-			"application_type "+Show(one.JSON["application_type"]))
+		client.DemandOf(one, one.JSON["application_type"] == kind, "application_type "+kind, "application_type "+Show(one.JSON["application_type"]))
 	}
 	if !found {
 		t.NotApplicable("the client registers no redirect URI that makes it " + kind)
@@ -584,7 +571,7 @@ func registersAs(t *T, client *Client, kind string, applies func(host string) bo
 func saysApplicationType(t *T, client *Client, registrations []*Visit) {
 	for one := range ObserveEach(t, registrations) {
 		if kind := one.JSON["application_type"]; kind != "native" && kind != "web" {
-			client.BlameVisit(one, "application_type native or web", "application_type "+Show(kind))
+			client.FailVisit(one, "application_type native or web", "application_type "+Show(kind))
 		}
 	}
 }

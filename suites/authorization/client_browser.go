@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -31,17 +31,16 @@ func openingBrowsers() {
 			opensNothing(t, browsing(t), "http://"+plainHost, "no browser for a URL without TLS")
 		})
 
-	It("passes no authorization URL through a shell",
-		Verifies("security-best-practices.clients.no-shell"), In(shellLogin), func(t *T) {
-			client := browsing(t)
+	It("passes no authorization URL through a shell", Verifies("security-best-practices.clients.no-shell"), In(shellLogin), func(t *T) {
+		client := browsing(t)
 
-			t.Observe()
-			for _, event := range client.Authorization.Events {
-				if scripted.IsShellRun(event) {
-					client.BlameEvent(event, Mismatch{Wanted: "no command of the URL is run", Found: event.Note})
-				}
+		t.Observe()
+		for _, event := range client.Authorization.Events {
+			if scripted.IsShellRun(event) {
+				client.FailEvent(event, Mismatch{Wanted: "no command of the URL is run", Found: event.Note})
 			}
-		})
+		}
+	})
 }
 
 // opensNothing wants that the client lets no browser go to an address that begins so.
@@ -52,7 +51,7 @@ func opensNothing(t *T, client *Client, beginning, wanted string) {
 	t.Observe()
 	for _, v := range client.At(scripted.AtOpening) {
 		if slices.ContainsFunc(v.Arguments(), begins) {
-			client.BlameVisit(v, wanted, strings.Join(v.Arguments(), " "))
+			client.FailVisit(v, wanted, strings.Join(v.Arguments(), " "))
 		}
 	}
 }
@@ -61,9 +60,8 @@ func opensNothing(t *T, client *Client, beginning, wanted string) {
 // where it has read the metadata.
 func browsing(t *T) *Client {
 	client := play(t)
-	if plain := Beside(t, protected); plain == nil || len(plain.At(scripted.AtOpening)) == 0 {
-		t.Inconclusive("the client opens no browser: it follows the redirect itself",
-			"let the client open a browser with $BROWSER or xdg-open")
+	if plain := AlsoRun(t, protected); plain == nil || len(plain.At(scripted.AtOpening)) == 0 {
+		t.Inconclusive("the client opens no browser: it follows the redirect itself", "let the client open a browser with $BROWSER or xdg-open")
 	}
 	client.NeedAt(scripted.AtServerMetadata)
 	return client

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -22,42 +23,41 @@ const (
 )
 
 func provingKeys() {
-	It("sends a code_challenge, and the code_verifier that matches it",
-		Verifies("authorization.pkce.used"), In(protected), func(t *T) {
-			client := play(t)
-			logins := client.NeedAt(scripted.AtAuthorize)
-			for one := range ObserveEach(t, logins) {
-				if challenge, _ := one.Query("code_challenge"); challenge == "" {
-					client.BlameVisit(one, "a code_challenge", ShowVisit(one))
-				}
+	It("sends a code_challenge, and the code_verifier that matches it", Verifies("authorization.pkce.used"), In(protected), func(t *T) {
+		client := play(t)
+		logins := client.NeedAt(scripted.AtAuthorize)
+		for one := range ObserveEach(t, logins) {
+			if challenge, _ := one.Query("code_challenge"); challenge == "" {
+				client.FailVisit(one, "a code_challenge", ShowVisit(one))
 			}
+		}
 
-			for one := range ObserveEach(t, client.Tokens(grantCode)) {
-				provesKey(client, logins, one)
+		for one := range ObserveEach(t, client.Tokens(grantCode)) {
+			provesKey(client, logins, one)
+		}
+	})
+
+	It("generates a new code_verifier for each authorization request", Verifies("authorization.pkce.used"), In(stepUp), func(t *T) {
+		client := play(t)
+		logins := client.NeedAt(scripted.AtAuthorize)
+		if len(logins) < 2 {
+			t.Inconclusive("the client authorized once", "let the client authorize again when the server asks for more scopes")
+		}
+
+		known := map[string]bool{}
+		for one := range ObserveEach(t, logins) {
+			challenge, _ := one.Query("code_challenge")
+			if challenge != "" && known[challenge] {
+				client.FailVisit(one, "another code_challenge than before", "code_challenge "+challenge)
 			}
-		})
+			known[challenge] = true
+		}
+	})
 
-	It("generates a new code_verifier for each authorization request",
-		Verifies("authorization.pkce.used"), In(stepUp), func(t *T) {
-			client := play(t)
-			logins := client.NeedAt(scripted.AtAuthorize)
-			if len(logins) < 2 {
-				t.Inconclusive(
-					"the client authorized once",
-					"let the client authorize again when the server asks for more scopes",
-				)
-			}
+	choosingMethods()
+}
 
-			known := map[string]bool{}
-			for one := range ObserveEach(t, logins) {
-				challenge, _ := one.Query("code_challenge")
-				if challenge != "" && known[challenge] {
-					client.BlameVisit(one, "another code_challenge than before", "code_challenge "+challenge)
-				}
-				known[challenge] = true
-			}
-		})
-
+func choosingMethods() {
 	for _, one := range []struct {
 		text     string
 		scenario Option
@@ -70,11 +70,7 @@ func provingKeys() {
 
 			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 				if method, _ := one.Query("code_challenge_method"); method != "S256" {
-					client.BlameVisit(
-						one,
-						"code_challenge_method S256",
-						Given("code_challenge_method", one.URL.Query()["code_challenge_method"]),
-					)
+					client.FailVisit(one, "code_challenge_method S256", Given("code_challenge_method", one.URL.Query()["code_challenge_method"]))
 				}
 			}
 		})
@@ -88,7 +84,7 @@ func provingKeys() {
 			t.Observe()
 			for _, one := range client.At(scripted.AtAuthorize) {
 				if method, _ := one.Query("code_challenge_method"); method != "S256" {
-					client.BlameVisit(one, "code_challenge_method S256, or no authorization request", ShowVisit(one))
+					client.FailVisit(one, "code_challenge_method S256, or no authorization request", ShowVisit(one))
 				}
 			}
 		})
@@ -99,10 +95,10 @@ func provingKeys() {
 func provesKey(client *Client, logins []*Visit, request *Visit) {
 	verifier := request.Form.Get("code_verifier")
 	if verifier == "" {
-		client.BlameVisit(request, "a code_verifier", "none")
+		client.FailVisit(request, "a code_verifier", "none")
 	}
 	if flaw := oauth.VerifierFlaw(verifier); flaw != "" {
-		client.BlameVisit(request, "a code_verifier of 43 to 128 unreserved characters", "one that "+flaw)
+		client.FailVisit(request, "a code_verifier of 43 to 128 unreserved characters", "one that "+flaw)
 	}
 	fits := slices.ContainsFunc(logins, func(login *Visit) bool {
 		challenge, _ := login.Query("code_challenge")
@@ -110,7 +106,7 @@ func provesKey(client *Client, logins []*Visit, request *Visit) {
 		return codeOf(login) == request.Form.Get("code") && oauth.ProvesChallenge(challenge, method, verifier)
 	})
 	if !fits {
-		client.BlameVisit(request, "the code_verifier of the code_challenge", "another")
+		client.FailVisit(request, "the code_verifier of the code_challenge", "another")
 	}
 }
 
@@ -129,11 +125,11 @@ func naming() {
 
 		for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 			if _, count := one.Query("resource"); count == 0 {
-				client.BlameVisit(one, "a resource", ShowVisit(one))
+				client.FailVisit(one, "a resource", ShowVisit(one))
 			}
 		}
 		for one := range ObserveEach(t, client.Tokens(grantCode)) {
-			client.Says(one, one.Form.Get("resource") != "", "a resource", ShowVisit(one))
+			client.DemandOf(one, one.Form.Get("resource") != "", "a resource", ShowVisit(one))
 		}
 	})
 
@@ -142,11 +138,17 @@ func naming() {
 
 		for one := range ObserveEach(t, client.Need(client.Tokens(grantRefresh), "used a refresh token")) {
 			if one.Form.Get("resource") == "" {
-				client.BlameVisit(one, "a resource", ShowVisit(one))
+				client.FailVisit(one, "a resource", ShowVisit(one))
 			}
 		}
 	})
 
+	namingAgain()
+
+	identifyingResources()
+}
+
+func namingAgain() {
 	for _, one := range []struct {
 		text     string
 		scenario Option
@@ -175,12 +177,14 @@ func naming() {
 			}
 			for v := range ObserveEach(t, again) {
 				if len(resourcesOf(v)) == 0 {
-					client.BlameVisit(v, "a resource, as before", ShowVisit(v))
+					client.FailVisit(v, "a resource, as before", ShowVisit(v))
 				}
 			}
 		})
 	}
+}
 
+func identifyingResources() {
 	resources := func(id, text string, wanted string, holds func(resource, server string) bool) {
 		It(text, Verifies(id), In(protected), func(t *T) {
 			client := play(t)
@@ -189,35 +193,24 @@ func naming() {
 
 			for _, one := range client.Need(named, wants[scripted.AtAuthorize]) {
 				for _, resource := range resourcesOf(one) {
-					client.Says(
-						one,
-						holds(resource, server),
-						strings.ReplaceAll(wanted, "{server}", server),
-						"resource "+resource,
-					)
+					client.DemandOf(one, holds(resource, server), strings.ReplaceAll(wanted, "{server}", server), "resource "+resource)
 				}
 			}
 		})
 	}
-	resources(
-		"authorization.resource.identifies",
-		"sends the server as resource",
-		"resource {server}",
-		func(resource, server string) bool {
-			return oauth.SameOrigin(resource, server) &&
-				strings.HasPrefix(server+"/", strings.TrimRight(stripped(resource), "/")+"/")
-		},
-	)
+	resources("authorization.resource.identifies", "sends the server as resource", "resource {server}", func(resource, server string) bool {
+		return oauth.SameOrigin(resource, server) &&
+			strings.HasPrefix(server+"/", strings.TrimRight(stripped(resource), "/")+"/")
+	})
 	resources(
 		"authorization.resource.canonical",
 		"sends an absolute URI without a fragment as resource",
 		"an absolute URI without a fragment",
 		func(resource, _ string) bool { return oauth.ResourceFlaw(resource) == "" },
 	)
-	resources("authorization.resource.specific", "sends the path of the server in resource", "resource {server}",
-		func(resource, server string) bool {
-			return !oauth.SameOrigin(resource, server) || strings.HasPrefix(strings.ToLower(resource), server)
-		})
+	resources("authorization.resource.specific", "sends the path of the server in resource", "resource {server}", func(resource, server string) bool {
+		return !oauth.SameOrigin(resource, server) || strings.HasPrefix(strings.ToLower(resource), server)
+	})
 	resources("authorization.resource.slash", "adds no slash to resource", "resource {server}",
 		func(resource, server string) bool { return !strings.EqualFold(resource, server+"/") })
 }
@@ -260,7 +253,7 @@ func redirecting() {
 
 		for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 			if uri, _ := one.Query("redirect_uri"); oauth.Insecure(uri) {
-				client.BlameVisit(one, "a redirect_uri on this machine or with https", "redirect_uri "+uri)
+				client.FailVisit(one, "a redirect_uri on this machine or with https", "redirect_uri "+uri)
 			}
 		}
 	})
@@ -269,9 +262,8 @@ func redirecting() {
 // registers tells whether a registration has a redirect URI. The port of one on this
 // machine may be another (RFC 8252, section 7.3).
 func registers(v *Visit, uri string) bool {
-	uris, _ := v.JSON["redirect_uris"].([]any)
-	return slices.ContainsFunc(uris, func(registered any) bool {
-		text, _ := registered.(string)
+	return slices.ContainsFunc(mcp.List(v.JSON, "redirect_uris"), func(registered any) bool {
+		text := mcp.Text(registered)
 		return text == uri || withoutLoopbackPort(text) == withoutLoopbackPort(uri)
 	})
 }
@@ -322,15 +314,19 @@ func validatingAnswers() {
 			client := refusing(t)
 			login := first(client.NeedAt(scripted.AtAuthorize))
 
-			client.Says(login, !strings.Contains(client.Told(), canary), "nothing of the error in its output", canary)
+			client.DemandOf(login, !strings.Contains(client.Output(), canary), "nothing of the error in its output", canary)
 		})
 
+	verifyingState()
+}
+
+func verifyingState() {
 	It("sends a state in the authorization request", Verifies("authorization.state.verified"), In(protected), func(t *T) {
 		client := play(t)
 
 		for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
 			if state, _ := one.Query("state"); state == "" {
-				client.BlameVisit(one, "a state", ShowVisit(one))
+				client.FailVisit(one, "a state", ShowVisit(one))
 			}
 		}
 	})
@@ -368,10 +364,7 @@ func authorizingAgain() {
 			client := play(t)
 			logins := client.NeedAt(scripted.AtAuthorize)
 			if len(logins) < 2 {
-				t.Inconclusive(
-					"the client authorized once",
-					"let the client authorize again when the server asks for more scopes",
-				)
+				t.Inconclusive("the client authorized once", "let the client authorize again when the server asks for more scopes")
 			}
 
 			for login := range ObserveEach(t, logins[1:]) {
@@ -385,7 +378,7 @@ func authorizingAgain() {
 func needsParameter(name string) func(client *Client, login *Visit) {
 	return func(client *Client, login *Visit) {
 		if value, _ := login.Query(name); value == "" {
-			client.BlameVisit(login, "a "+name, ShowVisit(login))
+			client.FailVisit(login, "a "+name, ShowVisit(login))
 		}
 	}
 }
@@ -395,13 +388,13 @@ func needsParameter(name string) func(client *Client, login *Visit) {
 func usesRegistered(client *Client, login *Visit) {
 	uri, _ := login.Query("redirect_uri")
 	known := slices.ContainsFunc(client.NeedAt(scripted.AtRegister), func(v *Visit) bool { return registers(v, uri) })
-	client.Says(login, known, "a redirect_uri that was registered", "redirect_uri "+uri)
+	client.DemandOf(login, known, "a redirect_uri that was registered", "redirect_uri "+uri)
 }
 
 // rejectsAnswer wants a client to do without the code of an answer that it got.
 func rejectsAnswer(client *Client) {
 	client.NeedAt(scripted.AtAuthorize)
-	client.NeverVisited(client.Tokens(grantCode), "no token request with the code")
+	client.DemandNone(client.Tokens(grantCode), "no token request with the code")
 }
 
 func choosingScopes() {
@@ -414,36 +407,37 @@ func choosingScopes() {
 	It("requests all scopes of scopes_supported when the challenge has none",
 		Verifies("authorization.scope.list"), In(scopeByList), func(t *T) { requests(play(t), "mcp:read", "mcp:write") })
 
-	It("sends no scope when neither the challenge nor scopes_supported has one",
-		Verifies("authorization.scope.list"), In(noScope), func(t *T) {
-			client := play(t)
+	It("sends no scope when neither the challenge nor scopes_supported has one", Verifies("authorization.scope.list"), In(noScope), func(t *T) {
+		client := play(t)
 
-			for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
-				scope, count := one.Query("scope")
-				if count > 0 && len(beyond(scope)) > 0 || count > 0 && scope == "" {
-					client.BlameVisit(one, "no scope", fmt.Sprintf("scope %q", scope))
-				}
+		for one := range ObserveEach(t, client.NeedAt(scripted.AtAuthorize)) {
+			scope, count := one.Query("scope")
+			if count > 0 && len(beyond(scope)) > 0 || count > 0 && scope == "" {
+				client.FailVisit(one, "no scope", fmt.Sprintf("scope %q", scope))
 			}
-		})
+		}
+	})
 
-	It("requests no scopes except those of the challenge",
-		Verifies("authorization.scope.least"), In(scopeByChallenge), func(t *T) {
-			client := play(t)
+	It("requests no scopes except those of the challenge", Verifies("authorization.scope.least"), In(scopeByChallenge), func(t *T) {
+		client := play(t)
 
-			one := first(client.NeedAt(scripted.AtAuthorize))
-			scope, _ := one.Query("scope")
-			client.Says(one, len(beyond(scope, "mcp:read")) == 0, "scope mcp:read", "scope "+scope)
-		})
+		one := first(client.NeedAt(scripted.AtAuthorize))
+		scope, _ := one.Query("scope")
+		client.DemandOf(one, len(beyond(scope, "mcp:read")) == 0, "scope mcp:read", "scope "+scope)
+	})
 
+	steppingUp()
+
+	steppingUpAgain()
+}
+
+func steppingUp() {
 	It("requests the scope of an insufficient_scope challenge", Verifies("authorization.scope.step-up"), In(stepUp), func(t *T) {
 		client := play(t)
 		again, refusal := steppedUp(client)
 
 		if !t.Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
-			client.MissingAfter(
-				refusal.Event,
-				Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"},
-			)
+			client.MissingAfter(refusal.Event, Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"})
 		}
 	})
 
@@ -452,29 +446,25 @@ func choosingScopes() {
 			client := play(t)
 			again, _ := steppedUp(client)
 			if !hasScopes(first(client.NeedAt(scripted.AtAuthorize)), firstScope) {
-				t.Inconclusive(
-					"the client did not request "+firstScope+" before",
-					"let the client request the scopes of the challenge",
-				)
+				t.Inconclusive("the client did not request "+firstScope+" before", "let the client request the scopes of the challenge")
 			}
 
 			for one := range ObserveEach(t, client.Need(again, "authorized again")) {
 				if scope, _ := one.Query("scope"); !hasScopes(one, firstScope) {
-					client.BlameVisit(one, "scope "+firstScope+" "+moreScope, "scope "+scope)
+					client.FailVisit(one, "scope "+firstScope+" "+moreScope, "scope "+scope)
 				}
 			}
 		})
+}
 
+func steppingUpAgain() {
 	It("requests the scope of an insufficient_scope challenge for another operation",
 		Verifies("authorization.scope.step-up"), In(stepUpTwice), func(t *T) {
 			client := play(t)
 			_, again, refusal := steppedUpTwice(client)
 
 			if !t.Observed(slices.ContainsFunc(again, func(v *Visit) bool { return hasScopes(v, moreScope) })) {
-				client.MissingAfter(
-					refusal.Event,
-					Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"},
-				)
+				client.MissingAfter(refusal.Event, Mismatch{Wanted: "an authorization request with scope " + moreScope, Found: "none"})
 			}
 		})
 
@@ -486,7 +476,7 @@ func choosingScopes() {
 
 			for one := range ObserveEach(t, client.Need(again, "authorized again")) {
 				if scope, _ := one.Query("scope"); !hasScopes(one, oauth.Scopes(had)...) {
-					client.BlameVisit(one, "scope "+had+" "+moreScope, "scope "+scope)
+					client.FailVisit(one, "scope "+had+" "+moreScope, "scope "+scope)
 				}
 			}
 		})
@@ -497,11 +487,7 @@ func choosingScopes() {
 
 		t.Observe()
 		if len(again) > fewTimes {
-			client.BlameVisit(
-				again[fewTimes],
-				fmt.Sprintf("at most %d authorization requests after the refusal", fewTimes),
-				strconv.Itoa(len(again)),
-			)
+			client.FailVisit(again[fewTimes], fmt.Sprintf("at most %d authorization requests after the refusal", fewTimes), strconv.Itoa(len(again)))
 		}
 	})
 }
@@ -512,9 +498,7 @@ const fewTimes = 3
 
 // steppedUp returns the logins after the first refusal with 403, and that.
 func steppedUp(client *Client) (again []*Visit, refusal *Visit) {
-	refusals := slices.DeleteFunc(client.AtIssuer(0, scripted.AtEndpoint), func(v *Visit) bool {
-		return v.Status != http.StatusForbidden
-	})
+	refusals := slices.DeleteFunc(client.AtIssuer(0, scripted.AtEndpoint), func(v *Visit) bool { return v.Status != http.StatusForbidden })
 	refusal = first(client.Need(refusals, "made a call that needs more scopes"))
 	return After(client.At(scripted.AtAuthorize), refusal.Event), refusal
 }
@@ -535,7 +519,7 @@ func steppedUpTwice(client *Client) (before *Visit, again []*Visit, refusal *Vis
 // requests wants the first login to ask for some scopes.
 func requests(client *Client, scopes ...string) {
 	one := first(client.NeedAt(scripted.AtAuthorize))
-	client.Says(one, hasScopes(one, scopes...), "scope "+strings.Join(scopes, " "), Given("scope", one.URL.Query()["scope"]))
+	client.DemandOf(one, hasScopes(one, scopes...), "scope "+strings.Join(scopes, " "), Given("scope", one.URL.Query()["scope"]))
 }
 
 func hasScopes(v *Visit, scopes ...string) bool {
@@ -563,10 +547,7 @@ func usingTokens() {
 				continue // the checks of authorization.token.every-request judge that
 			}
 			if scripted.BearerToken(one.HTTP.Header) == "" {
-				client.BlameEvent(
-					one,
-					Mismatch{Wanted: "Authorization: Bearer and the access token", Found: authorizationOf(one)},
-				)
+				client.FailEvent(one, Mismatch{Wanted: "Authorization: Bearer and the access token", Found: authorizationOf(one)})
 			}
 		}
 	})
@@ -576,27 +557,27 @@ func usingTokens() {
 
 		for one := range ObserveEach(t, carrying(client)) {
 			if one.HTTP.Header.Get("Authorization") == "" {
-				client.BlameEvent(
-					one,
-					Mismatch{Wanted: "the access token in " + one.HTTP.Method, Found: "no Authorization header"},
-				)
+				client.FailEvent(one, Mismatch{Wanted: "the access token in " + one.HTTP.Method, Found: "no Authorization header"})
 			}
 		}
 	})
 
-	It("sends no access token to another host when its server redirects",
-		Verifies("authorization.token.redirected"), In(redirected), func(t *T) {
-			client := refusing(t)
-			client.Need(slices.DeleteFunc(client.At(scripted.AtEndpoint), func(v *Visit) bool {
-				return v.Answer.Get("Location") == ""
-			}), "was redirected")
+	It("sends no access token to another host when its server redirects", Verifies("authorization.token.redirected"), In(redirected), func(t *T) {
+		client := refusing(t)
+		client.Need(slices.DeleteFunc(client.At(scripted.AtEndpoint), func(v *Visit) bool {
+			return v.Answer.Get("Location") == ""
+		}), "was redirected")
 
-			leaked := slices.DeleteFunc(client.At(scripted.AtLure), func(v *Visit) bool {
-				return scripted.BearerToken(v.Header) == ""
-			})
-			client.NeverVisited(leaked, "no request to another host with the access token")
-		})
+		leaked := slices.DeleteFunc(client.At(scripted.AtDecoy), func(v *Visit) bool { return scripted.BearerToken(v.Header) == "" })
+		client.DemandNone(leaked, "no request to another host with the access token")
+	})
 
+	carryingTokens()
+
+	keepingTokensApart()
+}
+
+func carryingTokens() {
 	It("sends its access token when it resumes a stream", Verifies("authorization.token.every-request"), In(resumed), func(t *T) {
 		client := play(t)
 		resuming := slices.DeleteFunc(carrying(client), func(event transcript.Event) bool {
@@ -609,9 +590,7 @@ func usingTokens() {
 
 		for one := range ObserveEach(t, resuming) {
 			if one.HTTP.Header.Get("Authorization") == "" {
-				client.BlameEvent(one, Mismatch{
-					Wanted: "the access token in GET with Last-Event-ID", Found: "no Authorization header",
-				})
+				client.FailEvent(one, Mismatch{Wanted: "the access token in GET with Last-Event-ID", Found: "no Authorization header"})
 			}
 		}
 	})
@@ -621,11 +600,13 @@ func usingTokens() {
 
 		for one := range ObserveEach(t, carrying(client)) {
 			if found := oauth.SecretsIn(one.HTTP.URL); len(found) > 0 {
-				client.BlameEvent(one, Mismatch{Wanted: "no token in the URL", Found: oauth.NameSecrets(one.HTTP.URL)})
+				client.FailEvent(one, Mismatch{Wanted: "no token in the URL", Found: oauth.NameSecrets(one.HTTP.URL)})
 			}
 		}
 	})
+}
 
+func keepingTokensApart() {
 	It("sends the server only access tokens that its authorization server issued",
 		Verifies("authorization.token.foreign"), In(protected), func(t *T) {
 			client := play(t)
@@ -637,9 +618,9 @@ func usingTokens() {
 				}
 				const wanted = "an access token that the authorization server issued"
 				if secret, is := oauth.ReadSecret(token); !is {
-					client.BlameEvent(one, Mismatch{Wanted: wanted, Found: "a token that it did not issue"})
+					client.FailEvent(one, Mismatch{Wanted: wanted, Found: "a token that it did not issue"})
 				} else if secret.Kind != oauth.IssuedAccessToken {
-					client.BlameEvent(one, Mismatch{Wanted: wanted, Found: secret.Name()})
+					client.FailEvent(one, Mismatch{Wanted: wanted, Found: secret.Name()})
 				}
 			}
 		})
@@ -653,7 +634,7 @@ func usingTokens() {
 			for one := range ObserveEach(t, requestsAfter(client, first(issued))) {
 				secret, is := oauth.ReadSecret(scripted.BearerToken(one.HTTP.Header))
 				if is && secret.Issuer != nextIssuer {
-					client.BlameEvent(one, Mismatch{Wanted: "a token of issuer 2", Found: secret.Name()})
+					client.FailEvent(one, Mismatch{Wanted: "a token of issuer 2", Found: secret.Name()})
 				}
 			}
 		})
@@ -668,7 +649,7 @@ func usingTokens() {
 				for _, secret := range v.Secrets() {
 					if secret.Kind == oauth.IssuedRefreshToken &&
 						(v.Issuer != secret.Issuer || v.Place != scripted.AtToken) {
-						client.BlameVisit(v, "no refresh token of another authorization server", secret.Name())
+						client.FailVisit(v, "no refresh token of another authorization server", secret.Name())
 					}
 				}
 			}
@@ -678,7 +659,7 @@ func usingTokens() {
 		client := play(t)
 		issued := client.Need(issuedBy(client, 1), "got a token")
 
-		if !t.Observed(len(client.Entered()) > 0) {
+		if !t.Observed(len(client.Admitted()) > 0) {
 			client.MissingAfter(first(issued).Event, Mismatch{Wanted: "a request with the access token", Found: "none"})
 		}
 	})
@@ -695,14 +676,14 @@ func carrying(client *Client) []transcript.Event {
 	issued := client.Need(issuedBy(client, 1), "got a token")
 	all := requestsAfter(client, first(issued))
 	if len(all) == 0 {
-		client.NeedEntered()
+		client.NeedAdmitted()
 	}
 	return all
 }
 
 func requestsAfter(client *Client, issued *Visit) []transcript.Event {
 	var all []transcript.Event
-	for _, event := range client.Entered() {
+	for _, event := range client.Admitted() {
 		if event.At.After(issued.Event.At) {
 			all = append(all, event)
 		}

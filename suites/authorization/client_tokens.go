@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
@@ -26,10 +27,10 @@ func authenticating() {
 
 			for request := range ObserveEach(t, client.NeedAt(scripted.AtToken)) {
 				if method := methodOf(request); method != one.method {
-					client.BlameVisit(request, "token_endpoint_auth_method "+one.method, method)
+					client.FailVisit(request, "token_endpoint_auth_method "+one.method, method)
 				}
 				if one.method == methodNone && request.Form.Get("client_id") == "" {
-					client.BlameVisit(request, "its client_id, its only identification", ShowVisit(request))
+					client.FailVisit(request, "its client_id, its only identification", ShowVisit(request))
 				}
 			}
 		})
@@ -42,7 +43,7 @@ func authenticating() {
 
 			for request := range ObserveEach(t, client.NeedAt(scripted.AtToken)) {
 				if methodOf(request) == methodNone {
-					client.BlameVisit(request, "the secret in the header or the body", "a client_id alone")
+					client.FailVisit(request, "the secret in the header or the body", "a client_id alone")
 				}
 			}
 		})
@@ -51,14 +52,12 @@ func authenticating() {
 		Verifies("authorization.registration.secret-encoded"), In(basicSecret), func(t *T) {
 			client := play(t)
 			client.NeedAt(scripted.AtRegister)
-			inHeader := slices.DeleteFunc(client.NeedAt(scripted.AtToken), func(v *Visit) bool {
-				return methodOf(v) != methodBasic
-			})
+			inHeader := slices.DeleteFunc(client.NeedAt(scripted.AtToken), func(v *Visit) bool { return methodOf(v) != methodBasic })
 
 			for request := range ObserveEach(t, client.Need(inHeader, "sent its secret in the Authorization header")) {
 				_, secret, _ := basicOf(request)
 				if decoded, err := url.QueryUnescape(secret); err != nil || decoded != registeredSecret {
-					client.BlameVisit(request, "the secret with its : + % / and & percent-encoded", "another text")
+					client.FailVisit(request, "the secret with its : + % / and & percent-encoded", "another text")
 				}
 			}
 		})
@@ -84,25 +83,22 @@ func methodOf(v *Visit) string {
 }
 
 func takingTokens() {
-	It("does not use an access token with an unknown token_type",
-		Verifies("authorization.token.type"), In(unknownType), func(t *T) {
-			client := refusing(t)
-			client.Need(issuedBy(client, 1), "got a token")
+	It("does not use an access token with an unknown token_type", Verifies("authorization.token.type"), In(unknownType), func(t *T) {
+		client := refusing(t)
+		client.Need(issuedBy(client, 1), "got a token")
 
-			t.Observe()
-			for _, one := range client.EnteredWith(1, 0) {
-				client.BlameEvent(one, Mismatch{
-					Wanted: "no request with a token whose token_type is N_A", Found: authorizationOf(one),
-				})
-			}
-		})
+		t.Observe()
+		for _, one := range client.AdmittedWith(1, 0) {
+			client.FailEvent(one, Mismatch{Wanted: "no request with a token whose token_type is N_A", Found: authorizationOf(one)})
+		}
+	})
 
 	It("accepts a token response with only access_token and the token_type bearer",
 		Verifies("authorization.token.response"), In(tersely), func(t *T) {
 			client := refusing(t)
 			issued := client.Need(issuedBy(client, 1), "got a token")
 
-			if !t.Observed(len(client.EnteredWith(1, 0)) > 0) {
+			if !t.Observed(len(client.AdmittedWith(1, 0)) > 0) {
 				client.MissingAfter(first(issued).Event, Mismatch{Wanted: "a request with the access token", Found: "none"})
 			}
 		})
@@ -118,18 +114,17 @@ func takingTokens() {
 		for i, one := range requests {
 			given := one.Form.Get("refresh_token")
 			for _, earlier := range requests[:i] {
-				next, _ := earlier.Reply["refresh_token"].(string)
+				next := mcp.Text(earlier.Reply, "refresh_token")
 				was := earlier.Form.Get("refresh_token")
 				if next == "" || next == was || !refusedTokenOf(client, earlier, one) {
 					continue
 				}
 				judged = true
-				client.Says(one, given != was, "the latest refresh token", "one that was replaced")
+				client.DemandOf(one, given != was, "the latest refresh token", "one that was replaced")
 			}
 		}
 		if !judged {
-			t.Inconclusive("the client refreshed its token once",
-				"let the client refresh its token each time that the server rejects it as expired")
+			t.Inconclusive("the client refreshed its token once", "let the client refresh its token each time that the server rejects it as expired")
 		}
 	})
 }
@@ -139,12 +134,8 @@ func takingTokens() {
 func reusesRefused(t *T) {
 	client := play(t)
 	uses := client.Need(client.Tokens(grantRefresh), "used a refresh token")
-	later := slices.DeleteFunc(client.At(scripted.AtEndpoint), func(v *Visit) bool {
-		return v.JSON["method"] != "tools/call"
-	})
-	authorized := slices.DeleteFunc(client.At(scripted.AtAuthorize), func(v *Visit) bool {
-		return !v.Event.At.After(first(uses).Event.At)
-	})
+	later := slices.DeleteFunc(client.At(scripted.AtEndpoint), func(v *Visit) bool { return v.JSON["method"] != "tools/call" })
+	authorized := slices.DeleteFunc(client.At(scripted.AtAuthorize), func(v *Visit) bool { return !v.Event.At.After(first(uses).Event.At) })
 	if !t.Observed(len(authorized) > 0 || len(later) > 0) {
 		t.Inconclusive("the client sent no further request after its refresh token was rejected",
 			"let the client continue with its next step after one that failed")
@@ -156,7 +147,7 @@ func reusesRefused(t *T) {
 		for _, earlier := range Before(uses, first(later).Event) {
 			if earlier.Reply["error"] == "invalid_grant" &&
 				earlier.Form.Get("refresh_token") == use.Form.Get("refresh_token") {
-				client.BlameVisit(use, "no refresh token that was refused with invalid_grant", ShowVisit(use))
+				client.FailVisit(use, "no refresh token that was refused with invalid_grant", ShowVisit(use))
 			}
 		}
 	}
@@ -166,7 +157,7 @@ func reusesRefused(t *T) {
 // sent another request: it had long got the answer by then. Two requests that are under way
 // at once know nothing of each other.
 func refusedTokenOf(client *Client, answered, later *Visit) bool {
-	token, _ := answered.Reply["access_token"].(string)
+	token := mcp.Text(answered.Reply, "access_token")
 	return slices.ContainsFunc(Before(client.At(scripted.AtEndpoint), later.Event), func(v *Visit) bool {
 		return token != "" && scripted.BearerToken(v.Header) == token
 	})

@@ -2,7 +2,7 @@ package authorization
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/issuer"
 )
 
 func good(Object) []byte { return nil }
@@ -27,7 +27,7 @@ func issuerDocuments() {
 		issuer := NeedIssuer(t)
 		document := issuer.Document(good)
 
-		landing := issuer.Visit(t, issuer.Request(document.Client))
+		landing := issuer.Visit(issuer.Request(document.Client))
 		t.Demand(document.Fetched() > 0, "a GET for "+document.Client.ID, "none, and "+landing.Describe())
 	})
 
@@ -40,7 +40,7 @@ func issuerDocuments() {
 		}
 		before := document.Fetched()
 
-		issuer.Visit(t, issuer.Request(document.Client))
+		issuer.Visit(issuer.Request(document.Client))
 		t.Demand(document.Fetched() == before, "no other GET for a document with Cache-Control: "+DocumentFresh, "another GET")
 	})
 
@@ -60,31 +60,34 @@ func issuerDocuments() {
 		request := goodRequest(t, issuer, document.Client)
 
 		const uri = "https://attacker.example/callback"
-		landing := issuer.Visit(t, request().With("redirect_uri", uri).Deliberately("has a redirect URI that the document lacks"))
+		landing := issuer.Visit(request().With("redirect_uri", uri).Deliberately("has a redirect URI that the document lacks"))
 		if !demandNoRedirect(t, landing, uri, "a redirect URI that the document lacks") {
 			t.Inconclusive("the redirect URI is answered with a page that is not clearly an error", hintPage)
 		}
 	})
 
-	It("rejects a metadata document that is not JSON or lacks a member",
-		Verifies("authorization.document.structure"), func(t *T) {
-			issuer := NeedIssuer(t)
-			goodRequest(t, issuer, issuer.Document(good).Client)
+	refusingDocuments()
+}
 
-			wrongDocument(t, issuer, "a document that is not JSON", func(Object) []byte { return []byte("<html></html>") })
-			for _, member := range []string{"client_id", "client_name", "redirect_uris"} {
-				wrongDocument(t, issuer, "a document without "+member, func(document Object) []byte {
-					delete(document, member)
-					return nil
-				})
-			}
-		})
+func refusingDocuments() {
+	It("rejects a metadata document that is not JSON or lacks a member", Verifies("authorization.document.structure"), func(t *T) {
+		issuer := NeedIssuer(t)
+		goodRequest(t, issuer, issuer.Document(good).Client)
+
+		wrongDocument(t, issuer, "a document that is not JSON", func(Object) []byte { return []byte("<html></html>") })
+		for _, member := range []string{"client_id", "client_name", "redirect_uris"} {
+			wrongDocument(t, issuer, "a document without "+member, func(document Object) []byte {
+				delete(document, member)
+				return nil
+			})
+		}
+	})
 
 	It("fetches no metadata document from a non-public address", Verifies("authorization.document.ssrf"), func(t *T) {
 		issuer := NeedIssuer(t)
 		client, contacted := issuer.DocumentDecoy(t)
 
-		landing := issuer.Visit(t, issuer.Request(client).Deliberately("names a document on this machine"))
+		landing := issuer.Visit(issuer.Request(client).Deliberately("names a document on this machine"))
 		came := contacted()
 		if !showsError(landing) && !came {
 			t.Inconclusive("the client_id "+client.ID+" is answered with a page that is not clearly an error", hintPage)
@@ -95,7 +98,7 @@ func issuerDocuments() {
 
 // wrongDocument judges that a client with a document that was edited gets no code.
 func wrongDocument(t *T, issuer *Issuer, what string, edit func(Object) []byte) {
-	landing := issuer.Visit(t, issuer.Request(issuer.Document(edit).Client).Deliberately("names "+what))
+	landing := issuer.Visit(issuer.Request(issuer.Document(edit).Client).Deliberately("names " + what))
 	if !demandNoCode(t, landing, what) {
 		t.Inconclusive(what+" is answered with a page that is not clearly an error", hintPage)
 	}

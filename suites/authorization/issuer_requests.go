@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/issuer"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 )
 
 // goodRequest is an authorization request that is not answered with an error by whoever
 // has not logged in: then an error says something of what is wrong with another.
-func goodRequest(t *T, issuer *Issuer, client *IssuerClient) func() *AuthorizationRequest {
-	landing := issuer.Visit(t, issuer.Request(client))
+func goodRequest(t *T, issuer *Issuer, client *RegisteredClient) func() *AuthorizationRequest {
+	landing := issuer.Visit(issuer.Request(client))
 	if showsError(landing) || landing.Parameter("error") != "" && landing.Parameter("error") != "login_required" {
 		t.Inconclusive(
 			"a valid authorization request is refused: "+landing.Describe(),
@@ -53,15 +54,12 @@ const hintPage = "check whether the page shows an error"
 func issuerRequests() {
 	It("redirects only to the registered redirect URI", Verifies("authorization.redirect.exact"), func(t *T) {
 		issuer := NeedIssuer(t)
-		client := issuer.NeedClient(t, AnyClient)
+		client := issuer.NeedClient(AnyClient)
 		request := goodRequest(t, issuer, client)
 
 		shown := false
 		for _, miss := range nearMisses(t, client.RedirectURI) {
-			landing := issuer.Visit(
-				t,
-				request().With("redirect_uri", miss.uri).Deliberately("has a redirect URI with "+miss.says),
-			)
+			landing := issuer.Visit(request().With("redirect_uri", miss.uri).Deliberately("has a redirect URI with " + miss.says))
 			shown = demandNoRedirect(t, landing, miss.uri, "a redirect URI with "+miss.says) || shown
 		}
 		if !shown {
@@ -71,13 +69,10 @@ func issuerRequests() {
 
 	It("does not redirect for an unknown client_id", Verifies("authorization.redirect.untrusted"), func(t *T) {
 		issuer := NeedIssuer(t)
-		client := issuer.NeedClient(t, AnyClient)
+		client := issuer.NeedClient(AnyClient)
 		request := goodRequest(t, issuer, client)
 
-		landing := issuer.Visit(
-			t,
-			request().With("client_id", "mcpconform-unknown-client").Deliberately("has an unknown client_id"),
-		)
+		landing := issuer.Visit(request().With("client_id", "mcpconform-unknown-client").Deliberately("has an unknown client_id"))
 		if !demandNoRedirect(t, landing, client.RedirectURI, "an unknown client_id") {
 			t.Inconclusive("an unknown client_id is answered with a page that is not clearly an error", hintPage)
 		}
@@ -85,19 +80,23 @@ func issuerRequests() {
 
 	It("does not redirect to a URI of another site", Verifies("authorization.redirect.untrusted"), func(t *T) {
 		issuer := NeedIssuer(t)
-		client := issuer.NeedClient(t, AnyClient)
+		client := issuer.NeedClient(AnyClient)
 		request := goodRequest(t, issuer, client)
 
 		const uri = "https://attacker.example/callback"
-		landing := issuer.Visit(t, request().With("redirect_uri", uri).Deliberately("has a redirect URI of another site"))
+		landing := issuer.Visit(request().With("redirect_uri", uri).Deliberately("has a redirect URI of another site"))
 		if !demandNoRedirect(t, landing, uri, "a redirect URI of another site") {
 			t.Inconclusive("a redirect URI of another site is answered with a page that is not clearly an error", hintPage)
 		}
 	})
 
+	issuerResponses()
+}
+
+func issuerResponses() {
 	It("returns the state of the request unchanged", Verifies("authorization.oauth.state"), func(t *T) {
 		issuer := NeedIssuer(t)
-		client := issuer.NeedClient(t, AnyClient)
+		client := issuer.NeedClient(AnyClient)
 
 		state := "&=%+ ü/?#" + strings.Repeat("s", 200)
 		landing := issuer.Login(t, issuer.Request(client).With("state", state))
@@ -109,10 +108,10 @@ func issuerRequests() {
 
 	It("ignores unknown request parameters", Verifies("authorization.oauth.unknown-parameters"), func(t *T) {
 		issuer := NeedIssuer(t)
-		client := issuer.NeedClient(t, AnyClient)
+		client := issuer.NeedClient(AnyClient)
 		request := goodRequest(t, issuer, client)
 
-		landing := issuer.Visit(t, request().With("mcpconform_unknown", "1"))
+		landing := issuer.Visit(request().With("mcpconform_unknown", "1"))
 		t.DemandOf(
 			landing,
 			!showsError(landing) &&
@@ -123,17 +122,17 @@ func issuerRequests() {
 
 	It("sends iss in authorization responses", Verifies("authorization.issuer.sent"), func(t *T) {
 		issuer := NeedIssuer(t)
-		client := issuer.NeedClient(t, AnyClient)
+		client := issuer.NeedClient(AnyClient)
 
 		for _, landing := range responses(t, issuer, client) {
-			named, _ := issuer.Metadata["issuer"].(string)
+			named := mcp.Text(issuer.Metadata, "issuer")
 			t.Demand(landing.Parameter("iss") == named, "iss="+named+" in "+landing.Describe(), Show(landing.Parameter("iss")))
 		}
 	})
 
 	It("advertises in its metadata that it sends iss", Verifies("authorization.issuer.advertised"), func(t *T) {
 		issuer := NeedIssuer(t)
-		client := issuer.NeedClient(t, AnyClient)
+		client := issuer.NeedClient(AnyClient)
 
 		sends := false
 		for _, landing := range responses(t, issuer, client) {
@@ -149,14 +148,9 @@ func issuerRequests() {
 
 // responses are authorization responses: one with a code, and one with an error, as far as
 // they come.
-func responses(t *T, issuer *Issuer, client *IssuerClient) []*Landing {
+func responses(t *T, issuer *Issuer, client *RegisteredClient) []*Landing {
 	landings := []*Landing{
-		issuer.Visit(
-			t,
-			issuer.Request(client).
-				With("response_type", "mcpconform-unknown").
-				Deliberately("has an unknown response_type"),
-		),
+		issuer.Visit(issuer.Request(client).With("response_type", "mcpconform-unknown").Deliberately("has an unknown response_type")),
 		issuer.Login(t, issuer.Request(client)),
 	}
 	var came []*Landing

@@ -12,8 +12,9 @@ import (
 	"sync"
 	"time"
 
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
@@ -22,6 +23,7 @@ import (
 
 // The revisions since which clients are obliged to what scenarios are about.
 const (
+	sinceAuthorization    = "2025-03-26"
 	sinceResourceMetadata = "2025-06-18"
 	sinceOpenID           = "2025-11-25"
 	sinceIssuers          = "2026-07-28"
@@ -51,13 +53,6 @@ const (
 	officialIssuer        = "auth/metadata-issuer-mismatch"
 )
 
-// Positions in the steps of all scenarios of authorization.
-const (
-	connecting = iota
-	listing
-	calling
-)
-
 // guarded makes a scenario whose server asks for authorization. It differs from a good one
 // by the twist.
 func guarded(name, since, official, says string, twist func(*scripted.Guard)) *Scenario {
@@ -66,16 +61,30 @@ func guarded(name, since, official, says string, twist func(*scripted.Guard)) *S
 	}
 	return &Scenario{
 		Name: name, Says: says, Since: since, Official: official, Over: protocol.HTTP, Protected: twist,
-		Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.TestTool, nil), ToClose()},
+		Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.TestTool, nil).ID("call"), ToClose()},
 	}
 }
 
 // protected is the plain scenario, by which a client shows that it authorizes at all.
-var protected = guarded("protected", sinceResourceMetadata, officialDefault,
-	"The server requires authorization, in the usual form.", nil)
+var protected = guarded("protected", sinceAuthorization, officialDefault, "The server requires authorization, in the usual form.", nil)
 
 // Plain is the scenario by which a client shows that it authorizes at all.
 func Plain() *Scenario { return protected }
+
+// Servers that are their own authorization servers.
+
+// ownOnly keeps a scenario to the revision at which servers are that.
+func ownOnly(scenario *Scenario) *Scenario {
+	scenario.Until = protocol.Last(protocol.OwnAuthorization)
+	return scenario
+}
+
+var ownMetadata = ownOnly(guarded("metadata-of-the-server-itself", sinceAuthorization, "auth/2025-03-26-oauth-metadata-backcompat",
+	"The server is its own authorization server, and has the metadata of that at the root of its host.", nil))
+
+var ownDefaults = ownOnly(guarded("server-without-metadata", sinceAuthorization, "auth/2025-03-26-oauth-endpoint-fallback",
+	"The server is its own authorization server, and has no metadata, but /authorize, /token and /register.",
+	func(g *scripted.Guard) { g.Issuer().DefaultEndpoints() }))
 
 // Discovery of the authorization server.
 
@@ -193,7 +202,7 @@ var foreignIssuer = guarded("metadata-of-another-issuer", sinceIssuers, official
 	"The metadata of the authorization server names another issuer.",
 	func(g *scripted.Guard) {
 		g.Issuer().Metadata["issuer"] = "https://honest.example"
-		g.Issuer().Poison()
+		g.Issuer().ForbidEndpoints()
 	})
 
 // ofAnIssuer makes a scenario whose authorization server has metadata with something else for
@@ -204,7 +213,7 @@ func ofAnIssuer(name, says, openID string, issuer any) *Scenario {
 			g.Issuer().OpenID(openID)
 		}
 		g.Issuer().Metadata["issuer"] = issuer
-		g.Issuer().Poison()
+		g.Issuer().ForbidEndpoints()
 	})
 }
 
@@ -229,14 +238,14 @@ var nearlyTheIssuer = guarded("metadata-of-nearly-the-issuer", sinceIssuers, off
 	"The metadata of the authorization server names its issuer with an extra slash.",
 	func(g *scripted.Guard) {
 		g.Issuer().Metadata["issuer"] = g.Issuer().Issuer + "/"
-		g.Issuer().Poison()
+		g.Issuer().ForbidEndpoints()
 	})
 
 var issuerInCapitals = guarded("metadata-of-the-issuer-in-capitals", sinceIssuers, officialIssuer,
 	"The metadata of the authorization server names its issuer with the host in upper case.",
 	func(g *scripted.Guard) {
 		g.Issuer().Metadata["issuer"] = inCapitals(g.Issuer().Issuer)
-		g.Issuer().Poison()
+		g.Issuer().ForbidEndpoints()
 	})
 
 // withSlash lets an issuer end with a slash, wherever it is named. Where its metadata is
@@ -326,9 +335,7 @@ var refusedRegistration = guarded("registration-refused", sinceIssuers, official
 	func(g *scripted.Guard) {
 		g.Issuer().OnRegister = func(r *scripted.Registration) {
 			r.Status = http.StatusBadRequest
-			r.Answer = Object{
-				"error": "invalid_redirect_uri", "error_description": "The redirect URI does not fit application_type.",
-			}
+			r.Answer = Object{"error": "invalid_redirect_uri", "error_description": "The redirect URI does not fit application_type."}
 		}
 	})
 
@@ -376,8 +383,7 @@ func foreign(string) string       { return "https://attacker.example" }
 
 var (
 	issNamed   = answering("iss-advertised", officialIss, "The authorization server advertises iss, and sends it.", true, itself)
-	issUnnamed = answering("iss-not-advertised", officialIss,
-		"The authorization server sends iss, and does not advertise it.", false, itself)
+	issUnnamed = answering("iss-not-advertised", officialIss, "The authorization server sends iss, and does not advertise it.", false, itself)
 	issMissing = answering("iss-missing", officialIssMissing,
 		"The authorization server advertises iss, and does not send it.", true, func(string) string { return "" })
 	issForeign = answering("iss-of-another", officialIssWrong,
@@ -525,14 +531,14 @@ var redirected = func() *Scenario {
 	s := guarded("redirected-to-another-host", sinceResourceMetadata, officialDefault,
 		"The server redirects the list of tools with 308, and the call with 307, to another host.",
 		func(g *scripted.Guard) {
-			elsewhere := strings.Replace(g.Lure(), "localhost", "127.0.0.1", 1) + scripted.Endpoint
+			elsewhere := strings.Replace(g.Decoy(), "localhost", "127.0.0.1", 1) + scripted.Endpoint
 			g.OnRequest = func(a *scripted.Admission) {
 				if status := redirects[a.Method]; status != 0 && a.Token != nil {
 					a.Status, a.Location, a.Silent = status, elsewhere, true
 				}
 			}
 		})
-	s.Refused = []int{listing, calling}
+	s.Refused = []string{"list-tools", "call"}
 	return s
 }()
 
@@ -676,8 +682,7 @@ var (
 		"Clients that register get a secret to send in the body.")
 	anySecret = registeredTo("registered-without-method", officialRegistering, "", registeredSecret,
 		"Clients that register get a secret, and no token_endpoint_auth_method.")
-	noSecret = registeredTo("registered-without-secret", officialRegistering, methodNone, "",
-		"Clients that register get no secret.")
+	noSecret = registeredTo("registered-without-secret", officialRegistering, methodNone, "", "Clients that register get no secret.")
 )
 
 // resumed is a scenario whose server ends the stream of a call before the answer, which it
@@ -685,13 +690,14 @@ var (
 var resumed = func() *Scenario {
 	s := guarded(
 		"resumed-with-a-token",
-		sinceResourceMetadata,
+		sinceAuthorization,
 		officialDefault,
 		"The server ends the stream of the call before the response, and sends the response when the client resumes with a token.",
 		nil,
 	)
 	s.Until = protocol.Last(protocol.Resumption)
 	s.Server = breaksOff
+	s.Waits = true
 	return s
 }()
 
@@ -728,18 +734,14 @@ func breaksOff(server *scripted.Server) {
 
 // logsInAt makes a scenario in which the metadata has another authorization endpoint.
 func logsInAt(name, address, says string) *Scenario {
-	return guarded(name, sinceOpenID, officialDefault, says, func(g *scripted.Guard) {
-		g.Issuer().Metadata["authorization_endpoint"] = address
-	})
+	return guarded(name, sinceOpenID, officialDefault, says, func(g *scripted.Guard) { g.Issuer().Metadata["authorization_endpoint"] = address })
 }
 
 var (
-	scriptAsLogin = logsInAt("login-page-is-a-script", "javascript:alert(1)",
-		"The authorization endpoint is a URL with the scheme javascript.")
-	dataAsLogin = logsInAt("login-page-is-data", "data:text/html,<script>alert(1)</script>",
+	scriptAsLogin = logsInAt("login-page-is-a-script", "javascript:alert(1)", "The authorization endpoint is a URL with the scheme javascript.")
+	dataAsLogin   = logsInAt("login-page-is-data", "data:text/html,<script>alert(1)</script>",
 		"The authorization endpoint is a URL with the scheme data.")
-	fileAsLogin = logsInAt("login-page-is-a-file", "file:///etc/passwd",
-		"The authorization endpoint is a URL with the scheme file.")
+	fileAsLogin        = logsInAt("login-page-is-a-file", "file:///etc/passwd", "The authorization endpoint is a URL with the scheme file.")
 	otherScriptAsLogin = logsInAt("login-page-is-another-script", "vbscript:msgbox(1)",
 		"The authorization endpoint is a URL with the scheme vbscript.")
 	plainLogin = logsInAt("login-page-without-tls", "http://"+plainHost+"/authorize",
@@ -754,6 +756,6 @@ var shellLogin = guarded("login-page-for-a-shell", sinceOpenID, officialDefault,
 	func(g *scripted.Guard) {
 		g.Canary = filepath.Join(os.TempDir(), "mcpconform-canary-"+rand.Text())
 		command := "touch${IFS}" + g.Canary
-		endpoint, _ := g.Issuer().Metadata["authorization_endpoint"].(string)
+		endpoint := mcp.Text(g.Issuer().Metadata, "authorization_endpoint")
 		g.Issuer().Metadata["authorization_endpoint"] = endpoint + "?x=$(" + command + ")&y=`" + command + "`&z=1|2"
 	})

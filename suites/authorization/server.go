@@ -14,11 +14,11 @@ import (
 	"slices"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // ServerChecks registers the checks of a target server.
@@ -26,6 +26,7 @@ func ServerChecks() {
 	Describe("Authorization", func() {
 		challenges()
 		metadata()
+		ownAuthorization()
 		tokens()
 		sessions()
 		scopes()
@@ -34,7 +35,7 @@ func ServerChecks() {
 
 // unauthorized makes a request without a token, which the server has refused before.
 func unauthorized(t *T) *Response {
-	_, response := Knock(t, Attempt{})
+	_, response := TryGuarded(t, Attempt{})
 	if response.Status != http.StatusUnauthorized {
 		t.Inconclusive(
 			"a request without a token is no longer answered with HTTP 401: "+response.Describe(),
@@ -49,25 +50,21 @@ func challenged(t *T) (*Response, oauth.Challenge) {
 	response := unauthorized(t)
 	challenge, found, _ := response.Challenge()
 	if !found {
-		t.Inconclusive(
-			"there is no Bearer challenge: "+response.DescribeChallenge(),
-			"see the result of authorization.challenge.present",
-		)
+		t.Inconclusive("there is no Bearer challenge: "+response.DescribeChallenge(), "see the result of authorization.challenge.present")
 	}
 	return response, challenge
 }
 
 func challenges() {
-	It("answers a request without an access token with 401",
-		Verifies("authorization.unauthorized.status"), Guarded(), func(t *T) {
-			_, response := Knock(t, Attempt{})
-			t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
+	It("answers a request without an access token with 401", Verifies("authorization.unauthorized.status"), Guarded(), func(t *T) {
+		_, response := TryGuarded(t, Attempt{})
+		t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
 
-			for _, header := range []string{"Basic dXNlcjpwYXNz", `Digest username="a"`} {
-				_, response := Knock(t, Attempt{Authorization: []string{header}, Deliberate: "has a scheme other than Bearer"})
-				t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
-			}
-		})
+		for _, header := range []string{"Basic dXNlcjpwYXNz", `Digest username="a"`} {
+			_, response := TryGuarded(t, Attempt{Authorization: []string{header}, Deliberate: "has a scheme other than Bearer"})
+			t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
+		}
+	})
 
 	It("answers a request of each method without an access token with 401, unless it needs none",
 		Verifies("authorization.unauthorized.status"), Guarded(), AtRevisionsWith(protocol.PerRequestMeta), func(t *T) {
@@ -75,7 +72,7 @@ func challenges() {
 			refused := false
 			for _, request := range HarmlessRequests(t) {
 				body := server.Body(request.Method, request.With(nil))
-				response := server.Anonymous(t, http.MethodPost, body, "")
+				response := server.Anonymous(http.MethodPost, body, "")
 				if !accepted(response) {
 					refused = true
 					t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
@@ -86,15 +83,18 @@ func challenges() {
 			}
 		})
 
-	It("sends a Bearer challenge in WWW-Authenticate with a 401",
-		Verifies("authorization.challenge.present"), Guarded(), func(t *T) {
-			response := unauthorized(t)
+	It("sends a Bearer challenge in WWW-Authenticate with a 401", Verifies("authorization.challenge.present"), Guarded(), func(t *T) {
+		response := unauthorized(t)
 
-			_, found, flaws := response.Challenge()
-			t.Demand(found, "a WWW-Authenticate header with a Bearer challenge", response.DescribeChallenge())
-			t.Demand(len(flaws) == 0, "a WWW-Authenticate header by RFC 9110, section 11.6.1", strings.Join(flaws, "; "))
-		})
+		_, found, flaws := response.Challenge()
+		t.Demand(found, "a WWW-Authenticate header with a Bearer challenge", response.DescribeChallenge())
+		t.Demand(len(flaws) == 0, "a WWW-Authenticate header by RFC 9110, section 11.6.1", strings.Join(flaws, "; "))
+	})
 
+	challengeMembers()
+}
+
+func challengeMembers() {
 	It("names the protected resource metadata in the WWW-Authenticate header of a 401",
 		Verifies("authorization.challenge.metadata"), Guarded(), func(t *T) {
 			response, challenge := challenged(t)
@@ -125,11 +125,7 @@ func challenges() {
 
 		scope, named := challenge.Get("scope")
 		t.Demand(named, "a scope parameter", response.DescribeChallenge())
-		t.Demand(
-			oauth.ScopeFlaw(scope) == "",
-			"scopes by OAuth 2.1, section 1.4.1",
-			fmt.Sprintf("%q: %s", scope, oauth.ScopeFlaw(scope)),
-		)
+		t.Demand(oauth.ScopeFlaw(scope) == "", "scopes by OAuth 2.1, section 1.4.1", fmt.Sprintf("%q: %s", scope, oauth.ScopeFlaw(scope)))
 	})
 
 	It("does not ask for the scope offline_access", Verifies("authorization.challenge.offline-access"), Guarded(), func(t *T) {
@@ -138,7 +134,7 @@ func challenges() {
 		scope := oauth.Scopes(response.Parameter("scope"))
 		t.Demand(!slices.Contains(scope, offlineAccess), "no offline_access in the challenge", response.DescribeChallenge())
 		for _, found := range documents(t, response) {
-			listed, _ := found.members["scopes_supported"].([]any)
+			listed := mcp.List(found.members, "scopes_supported")
 			t.Demand(!slices.Contains(listed, any(offlineAccess)), "no offline_access in scopes_supported", Show(listed))
 		}
 	})
@@ -147,8 +143,8 @@ func challenges() {
 		Verifies("authorization.challenge.error-without-token"), Guarded(), func(t *T) {
 			response, challenge := challenged(t)
 
-			_, told := challenge.Get("error")
-			t.Demand(!told, "a challenge without error", response.DescribeChallenge())
+			_, reported := challenge.Get("error")
+			t.Demand(!reported, "a challenge without error", response.DescribeChallenge())
 		})
 }
 
@@ -171,72 +167,64 @@ func isAbsolute(address string) bool {
 }
 
 func metadata() {
-	It("serves protected resource metadata as JSON without an access token",
-		Verifies("authorization.metadata.served"), Guarded(), func(t *T) {
-			response := unauthorized(t)
-			places := places(t, response)
+	It("serves protected resource metadata as JSON without an access token", Verifies("authorization.metadata.served"), Guarded(), func(t *T) {
+		response := unauthorized(t)
+		places := places(t, response)
 
-			var answers []string
-			for _, place := range places {
-				answer := Fetch(t, place)
-				found := read(answer)
-				if found.members != nil {
-					t.Expect(answer).To(HaveStatus(http.StatusOK))
-					t.Expect(answer).To(HaveContentType("application/json"))
-					return
-				}
-				answers = append(answers, place+": "+answer.Describe())
+		var answers []string
+		for _, place := range places {
+			answer := Fetch(t, place)
+			found := read(answer)
+			if found.members != nil {
+				t.Expect(answer).To(HaveStatus(http.StatusOK))
+				t.Expect(answer).To(HaveContentType("application/json"))
+				return
 			}
-			t.Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
-		})
+			answers = append(answers, place+": "+answer.Describe())
+		}
+		t.Demand(false, "a JSON object at one of these places", strings.Join(answers, "; "))
+	})
 
-	It("locates its protected resource metadata by a header or a well-known URI",
-		Verifies("authorization.metadata.located"), Guarded(), func(t *T) {
-			response := unauthorized(t)
+	It("locates its protected resource metadata by a header or a well-known URI", Verifies("authorization.metadata.located"), Guarded(), func(t *T) {
+		response := unauthorized(t)
 
-			found := documents(t, response)
+		found := documents(t, response)
 
-			t.Demand(len(found) > 0,
-				"metadata at resource_metadata of the challenge, or at "+strings.Join(wellKnown(t), " or "),
-				"none at "+strings.Join(places(t, response), ", "))
-		})
+		t.Demand(len(found) > 0,
+			"metadata at resource_metadata of the challenge, or at "+strings.Join(wellKnown(t), " or "),
+			"none at "+strings.Join(places(t, response), ", "))
+	})
 
-	It("names at least one authorization server in its metadata",
-		Verifies("authorization.metadata.servers"), Guarded(), func(t *T) {
-			for found := range ObserveEach(t, needDocuments(t)) {
-				servers, isList := found.members["authorization_servers"].([]any)
-				t.Demand(
-					isList && len(servers) > 0,
-					"a list with at least one authorization server",
-					Show(found.members["authorization_servers"]),
-				)
-				for _, one := range servers {
-					issuer, isText := one.(string)
-					t.Demand(isText && oauth.IssuerFlaw(issuer) == "", "a URL without query and fragment", Show(one))
-				}
+	It("names at least one authorization server in its metadata", Verifies("authorization.metadata.servers"), Guarded(), func(t *T) {
+		for found := range ObserveEach(t, needDocuments(t)) {
+			servers, isList := found.members["authorization_servers"].([]any)
+			t.Demand(isList && len(servers) > 0, "a list with at least one authorization server", Show(found.members["authorization_servers"]))
+			for _, one := range servers {
+				issuer, isText := one.(string)
+				t.Demand(isText && oauth.IssuerFlaw(issuer) == "", "a URL without query and fragment", Show(one))
 			}
-		})
+		}
+	})
 
-	It("names the URL that its metadata belongs to as resource",
-		Verifies("authorization.metadata.resource"), Guarded(), func(t *T) {
-			for found := range ObserveEach(t, needDocuments(t)) {
-				resource, _ := found.members["resource"].(string)
-				t.Demand(
-					oauth.ResourceFlaw(resource) == "",
-					"an absolute URI without a fragment as resource",
-					Show(found.members["resource"]),
-				)
-				fits := slices.ContainsFunc(found.resources, func(one string) bool { return isOf(resource, one) })
-				if alias := !fits && isAlias(t, resource); alias {
-					t.Inconclusive("the metadata names the resource "+resource+", another name of this machine", "give that URL")
-				}
-				t.Demand(fits, "the resource "+strings.Join(found.resources, " or "), resource)
+	namingTheResource()
+}
+
+func namingTheResource() {
+	It("names the URL that its metadata belongs to as resource", Verifies("authorization.metadata.resource"), Guarded(), func(t *T) {
+		for found := range ObserveEach(t, needDocuments(t)) {
+			resource := mcp.Text(found.members, "resource")
+			t.Demand(oauth.ResourceFlaw(resource) == "", "an absolute URI without a fragment as resource", Show(found.members["resource"]))
+			fits := slices.ContainsFunc(found.resources, func(one string) bool { return isOf(resource, one) })
+			if alias := !fits && isAlias(t, resource); alias {
+				t.Inconclusive("the metadata names the resource "+resource+", another name of this machine", "give that URL")
 			}
-		})
+			t.Demand(fits, "the resource "+strings.Join(found.resources, " or "), resource)
+		}
+	})
 
 	It("names its resource without a slash at the end", Verifies("authorization.resource.slash-named"), Guarded(), func(t *T) {
 		for found := range ObserveEach(t, needDocuments(t)) {
-			resource, _ := found.members["resource"].(string)
+			resource := mcp.Text(found.members, "resource")
 			significant := strings.HasSuffix(strings.SplitN(URL(t), "?", 2)[0], "/") && pathOf(URL(t)) != "/"
 			t.Demand(significant || !strings.HasSuffix(resource, "/"), "a resource without a slash at the end", resource)
 		}
@@ -244,9 +232,9 @@ func metadata() {
 
 	It("names only authorization servers and key sets with TLS", Verifies("authorization.security.https"), Guarded(), func(t *T) {
 		for found := range ObserveEach(t, needDocuments(t)) {
-			servers, _ := found.members["authorization_servers"].([]any)
+			servers := mcp.List(found.members, "authorization_servers")
 			for _, one := range append(servers, found.members["jwks_uri"]) {
-				address, _ := one.(string)
+				address := mcp.Text(one)
 				t.Demand(!oauth.Insecure(address), "https, since it is not on this machine", address)
 			}
 		}

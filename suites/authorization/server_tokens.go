@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 func tokens() {
@@ -37,11 +37,10 @@ func tokens() {
 			}
 		})
 
-	It("answers an expired access token with 401",
-		Verifies("authorization.token.invalid"), NeedsToken(oauth.Expired), func(t *T) {
-			needAccepted(t)
-			demandUnauthorized(t, Token(t, oauth.Expired), "has "+oauth.Expired.Says())
-		})
+	It("answers an expired access token with 401", Verifies("authorization.token.invalid"), NeedsToken(oauth.Expired), func(t *T) {
+		needAccepted(t)
+		demandUnauthorized(t, Token(t, oauth.Expired), "has "+oauth.Expired.Says())
+	})
 
 	It("answers an expired access token without scopes with 401",
 		Verifies("authorization.token.invalid"), NeedsToken(oauth.ExpiredNoScope), func(t *T) {
@@ -70,6 +69,12 @@ func tokens() {
 			refuses(t, oauth.WrongSignature, oauth.Unsigned, oauth.ConfusedAlgorithm, oauth.UnknownKey, oauth.OwnKey)
 		})
 
+	foreignTokens()
+
+	presentedTokens()
+}
+
+func foreignTokens() {
 	It("rejects access tokens of another issuer",
 		Verifies("authorization.token.validated"), NeedsToken(oauth.OtherIssuer), func(t *T) { refuses(t, oauth.OtherIssuer) })
 
@@ -92,9 +97,7 @@ func tokens() {
 
 	It("rejects access tokens that do not name it in the audience", Verifies("authorization.token.audience"),
 		NeedsToken(oauth.ClientAudience, oauth.NoAudience, oauth.LongerAudience, oauth.IDToken),
-		func(t *T) {
-			refuses(t, oauth.ClientAudience, oauth.NoAudience, oauth.LongerAudience, oauth.IDToken)
-		})
+		func(t *T) { refuses(t, oauth.ClientAudience, oauth.NoAudience, oauth.LongerAudience, oauth.IDToken) })
 
 	It(
 		"rejects access tokens whose list of audiences does not name it",
@@ -102,11 +105,13 @@ func tokens() {
 		NeedsToken(oauth.OtherAudiences),
 		func(t *T) { refuses(t, oauth.OtherAudiences) },
 	)
+}
 
+func presentedTokens() {
 	It("accepts an access token whose audience has scheme and host in upper case",
 		Verifies("authorization.resource.capitals-accepted"), NeedsToken(oauth.CapitalAudience), func(t *T) {
 			needAccepted(t)
-			_, response := Knock(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.CapitalAudience))}})
+			_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.CapitalAudience))}})
 
 			t.DemandOf(response, accepted(response), "the same response as with the resource in lower case")
 		})
@@ -114,20 +119,17 @@ func tokens() {
 	It("accepts the scheme Bearer in any case", Verifies("authorization.token.scheme"), NeedsToken(oauth.Good), func(t *T) {
 		needAccepted(t)
 		for _, scheme := range []string{"bearer", "BEARER"} {
-			_, response := Knock(t, Attempt{Authorization: []string{scheme + " " + Token(t, oauth.Good)}})
+			_, response := TryGuarded(t, Attempt{Authorization: []string{scheme + " " + Token(t, oauth.Good)}})
 			t.Demand(accepted(response), "the same response as with the scheme Bearer", scheme+": "+response.Describe())
 		}
 	})
 
-	It("rejects an access token in the query of the URL",
-		Verifies("authorization.token.query-refused"), NeedsToken(oauth.Good), func(t *T) {
-			needAccepted(t)
-			_, response := Knock(t, Attempt{
-				Query: "access_token=" + url.QueryEscape(Token(t, oauth.Good)), Deliberate: "has its token in the URL",
-			})
+	It("rejects an access token in the query of the URL", Verifies("authorization.token.query-refused"), NeedsToken(oauth.Good), func(t *T) {
+		needAccepted(t)
+		_, response := TryGuarded(t, Attempt{Query: "access_token=" + url.QueryEscape(Token(t, oauth.Good)), Deliberate: "has its token in the URL"})
 
-			t.DemandOf(response, !accepted(response), "a refusal, such as HTTP 401")
-		})
+		t.DemandOf(response, !accepted(response), "a refusal, such as HTTP 401")
+	})
 }
 
 // longToken is as long as tokens with many claims, and shorter than what proxies take for
@@ -139,7 +141,7 @@ func accepted(response *Response) bool { return response.Status >= 200 && respon
 
 // demandUnauthorized makes a request with a token that the server must answer with 401.
 func demandUnauthorized(t *T, token, deliberate string) {
-	_, response := Knock(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
 	t.Observe()
 	if response.Status != http.StatusUnauthorized {
 		t.Judge(Mismatch{Wanted: "HTTP 401 to a request that " + deliberate, Found: response.Describe(), Where: "HTTP status"})
@@ -149,7 +151,7 @@ func demandUnauthorized(t *T, token, deliberate string) {
 // demandReason makes a request with a token that the server refuses by a challenge, and
 // wants that to say that the token is why.
 func demandReason(t *T, token, deliberate string) {
-	_, response := Knock(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
 	challenge, found, _ := response.Challenge()
 	if response.Status != http.StatusUnauthorized || !found {
 		t.NotApplicable("the token is not refused with HTTP 401 and a Bearer challenge")
@@ -161,7 +163,7 @@ func demandReason(t *T, token, deliberate string) {
 // demandRefused makes a request with a token that the server must not take, by whatever
 // status it says so: that has a requirement of its own.
 func demandRefused(t *T, token, deliberate string) {
-	_, response := Knock(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
 	t.Observe()
 	if accepted(response) {
 		t.Judge(Mismatch{Wanted: "a rejection of a request that " + deliberate, Found: response.Describe(), Where: "HTTP status"})
@@ -171,7 +173,7 @@ func demandRefused(t *T, token, deliberate string) {
 // needAccepted makes a check inconclusive unless the server takes the good token: what it
 // says of others would show nothing.
 func needAccepted(t *T) {
-	_, response := Knock(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.Good))}})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.Good))}})
 	if !accepted(response) {
 		t.Inconclusive(
 			"the valid access token is refused, too: "+response.Describe()+", "+response.DescribeChallenge(),
@@ -196,7 +198,7 @@ func guessed(t *T) map[string]any {
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
 	}
 	for _, found := range documents(t, response) {
-		servers, _ := found.members["authorization_servers"].([]any)
+		servers := mcp.List(found.members, "authorization_servers")
 		if len(servers) > 0 {
 			claims["iss"] = servers[0]
 		}
@@ -206,8 +208,7 @@ func guessed(t *T) map[string]any {
 		if scopes, _ := found.members["scopes_supported"].([]any); len(scopes) > 0 {
 			texts := make([]string, 0, len(scopes))
 			for _, one := range scopes {
-				text, _ := one.(string)
-				texts = append(texts, text)
+				texts = append(texts, mcp.Text(one))
 			}
 			claims["scope"] = strings.Join(texts, " ")
 		}
@@ -222,10 +223,7 @@ func changed(token string) []string {
 	if !isJWT {
 		return []string{withOtherCharacter(token)}
 	}
-	all := []string{
-		strings.TrimSuffix(token, jwt.Signature) + withOtherCharacter(jwt.Signature),
-		strings.TrimSuffix(token, jwt.Signature),
-	}
+	all := []string{strings.TrimSuffix(token, jwt.Signature) + withOtherCharacter(jwt.Signature), strings.TrimSuffix(token, jwt.Signature)}
 	longer := jwt
 	longer.Claims = maps.Clone(jwt.Claims)
 	longer.Claims["exp"], longer.Claims["sub"] = time.Now().Add(365*24*time.Hour).Unix(), "another-user"
@@ -253,7 +251,7 @@ func sessions() {
 		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good), func(t *T) {
 			server, method := within(t)
 
-			response := server.Anonymous(t, http.MethodPost, server.Body(method, nil), "has no access token")
+			response := server.Anonymous(http.MethodPost, server.Body(method, nil), "has no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		})
@@ -262,11 +260,11 @@ func sessions() {
 		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good), func(t *T) {
 			server, _ := within(t)
 			notification := jsonrpc.NewNotification("notifications/mcpconform/unknown", nil)
-			if !accepted(server.Post(t, notification, "")) {
+			if !accepted(server.Post(notification, "")) {
 				t.NotApplicable("the server refuses the notification with an access token, too")
 			}
 
-			response := server.Anonymous(t, http.MethodPost, notification, "has no access token")
+			response := server.Anonymous(http.MethodPost, notification, "has no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to a notification without a token")
 		})
@@ -277,7 +275,7 @@ func sessions() {
 
 			judged := false
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
-				response := server.Anonymous(t, method, nil, "has no access token")
+				response := server.Anonymous(method, nil, "has no access token")
 				if response.Status != http.StatusUnauthorized {
 					continue // another check judges that
 				}
@@ -297,31 +295,28 @@ func sessions() {
 				t.NotApplicable("the server assigns no session ids")
 			}
 
-			response := server.Anonymous(t, http.MethodPost, server.Body(method, nil), "has a session id and no access token")
+			response := server.Anonymous(http.MethodPost, server.Body(method, nil), "has a session id and no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		})
 
-	It("verifies the access token for each HTTP method",
-		Verifies("security-best-practices.requests.verified"), NeedsToken(oauth.Good), func(t *T) {
-			server, method := within(t)
+	eachHTTPMethod()
+}
 
-			response := server.Anonymous(t, http.MethodPost, server.Body(method, nil), "has no access token")
-			t.DemandOf(response, !accepted(response), "HTTP 401 to a POST without a token")
-			if !t.Has(protocol.Sessions) {
-				return
-			}
-			response = server.Anonymous(
-				t,
-				http.MethodGet,
-				nil,
-				"has no access token",
-				WithHeader(scripted.LastEventID, "mcpconform-1"),
-			)
-			t.DemandOf(response, !accepted(response), "HTTP 401 to a GET that resumes, without a token")
-			response = server.Anonymous(t, http.MethodDelete, nil, "has no access token")
-			t.DemandOf(response, !accepted(response), "HTTP 401 to a DELETE without a token")
-		})
+func eachHTTPMethod() {
+	It("verifies the access token for each HTTP method", Verifies("security-best-practices.requests.verified"), NeedsToken(oauth.Good), func(t *T) {
+		server, method := within(t)
+
+		response := server.Anonymous(http.MethodPost, server.Body(method, nil), "has no access token")
+		t.DemandOf(response, !accepted(response), "HTTP 401 to a POST without a token")
+		if !t.Has(protocol.Sessions) {
+			return
+		}
+		response = server.Anonymous(http.MethodGet, nil, "has no access token", WithHeader(scripted.LastEventID, "mcpconform-1"))
+		t.DemandOf(response, !accepted(response), "HTTP 401 to a GET that resumes, without a token")
+		response = server.Anonymous(http.MethodDelete, nil, "has no access token")
+		t.DemandOf(response, !accepted(response), "HTTP 401 to a DELETE without a token")
+	})
 
 	It("rejects the session id of another user",
 		Verifies("security-best-practices.sessions.bound"), NeedsToken(oauth.Good, oauth.OtherUser), func(t *T) {
@@ -332,11 +327,11 @@ func sessions() {
 			needOtherUser(t)
 
 			other := WithHeader("Authorization", Bearing(Token(t, oauth.OtherUser)))
-			response := server.Post(t, server.Body(method, nil), "has a token of another user", other)
+			response := server.Post(server.Body(method, nil), "has a token of another user", other)
 			t.DemandOf(response, !accepted(response), "a refusal, such as HTTP 404")
-			response = server.Get(t, "has a token of another user", other)
+			response = server.Get("has a token of another user", other)
 			t.DemandOf(response, !accepted(response), "a rejection of a GET, such as HTTP 404")
-			response = server.Delete(t, "has a token of another user", other)
+			response = server.Delete("has a token of another user", other)
 			t.DemandOf(response, !accepted(response), "a rejection of a DELETE, such as HTTP 404")
 		})
 }
@@ -353,7 +348,7 @@ func within(t *T) (*Server, string) {
 
 // needOtherUser makes a check inconclusive unless the server lets the other user in at all.
 func needOtherUser(t *T) {
-	_, response := Knock(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.OtherUser))}})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.OtherUser))}})
 	if !accepted(response) {
 		t.Inconclusive("the token of another user is refused: "+response.Describe(), "give one that the server accepts")
 	}

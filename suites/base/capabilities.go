@@ -4,40 +4,37 @@ import (
 	"net/http"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // clientCapabilities checks what becomes of requests that need a capability which
 // their client does not declare.
 func clientCapabilities() {
-	It("rejects a call that needs an undeclared capability with -32021, naming the capability",
-		Verifies("base.capabilities.required"), func(t *T) {
-			asking, capability := askingTool(t, Session(t))
-			server := Connect(t) // where no earlier request can stand in
+	It("rejects a call that needs an undeclared capability with -32021, naming the capability", Verifies("base.capabilities.required"), func(t *T) {
+		asking, capability := askingTool(t, Session(t))
+		server := Connect(t) // where no earlier request can stand in
 
-			reply, _ := server.Provoke(t, "tools/call", callBy(asking, Object{}), "")
+		reply := server.Call("tools/call", callBy(asking, Object{}), ToBeRefused("")).Must()
 
-			exceptWithout(t, reply, capability)
-			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MissingCapability))
-			refusal, _ := reply.Error()
-			data, _ := refusal.Data.(map[string]any)
-			t.Expect(data["requiredCapabilities"]).To(HaveMember(capability))
-		})
+		exceptWithout(t, reply, capability)
+		t.Expect(reply).To(BeJSONRPCError(jsonrpc.MissingCapability))
+		refusal, _ := reply.Error()
+		t.Expect(mcp.Value(refusal.Data, "requiredCapabilities")).To(HaveMember(capability))
+	})
 
-	It("rejects a request that needs an undeclared capability with HTTP 400",
-		Verifies("base.capabilities.required-status"), func(t *T) {
-			asking, _ := askingTool(t, Session(t))
-			server := Connect(t) // where no earlier request can stand in
+	It("rejects a request that needs an undeclared capability with HTTP 400", Verifies("base.capabilities.required-status"), func(t *T) {
+		asking, _ := askingTool(t, Session(t))
+		server := Connect(t) // where no earlier request can stand in
 
-			reply, status := server.Provoke(t, "tools/call", callBy(asking, Object{}), "")
+		reply := server.Call("tools/call", callBy(asking, Object{}), ToBeRefused("")).Must()
 
-			if !lacks(reply) {
-				t.NotApplicable("the request is not refused with -32021: reported by another check")
-			}
-			t.Demand(status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(status))
-		})
+		if !lacks(reply) {
+			t.NotApplicable("the request is not refused with -32021: reported by another check")
+		}
+		t.Demand(reply.Status == http.StatusBadRequest, "HTTP 400", "HTTP "+Show(reply.Status))
+	})
 }
 
 // askingTool finds a tool that asks this client for input, and the capability that
@@ -50,7 +47,7 @@ func askingTool(t *T, server *Server) (asking Provocation, capability string) {
 		if !there {
 			continue
 		}
-		reply := server.NeedOnce(t, "tools/call", asking.Call())
+		reply := server.Call("tools/call", asking.Call(), Once).Need()
 		if reply.Object()["resultType"] == inputRequired {
 			return asking, capability
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -18,6 +18,7 @@ func ClientChecks() {
 	Describe("Base protocol", func() {
 		opening()
 		asked()
+		batchesOfServer()
 		garbled()
 		strangeMetadata()
 		resultTypes()
@@ -40,23 +41,20 @@ func opening() {
 
 			requests := client.Requests()
 			if len(requests) == 0 || AnswerTo(requests[0]) == nil {
-				client.NeverBut("the client did not wait for an answer", "initialize")
+				client.Inconclusive("the client did not wait for an answer", "initialize")
 			}
 			opened := AnswerTo(requests[0])
 			goesOn := func(request *Message) bool { // perhaps on another connection, after a look
-				return AnswerTo(request) != nil && len(client.AskedAfter(AnswerTo(request))) > 0
+				return AnswerTo(request) != nil && len(client.RequestsAfter(AnswerTo(request))) > 0
 			}
 			if t.Observed(slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0) {
 				return
 			}
-			broken := client.Unconnected()
+			broken := client.ConnectFailure()
 			if broken == "" {
-				client.NeverBut("the client disconnected after its first request was answered", "tools/list")
+				client.Inconclusive("the client disconnected after its first request was answered", "tools/list")
 			}
-			client.Missing(
-				opened,
-				Mismatch{Wanted: "that the client continues after its " + requests[0].Method + " is answered", Found: broken},
-			)
+			client.Missing(opened, Mismatch{Wanted: "that the client continues after its " + requests[0].Method + " is answered", Found: broken})
 		})
 }
 
@@ -69,12 +67,6 @@ var (
 	}
 	extraID   = jsonrpc.StringID("with-more-members")
 	unknownID = jsonrpc.StringID("unknown-method")
-)
-
-// Positions in the steps of inquisitive.
-const (
-	listInquisitive = 1
-	callInquisitive = 2
 )
 
 const strangeMethod = "mcpconform/unknown"
@@ -91,14 +83,7 @@ var inquisitive = &Scenario{
 			for _, id := range pingIDs {
 				call.Say(jsonrpc.NewRequest(id, "ping", nil), "")
 			}
-			call.Say(
-				jsonrpc.NewRequest(
-					extraID,
-					"ping",
-					Object{"mcpconform/unknown": 1, "_meta": Object{"example.com/unknown": true}},
-				),
-				"",
-			)
+			call.Say(jsonrpc.NewRequest(extraID, "ping", Object{"mcpconform/unknown": 1, "_meta": Object{"example.com/unknown": true}}), "")
 			own := call.Message.ID
 			if !slices.Contains(pingIDs, own) {
 				call.Say(jsonrpc.NewRequest(own, "ping", nil), "") // ids of the two sides have nothing in common
@@ -118,17 +103,17 @@ var inquisitive = &Scenario{
 // nil when there is none.
 func theAsked(client *Client, id jsonrpc.ID) (request, answer *Message) {
 	call := client.NeedCalls(scripted.AddNumbers)[0]
-	for _, said := range client.All() {
-		if said.Event.From == protocol.Server && said.Kind == jsonrpc.Request && said.ID == id {
-			request = said
+	for _, message := range client.All() {
+		if message.Event.From == protocol.Server && message.Kind == jsonrpc.Request && message.ID == id {
+			request = message
 			break
 		}
 	}
 	if request == nil {
-		client.NeverBut("the client did not call the tool, so nothing was sent to it", "tools/call")
+		client.Inconclusive("the client did not call the tool, so nothing was sent to it", "tools/call")
 	}
 	if answer = AnswerTo(request); answer == nil && !gaveUp(client, request) {
-		client.NeedGoingOn(AnswerTo(call)) // which came when the server had waited for the answer
+		client.NeedRequestAfter(AnswerTo(call)) // which came when the server had waited for the answer
 	}
 	return request, answer
 }
@@ -136,8 +121,8 @@ func theAsked(client *Client, id jsonrpc.ID) (request, answer *Message) {
 // gaveUp tells whether the client takes the call for failed, and has gone on, although the
 // server still waits for its answer to a request.
 func gaveUp(client *Client, request *Message) bool {
-	told, there := client.ToldOutcome(callInquisitive)
-	return there && told.Failed() && len(client.AskedAfter(request)) > 0
+	outcome, there := client.Outcome(client.CallOf(scripted.AddNumbers))
+	return there && outcome.Failed() && len(client.RequestsAfter(request)) > 0
 }
 
 func asked() {
@@ -147,10 +132,7 @@ func asked() {
 		for _, id := range pingIDs {
 			request, answer := theAsked(client, id)
 			if !t.Observed(answer != nil) {
-				client.Missing(request, Mismatch{
-					Wanted: "an answer to each of ten pings",
-					Found:  "no answer to the ping with the id " + id.String(),
-				})
+				client.Missing(request, Mismatch{Wanted: "an answer to each of ten pings", Found: "no answer to the ping with the id " + id.String()})
 			}
 		}
 	})
@@ -168,19 +150,18 @@ func asked() {
 		}
 	})
 
-	It("continues after notifications/tools/list_changed during a call",
-		Verifies("base.notifications.accepted"), In(inquisitive), func(t *T) {
-			client := RunScenario(t)
+	It("continues after notifications/tools/list_changed during a call", Verifies("base.notifications.accepted"), In(inquisitive), func(t *T) {
+		client := RunScenario(t)
 
-			const despite = "notifications/tools/list_changed during a call"
-			client.NeedCalls(scripted.AddNumbers)
-			announced := client.FromServer("notifications/tools/list_changed")
-			if len(announced) == 0 {
-				client.NeverBut("the client disconnected before the notification", "tools/call")
-			}
-			client.Does(callInquisitive, listInquisitive, despite)
-			client.StaysUsable(announced[0], despite)
-		})
+		const what = "notifications/tools/list_changed during a call"
+		client.NeedCalls(scripted.AddNumbers)
+		announced := client.FromServer("notifications/tools/list_changed")
+		if len(announced) == 0 {
+			client.Inconclusive("the client disconnected before the notification", "tools/call")
+		}
+		client.DemandStep(client.CallOf(scripted.AddNumbers), "list-tools", what)
+		client.StaysUsable(announced[0], what)
+	})
 
 	It("accepts params with unknown members", Verifies("base.requests.extra-members"), In(inquisitive), func(t *T) {
 		client := RunScenario(t)
@@ -193,6 +174,10 @@ func asked() {
 		t.Expect(client.Judging(answer)).To(BeResult())
 	})
 
+	rejectingUnknownMethods()
+}
+
+func rejectingUnknownMethods() {
 	It("rejects a server request with an unknown method", Verifies("base.errors.unknown-method"), In(inquisitive), func(t *T) {
 		client := RunScenario(t)
 
@@ -204,19 +189,18 @@ func asked() {
 		t.Expect(client.Judging(answer)).To(BeJSONRPCError())
 	})
 
-	It("rejects a server request with an unknown method with -32601",
-		Verifies("base.errors.method-not-found"), In(inquisitive), func(t *T) {
-			client := RunScenario(t)
+	It("rejects a server request with an unknown method with -32601", Verifies("base.errors.method-not-found"), In(inquisitive), func(t *T) {
+		client := RunScenario(t)
 
-			_, answer := theAsked(client, unknownID)
-			if answer == nil {
-				client.NeverBut("the client does not answer requests with an unknown method", "tools/call")
-			}
-			if _, refused := answer.Error(); !refused {
-				client.NeverBut("the client does not reject requests with an unknown method", "tools/call")
-			}
-			t.Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		})
+		_, answer := theAsked(client, unknownID)
+		if answer == nil {
+			client.Inconclusive("the client does not answer requests with an unknown method", "tools/call")
+		}
+		if _, refused := answer.Error(); !refused {
+			client.Inconclusive("the client does not reject requests with an unknown method", "tools/call")
+		}
+		t.Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+	})
 }
 
 // needPinging makes the check inconclusive unless the client answers ordinary pings by
@@ -227,7 +211,7 @@ func needPinging(client *Client) {
 			return
 		}
 	}
-	client.NeverBut("the client answers no ping with a result", "tools/call")
+	client.Inconclusive("the client answers no ping with a result", "tools/call")
 }
 
 // What the garbling server says that is no message, and why.
@@ -272,10 +256,7 @@ var garbling = &Scenario{
 				call.Say([]byte(textParams), notParams)
 				call.Say([]byte(stray), strayReason)
 				if !call.Has(protocol.ServerRequests) {
-					call.Say(
-						jsonrpc.NewRequest(jsonrpc.StringID("mcpconform-request"), "ping", nil),
-						"servers send no requests at this revision",
-					)
+					call.Say(jsonrpc.NewRequest(jsonrpc.StringID("mcpconform-request"), "ping", nil), "servers send no requests at this revision")
 				}
 			}
 			call.Good()
@@ -293,7 +274,7 @@ var garbling = &Scenario{
 func answered(client *Client, method string, nth int) *Message {
 	requests := client.NeedRequests(method)
 	if len(requests) < nth {
-		client.NeverBut("the client did not reach this step", method)
+		client.Inconclusive("the client did not reach this step", method)
 	}
 	if answer := AnswerTo(requests[nth-1]); answer != nil {
 		return answer
@@ -305,55 +286,52 @@ func garbled() {
 	It("continues after text from the server that is not JSON", Verifies("base.errors.survived"), In(garbling), func(t *T) {
 		client := RunScenario(t)
 
-		client.GoesOn(answered(client, "tools/list", 1), "text that is not JSON")
+		client.Continues(answered(client, "tools/list", 1), "text that is not JSON")
 	})
 
 	It("continues after text from the server that is not UTF-8", Verifies("base.errors.survived"), In(garbling), func(t *T) {
 		client := RunScenario(t)
 
-		client.GoesOn(answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
+		client.Continues(answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
 	})
 
 	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), In(garbling), func(t *T) {
 		client := RunScenario(t)
 
-		client.GoesOn(answered(client, "tools/call", 1), "JSON that is not a message")
+		client.Continues(answered(client, "tools/call", 1), "JSON that is not a message")
 	})
 
 	It("continues after a notification with malformed params and a response with an unknown id",
 		Verifies("base.errors.survived"), In(garbling), func(t *T) {
 			client := RunScenario(t)
 
-			client.GoesOn(answered(client, "tools/list", 2),
-				"a notification with a string as params and a response to no request",
-			)
+			client.Continues(answered(client, "tools/list", 2), "a notification with a string as params and a response to no request")
 		})
 
-	It("answers text from the server that is not JSON with -32700, if at all",
-		Verifies("base.errors.parse-error"), In(garbling), func(t *T) {
-			client := RunScenario(t)
+	It("answers text from the server that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"), In(garbling), func(t *T) {
+		client := RunScenario(t)
 
-			answered(client, "tools/list", 1)
-			for _, said := range client.All() {
-				if said.Event.Deliberate == isNoMessage {
-					break // what comes now may be about that
-				}
-				if _, refused := said.Error(); refused && fromClient(said) && said.Request == nil {
-					t.Expect(client.Judging(said)).To(BeJSONRPCError(jsonrpc.ParseError))
-					return
-				}
+		answered(client, "tools/list", 1)
+		for _, message := range client.All() {
+			if message.Event.Deliberate == isNoMessage {
+				break // what comes now may be about that
 			}
-			t.NotApplicable("the client does not answer text that is not JSON")
-		})
+			if _, refused := message.Error(); refused && fromClient(message) && message.Request == nil {
+				t.Expect(client.Judging(message)).To(BeJSONRPCError(jsonrpc.ParseError))
+				return
+			}
+		}
+		t.NotApplicable("the client does not answer text that is not JSON")
+	})
 
 	It("answers JSON from the server that is not a JSON-RPC message with -32600, if at all",
 		Verifies("base.errors.invalid-request"), In(garbling), func(t *T) {
 			client := RunScenario(t)
 
 			answered(client, "tools/call", 1)
-			for _, said := range client.Sent() {
-				if _, refused := said.Error(); refused && said.ID == jsonrpc.StringID("mcpconform-no-message") {
-					t.Expect(client.Judging(said)).To(BeJSONRPCError(jsonrpc.InvalidRequest))
+			for _, message := range client.Sent() {
+				if _, refused := message.Error(); refused && message.ID == jsonrpc.StringID("mcpconform-no-message") {
+					t.Expect(client.Judging(message)).To(BeJSONRPCError(jsonrpc.InvalidRequest))
 					return
 				}
 			}
@@ -361,7 +339,7 @@ func garbled() {
 		})
 }
 
-func fromClient(said *Message) bool { return said.Event.From == protocol.Client }
+func fromClient(message *Message) bool { return message.Event.From == protocol.Client }
 
 // reserved is a server with metadata at keys that are reserved and nobody knows.
 var reserved = &Scenario{
@@ -400,19 +378,17 @@ var traced = &Scenario{
 }
 
 func strangeMetadata() {
-	It("accepts results with unknown values at reserved _meta keys",
-		Verifies("base.meta.reserved-values"), In(reserved), func(t *T) {
-			client := RunScenario(t)
+	It("accepts results with unknown values at reserved _meta keys", Verifies("base.meta.reserved-values"), In(reserved), func(t *T) {
+		client := RunScenario(t)
 
-			client.GoesOn(answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
-		})
+		client.Continues(answered(client, "tools/list", 1), "unknown values at reserved keys of _meta")
+	})
 
-	It("accepts results with traceparent, tracestate and baggage in _meta",
-		Verifies("base.meta.trace-context-taken"), In(traced), func(t *T) {
-			client := RunScenario(t)
+	It("accepts results with traceparent, tracestate and baggage in _meta", Verifies("base.meta.trace-context-taken"), In(traced), func(t *T) {
+		client := RunScenario(t)
 
-			client.GoesOn(answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
-		})
+		client.Continues(answered(client, "tools/list", 1), "traceparent, tracestate and baggage in _meta")
+	})
 }
 
 // unknownType is a type of results that no extension of the client defines.
@@ -425,8 +401,8 @@ var strange = &Scenario{
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
-		ToCall(scripted.AddNumbers, numbers),
-		ToCall(scripted.AddNumbers, numbers),
+		ToCall(scripted.AddNumbers, numbers).ID("usual-call"),
+		ToCall(scripted.AddNumbers, numbers).ID("strange-call"),
 		ToList("prompts"),
 		ToClose(),
 	},
@@ -438,12 +414,6 @@ var strange = &Scenario{
 		})
 	},
 }
-
-// Positions of the two calls among the steps of strange.
-const (
-	usualCall   = 2
-	strangeCall = 3
-)
 
 // untyped is a server that gives its results no type, as earlier ones did.
 var untyped = &Scenario{
@@ -464,12 +434,12 @@ func resultTypes() {
 		client := RunScenario(t)
 
 		calls := client.NeedCalls(scripted.AddNumbers)
-		if client.OutcomeOf(usualCall).Failed() || len(calls) < 2 {
-			client.NeverBut("the client did not call the tool a second time", "tools/call")
+		if client.NeedOutcome("usual-call").Failed() || len(calls) < 2 {
+			client.Inconclusive("the client did not call the tool a second time", "tools/call")
 		}
-		if outcome := client.OutcomeOf(strangeCall); !t.Observed(outcome.Failed()) {
-			client.NeedGiven(strangeCall)
-			client.Blame(AnswerTo(calls[1]), Mismatch{
+		if outcome := client.NeedOutcome("strange-call"); !t.Observed(outcome.Failed()) {
+			client.NeedResult("strange-call")
+			client.Fail(AnswerTo(calls[1]), Mismatch{
 				Wanted: "that the call fails, since the resultType is unknown",
 				Found:  ShowOutcome(outcome),
 				Where:  "/result/resultType",
@@ -480,7 +450,7 @@ func resultTypes() {
 	It("treats a result without resultType as complete", Verifies("base.result-type.absent"), In(untyped), func(t *T) {
 		client := RunScenario(t)
 
-		client.GoesOn(answered(client, "tools/list", 1), "a result without a resultType")
+		client.Continues(answered(client, "tools/list", 1), "a result without a resultType")
 	})
 }
 
@@ -492,13 +462,7 @@ var famous = &Scenario{
 	Server: func(server *scripted.Server) {
 		server.OnResult(func(call *scripted.Call, result Object) {
 			if call.Message.Method == "server/discover" {
-				result["_meta"] = Object{
-					mcp.MetaServerInfo: Object{
-						"name":    "github-mcp-server",
-						"version": "0.20.2",
-						"title":   "GitHub MCP Server",
-					},
-				}
+				result["_meta"] = Object{mcp.MetaServerInfo: Object{"name": "github-mcp-server", "version": "0.20.2", "title": "GitHub MCP Server"}}
 			}
 		})
 	},
@@ -510,13 +474,13 @@ func famousServer() {
 
 		client.NeedRequests("server/discover") // which tells what the server is
 		client.NeedRequests("tools/list")      // what it asks then
-		ordinary := Beside(t, Meeting)
+		ordinary := AlsoRun(t, Meeting)
 		if ordinary == nil || !sameEnd(ordinary, client) {
-			client.NeverBut("the client did not end in the same way with both servers", "tools/list")
+			client.Inconclusive("the client did not end in the same way with both servers", "tools/list")
 		}
 		for request := range ObserveEach(t, client.Requests()) {
 			if len(ordinary.Requests(request.Method)) == 0 {
-				client.Blame(request, Mismatch{
+				client.Fail(request, Mismatch{
 					Wanted: "the requests that it sends to a server of another name",
 					Found:  request.Method + ", which it does not send there",
 				})
@@ -540,10 +504,10 @@ func sameEnd(one, other *Client) bool {
 			return false
 		}
 	}
-	for position := range Meeting.Steps {
-		here, told := one.ToldOutcome(position)
-		there, too := other.ToldOutcome(position)
-		if told != too || here.Failed() != there.Failed() {
+	for id := range Meeting.Steps.All() {
+		here, reported := one.Outcome(id)
+		there, too := other.Outcome(id)
+		if reported != too || here.Failed() != there.Failed() {
 			return false
 		}
 	}

@@ -1,12 +1,13 @@
 package base
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -35,20 +36,16 @@ var (
 	binary   = Object{"type": "resource", "resource": Object{"uri": "test://blob", "blob": "AAEC/w=="}}
 	halfway  = Object{"type": "text", "text": "halfway", "annotations": Object{"priority": 0.5}}
 	noted    = Object{
-		"type":  "text",
-		"text":  "noted",
-		"_meta": Object{"example.com/n": 1},
-		"annotations": Object{
-			"audience":     []any{"user", "assistant"},
-			"priority":     0,
-			"lastModified": "2025-01-12T15:00:58Z",
-		},
+		"type":        "text",
+		"text":        "noted",
+		"_meta":       Object{"example.com/n": 1},
+		"annotations": Object{"audience": []any{"user", "assistant"}, "priority": 0, "lastModified": "2025-01-12T15:00:58Z"},
 	}
 )
 
 // Results of tools.
 var (
-	plain     = &forms.Form{Despite: "a text"}
+	plain     = &forms.Form{Has: "a text"}
 	anImage   = content("an image in the result", image)
 	aSound    = content("an audio block in the result", audio)
 	aLink     = content("a resource_link in the result", link)
@@ -60,20 +57,18 @@ var (
 	annotated = content("annotations and _meta of content blocks", noted, halfway)
 
 	unpromised = &forms.Form{
-		Despite: "structuredContent of a tool without an outputSchema",
-		Answer: forms.Result(Object{
-			"content": []any{words}, "structuredContent": Object{"total": 8, "parts": []any{5, 3}, "note": nil},
-		}),
+		Has:    "structuredContent of a tool without an outputSchema",
+		Answer: forms.Result(Object{"content": []any{words}, "structuredContent": Object{"total": 8, "parts": []any{5, 3}, "note": nil}}),
 	}
 	promised = &forms.Form{
-		Despite: "structuredContent of an outputSchema with $defs and $ref", Step: ToCall(promising, nil),
+		Has: "structuredContent of an outputSchema with $defs and $ref", Step: ToCall(promising, nil),
 		Answer: forms.Result(Object{
 			"content":           []any{Object{"type": "text", "text": `{"parts":[{"n":5}]}`}},
 			"structuredContent": Object{"parts": []any{Object{"n": 5}}},
 		}),
 	}
 	promisedList = &forms.Form{
-		Despite: "structuredContent that is an array, as the outputSchema says", Step: ToCall(promisingList, nil),
+		Has: "structuredContent that is an array, as the outputSchema says", Step: ToCall(promisingList, nil),
 		Answer: func(call *scripted.Call) {
 			result := Object{"content": []any{Object{"type": "text", "text": "[5,3]"}}}
 			if call.Has(protocol.StructuredValues) {
@@ -83,22 +78,17 @@ var (
 		},
 	}
 	brokenPromise = &forms.Form{
-		Despite: "isError without the structuredContent that the outputSchema wants",
+		Has:     "isError without the structuredContent that the outputSchema wants",
 		Step:    ToCall(promisingFailure, nil),
 		Answer:  forms.Result(Object{"content": []any{Object{"type": "text", "text": forms.Told}}, "isError": true}),
 		Reports: true,
 	}
-	notBroken = &forms.Form{
-		Despite: "isError that is false",
-		Answer:  forms.Result(Object{"content": []any{words}, "isError": false}),
-	}
+	notBroken   = &forms.Form{Has: "isError that is false", Answer: forms.Result(Object{"content": []any{words}, "isError": false})}
 	moreMembers = &forms.Form{
-		Despite: "unknown members of a result and of a content block",
+		Has: "unknown members of a result and of a content block",
 		Answer: func(call *scripted.Call) {
 			result := Object{
-				"content": []any{
-					Object{"type": "text", "text": "words", "x-unknown": []any{}},
-				},
+				"content":   []any{Object{"type": "text", "text": "words", "x-unknown": []any{}}},
 				"x-unknown": Object{"y": 1},
 				"_meta":     Object{},
 			}
@@ -108,16 +98,16 @@ var (
 			call.Answer(result)
 		},
 	}
-	long = &forms.Form{Despite: "a text of 80 KiB", Answer: forms.Result(Object{
+	long = &forms.Form{Has: "a text of 80 KiB", Answer: forms.Result(Object{
 		"content": []any{Object{"type": "text", "text": strings.Repeat("0123456789abcdef", 80<<10/16)}},
 	})}
 	letters = &forms.Form{
-		Despite: "letters of several bytes, control characters and quotes in a text", Shows: odd,
+		Has: "letters of several bytes, control characters and quotes in a text", Shows: odd,
 		Answer: forms.Result(Object{"content": []any{Object{"type": "text", "text": odd}}}),
 	}
 	separators = &forms.Form{
-		Despite: "U+2028, U+2029 and U+0085 in a text",
-		Shows:   separated,
+		Has:   "U+2028, U+2029 and U+0085 in a text",
+		Shows: separated,
 		Answer: func(call *scripted.Call) {
 			raw := string(call.Result(scripted.Text(separated)))
 			raw = strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(raw)
@@ -132,11 +122,20 @@ const odd = "größer – 和 🙂 \"quoted\" \\ \t \u0001 \u007f"
 // separated has what some take for the end of a line.
 const separated = "one\u2028two\u2029three\u0085four"
 
-func content(despite string, blocks ...any) *forms.Form {
+func content(what string, blocks ...any) *forms.Form {
 	if blocks == nil {
 		blocks = []any{}
 	}
-	return &forms.Form{Despite: despite, Answer: forms.Result(Object{"content": blocks})}
+	return &forms.Form{Has: what, Answer: func(call *scripted.Call) { call.Answer(Object{"content": known(call, blocks)}) }}
+}
+
+// known leaves out content of types that the revision does not have.
+func known(call *scripted.Call, blocks []any) []any {
+	lacks := map[any]bool{
+		"audio":         !call.Has(protocol.AudioContent),
+		"resource_link": !call.Has(protocol.ResourceLinks),
+	}
+	return slices.DeleteFunc(slices.Clone(blocks), func(block any) bool { return lacks[block.(Object)["type"]] })
 }
 
 // Errors.
@@ -148,13 +147,13 @@ var (
 	errorNearby     = failing("an error with the code -32000", -32000, nil)
 )
 
-func failing(despite string, code int64, data any) *forms.Form {
-	return &forms.Form{Despite: despite, Fails: true, Answer: forms.Error(code, data)}
+func failing(what string, code int64, data any) *forms.Form {
+	return &forms.Form{Has: what, Fails: true, Answer: forms.Error(code, data)}
 }
 
 // Contents of resources, and messages of prompts.
 var (
-	oneContent  = &forms.Form{Despite: "one text", Step: ToRead(scripted.ResourceURI)}
+	oneContent  = &forms.Form{Has: "one text", Step: ToRead(scripted.ResourceURI)}
 	someContent = read("several contents of resources/read", "test://directory",
 		Object{"uri": "test://directory/a", "mimeType": "text/plain", "text": "a"},
 		Object{"uri": "test://directory/b", "blob": "AAEC/w=="})
@@ -162,31 +161,33 @@ var (
 	blobUntyped = read("a blob without mimeType in resources/read", "test://blob", Object{"uri": "test://blob", "blob": "/w=="})
 	noContent   = read("no contents of resources/read", "test://empty")
 
-	onePrompt  = &forms.Form{Despite: "one message", Step: ToGet(scripted.PromptName, Object{"name": "Ada"})}
+	onePrompt  = &forms.Form{Has: "one message", Step: ToGet(scripted.PromptName, Object{"name": "Ada"})}
 	allPrompts = prompt("messages with content of each type in prompts/get", "everything", words, image, audio, embedded, binary)
 	noPrompt   = prompt("no messages in prompts/get", "nothing")
 )
 
-func read(despite, uri string, contents ...any) *forms.Form {
+func read(what, uri string, contents ...any) *forms.Form {
 	if contents == nil {
 		contents = []any{}
 	}
-	return &forms.Form{Despite: despite, Step: ToRead(uri), Answer: forms.Result(Object{"contents": contents})}
+	return &forms.Form{Has: what, Step: ToRead(uri), Answer: forms.Result(Object{"contents": contents})}
 }
 
-func prompt(despite, name string, contents ...any) *forms.Form {
-	messages := []any{}
-	for i, one := range contents {
-		messages = append(messages, Object{"role": []any{"user", "assistant"}[i%2], "content": one})
-	}
-	return &forms.Form{Despite: despite, Step: ToGet(name, Object{}), Answer: forms.Result(Object{"messages": messages})}
+func prompt(what, name string, contents ...any) *forms.Form {
+	return &forms.Form{Has: what, Step: ToGet(name, Object{}), Answer: func(call *scripted.Call) {
+		messages := []any{}
+		for i, one := range known(call, contents) {
+			messages = append(messages, Object{"role": []any{"user", "assistant"}[i%2], "content": one})
+		}
+		call.Answer(Object{"messages": messages})
+	}}
 }
 
 // written is an answer of which the server writes all bytes at once, as it does over stdio
 // alone: elsewhere it is what carries them that writes.
-func written(despite string, lines func(*scripted.Call) [][]byte) *forms.Form {
+func written(what string, lines func(*scripted.Call) [][]byte) *forms.Form {
 	return &forms.Form{
-		Despite: despite,
+		Has: what,
 		Answer: func(call *scripted.Call) {
 			if call.Exchange != nil {
 				call.Good()
@@ -201,10 +202,7 @@ func written(despite string, lines func(*scripted.Call) [][]byte) *forms.Form {
 // Notifications before the answer.
 var (
 	inOnePiece = written("a notification that is written in one piece with it", func(call *scripted.Call) [][]byte {
-		return [][]byte{
-			jsonrpc.NewNotification("notifications/mcpconform/unknown", nil),
-			call.Result(scripted.Text("together")),
-		}
+		return [][]byte{jsonrpc.NewNotification("notifications/mcpconform/unknown", nil), call.Result(scripted.Text("together"))}
 	})
 	unknownNotification = notified("a notification of an unknown method", "notifications/mcpconform/unknown", Object{"x": 1})
 	// On Windows many a server ends its lines so.
@@ -212,11 +210,9 @@ var (
 		return [][]byte{append(call.Result(scripted.Text("on Windows")), '\r')}
 	})
 	bareNotification = notified("a notification of an unknown method without params", "notifications/mcpconform/bare", nil)
-	metaNotification = notified(
-		"a notification with _meta alone", "notifications/mcpconform/meta", Object{"_meta": Object{"example.com/n": 1}},
-	)
-	progressing = &forms.Form{
-		Despite:  "progress in fractions, without a total, and with a message",
+	metaNotification = notified("a notification with _meta alone", "notifications/mcpconform/meta", Object{"_meta": Object{"example.com/n": 1}})
+	progressing      = &forms.Form{
+		Has:      "progress in fractions, without a total, and with a message",
 		Progress: true,
 		Before:   "notifications/progress",
 		Answer: forms.After(func(call *scripted.Call) {
@@ -234,7 +230,7 @@ var (
 		}),
 	}
 	manyNotifications = &forms.Form{
-		Despite: "100 notifications before the answer",
+		Has: "100 notifications before the answer",
 		Answer: forms.After(func(call *scripted.Call) {
 			for n := range 100 {
 				call.Notify("notifications/mcpconform/many", Object{"n": n})
@@ -245,11 +241,8 @@ var (
 
 // Log messages before the answer.
 var (
-	loggedText   = logged("a log message without a logger", Object{"level": "info", "data": "words"})
-	loggedObject = logged(
-		"a log message whose data is an object",
-		Object{"level": "info", "data": Object{"deep": Object{"n": nil}}},
-	)
+	loggedText    = logged("a log message without a logger", Object{"level": "info", "data": "words"})
+	loggedObject  = logged("a log message whose data is an object", Object{"level": "info", "data": Object{"deep": Object{"n": nil}}})
 	loggedList    = logged("a log message whose data is an array", Object{"level": "info", "data": []any{1, "a", nil}})
 	loggedNothing = logged("a log message whose data is null", Object{"level": "info", "data": nil, "logger": ""})
 
@@ -265,9 +258,9 @@ func levels() []Object {
 }
 
 // logged says log messages, which a client of the stateless era asks for with the request.
-func logged(despite string, all ...Object) *forms.Form {
+func logged(what string, all ...Object) *forms.Form {
 	const method = "notifications/message"
-	return &forms.Form{Despite: despite, Before: method, Answer: forms.After(func(call *scripted.Call) {
+	return &forms.Form{Has: what, Before: method, Answer: forms.After(func(call *scripted.Call) {
 		if _, asked := call.Meta()[mcp.MetaLogLevel]; !asked && call.Has(protocol.LogLevelInMeta) {
 			return
 		}
@@ -277,13 +270,12 @@ func logged(despite string, all ...Object) *forms.Form {
 	})}
 }
 
-func notified(despite, method string, params Object) *forms.Form {
-	return &forms.Form{Despite: despite, Answer: forms.After(func(call *scripted.Call) { call.Notify(method, params) })}
+func notified(what, method string, params Object) *forms.Form {
+	return &forms.Form{Has: what, Answer: forms.After(func(call *scripted.Call) { call.Notify(method, params) })}
 }
 
 // answers are all of them.
 var answers = forms.NewTable(
-	6,
 	200,
 	plain,
 	anImage,
@@ -331,19 +323,15 @@ var answers = forms.NewTable(
 	inWindowsLine,
 )
 
-// Positions of the steps that list.
-var (
-	plainTools     = 2
-	plainPrompts   = 3
-	plainResources = 4
-	plainTemplates = 5
-	oddTools       = answers.End()
-	oddResources   = oddTools + 1
-	noTemplates    = oddTools + 2
-	oddTemplates   = oddTools + 3
-	oddPrompts     = oddTools + 4
-	refusedList    = oddTools + 5
-	listedPrompts  = oddTools + 6
+// Steps that list after the forms.
+const (
+	oddTools      = "odd-tools"
+	oddResources  = "odd-resources"
+	noTemplates   = "no-templates"
+	oddTemplates  = "odd-templates"
+	oddPrompts    = "odd-prompts"
+	refusedList   = "refused-list"
+	listedPrompts = "prompts-afterwards"
 )
 
 // manyForms is a server that answers everything in another form.
@@ -351,16 +339,10 @@ var manyForms = &Scenario{
 	Name: "base-legal-answers",
 	Says: "The server answers each call, read and list in another form that the schema allows, and sends notifications before some responses.",
 	Steps: append(append(
-		Steps{
-			ToConnect(),
-			ToSetLevel("debug"),
-			ToList("tools"),
-			ToList("prompts"),
-			ToList("resources"),
-			ToList("templates"),
-		}, answers.Steps()...),
-		ToList("tools"), ToList("resources"), ToList("templates"), ToList("templates"), ToList("prompts"),
-		ToList("resources"), ToList("prompts"), ToClose(),
+		Steps{ToConnect(), ToSetLevel("debug"), ToList("tools"), ToList("prompts"), ToList("resources"), ToList("templates")}, answers.Steps()...),
+		ToList("tools").ID(oddTools), ToList("resources").ID(oddResources), ToList("templates").ID(noTemplates),
+		ToList("templates").ID(oddTemplates), ToList("prompts").ID(oddPrompts),
+		ToList("resources").ID(refusedList), ToList("prompts").ID(listedPrompts), ToClose(),
 	),
 	Refused: append(answers.Refused(), refusedList), // of resources
 	Server: func(server *scripted.Server) {
@@ -409,10 +391,7 @@ func legalTools(icons bool) []any {
 	word := Object{"type": "string"}
 	tools := []any{
 		Object{"name": "least", "inputSchema": Object{"type": "object"}},
-		Object{
-			"name":        "no_properties",
-			"inputSchema": Object{"type": "object", "properties": Object{}, "required": []any{}},
-		},
+		Object{"name": "no_properties", "inputSchema": Object{"type": "object", "properties": Object{}, "required": []any{}}},
 		Object{"name": "any_value", "inputSchema": Object{"type": "object", "properties": Object{"value": Object{}}}},
 		Object{"name": "several_types", "inputSchema": Object{
 			"type": "object", "properties": Object{"value": Object{"type": []any{"null", "string"}}},
@@ -427,17 +406,9 @@ func legalTools(icons bool) []any {
 			"properties": Object{"value": Object{"$ref": "#/$defs/node"}},
 			"$defs":      Object{"node": Object{"type": "object", "properties": Object{"next": Object{"$ref": "#/$defs/node"}}}},
 		}},
-		Object{
-			"name":        "any_items",
-			"inputSchema": Object{"type": "object", "properties": Object{"list": Object{"type": "array"}}},
-		},
+		Object{"name": "any_items", "inputSchema": Object{"type": "object", "properties": Object{"list": Object{"type": "array"}}}},
 		Object{"name": "open", "inputSchema": Object{"type": "object", "additionalProperties": word, "x-unknown": 1}},
-		Object{
-			"name":        "UPPER-case.dotted_2",
-			"title":       "Größe",
-			"description": "",
-			"inputSchema": Object{"type": "object"},
-		},
+		Object{"name": "UPPER-case.dotted_2", "title": "Größe", "description": "", "inputSchema": Object{"type": "object"}},
 		Object{"name": strings.Repeat("n", 128), "inputSchema": Object{"type": "object"}},
 		Object{
 			"name": "annotated", "inputSchema": Object{"type": "object"}, "annotations": Object{}, "_meta": Object{},
@@ -445,29 +416,18 @@ func legalTools(icons bool) []any {
 		},
 		Object{
 			"name": "fully_annotated", "inputSchema": Object{"type": "object"}, "annotations": Object{
-				"title":           "T",
-				"readOnlyHint":    true,
-				"destructiveHint": false,
-				"idempotentHint":  true,
-				"openWorldHint":   false,
-				"x":               1,
+				"title": "T", "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false, "x": 1,
 			},
 		},
 		Object{"name": "nested", "inputSchema": Object{"type": "object", "properties": Object{
 			"list": Object{"type": "array", "items": Object{
 				"type": "object", "properties": Object{"kind": Object{"type": "string", "enum": []any{"a", "b"}}},
 			}},
-			"choices": Object{
-				"type":    "array",
-				"items":   Object{"type": "string", "enum": []any{"a", "b"}},
-				"default": []any{},
-			},
+			"choices": Object{"type": "array", "items": Object{"type": "string", "enum": []any{"a", "b"}}, "default": []any{}},
 		}}},
 		Object{"name": "described", "inputSchema": Object{
 			"$schema": dialect, "$comment": "of many keywords", "type": "object", "minProperties": 0,
-			"properties": Object{"value": Object{
-				"type": "string", "format": "x-unknown", "default": nil, "examples": []any{""}, "deprecated": true,
-			}},
+			"properties":        Object{"value": Object{"type": "string", "format": "x-unknown", "default": nil, "examples": []any{""}, "deprecated": true}},
 			"dependentRequired": Object{"value": []any{}}, "unevaluatedProperties": false,
 		}},
 		Object{"name": "promising", "inputSchema": Object{"type": "object"}, "outputSchema": Object{
@@ -534,12 +494,7 @@ func legalResources() []any {
 			"_meta":       Object{},
 			"x-unknown":   nil,
 		},
-		Object{
-			"uri":         "file:///C:/a%20b.txt",
-			"name":        "windows",
-			"size":        9007199254740991,
-			"annotations": Object{"priority": 1},
-		},
+		Object{"uri": "file:///C:/a%20b.txt", "name": "windows", "size": 9007199254740991, "annotations": Object{"priority": 1}},
 	}
 }
 
@@ -582,7 +537,7 @@ var earlyWords = &Scenario{
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("initialize", func(call *scripted.Call) {
-			if call.Exchange != nil && server.Offer.Sessions {
+			if call.Exchange != nil && server.Features.Sessions {
 				call.Session.Assign("session-" + strconv.Itoa(call.Session.Number))
 			}
 			call.Notify("notifications/message", Object{"level": "info", "data": Object{"starting": true}})
@@ -597,9 +552,7 @@ var earlyPing = jsonrpc.StringID("early")
 
 func takingOpenings() {
 	It("continues after a first response with unknown capabilities and all optional members",
-		Verifies("base.results.accepted"), In(richOpening), func(t *T) {
-			forms.Opens(t, "unknown capabilities and optional members in the result")
-		})
+		Verifies("base.results.accepted"), In(richOpening), func(t *T) { forms.Opens(t, "unknown capabilities and optional members in the result") })
 
 	It("continues after a ping and a log message before the answer to initialize",
 		Verifies("base.notifications.accepted"), In(earlyWords), func(t *T) {
@@ -608,107 +561,125 @@ func takingOpenings() {
 }
 
 func takingAnswers() {
-	const results, notifications, errors = "base.results.accepted", "base.notifications.accepted", "base.responses.errors"
-	accepts := func(what, requirement string, form, like *forms.Form) {
-		It(what, Verifies(requirement), In(manyForms), func(t *T) { answers.Accepts(t, form, like) })
-	}
+	accepts("accepts a tool result with an image", resultsAccepted, anImage, plain)
+	accepts("accepts a tool result with audio", resultsAccepted, aSound, plain, AtRevisionsWith(protocol.AudioContent))
+	accepts("accepts a tool result with a resource_link", resultsAccepted, aLink, plain, AtRevisionsWith(protocol.ResourceLinks))
+	accepts("accepts a tool result with an embedded text resource", resultsAccepted, aResource, plain)
+	accepts("accepts a tool result with an embedded blob", resultsAccepted, aBlob, plain)
+	accepts("accepts a tool result with an empty content array", resultsAccepted, nothing, plain)
+	accepts("accepts a tool result with an empty text", resultsAccepted, silence, plain)
+	accepts("accepts a tool result with content blocks of different types", resultsAccepted, several, plain)
+	accepts("accepts a content block with annotations and _meta", resultsAccepted, annotated, plain)
+	accepts("accepts structuredContent of a tool without outputSchema", resultsAccepted, unpromised, plain)
+	accepts("accepts structuredContent that conforms to an outputSchema with $ref", resultsAccepted, promised, plain)
+	accepts("accepts isError without structuredContent from a tool with outputSchema", resultsAccepted, brokenPromise, plain)
+	accepts("accepts a tool result with isError false", resultsAccepted, notBroken, plain)
+	accepts("accepts unknown members of results and content blocks", resultsAccepted, moreMembers, plain)
+	accepts("accepts a tool result of 80 KiB", resultsAccepted, long, plain)
+	accepts("accepts a text with multi-byte characters and control characters", resultsAccepted, letters, plain)
+	accepts("accepts a text with U+2028, U+2029 and U+0085", resultsAccepted, separators, letters)
+	accepts("accepts several contents of a resource", resultsAccepted, someContent, oneContent)
+	accepts("accepts a text without mimeType from resources/read", resultsAccepted, typeless, oneContent)
+	accepts("accepts a blob without mimeType from resources/read", resultsAccepted, blobUntyped, oneContent)
+	accepts("accepts an empty contents array from resources/read", resultsAccepted, noContent, oneContent)
+	accepts("accepts prompt messages with content of each type", resultsAccepted, allPrompts, onePrompt)
+	accepts("accepts an empty messages array from prompts/get", resultsAccepted, noPrompt, onePrompt)
 
-	accepts("accepts a tool result with an image", results, anImage, plain)
-	accepts("accepts a tool result with audio", results, aSound, plain)
-	accepts("accepts a tool result with a resource_link", results, aLink, plain)
-	accepts("accepts a tool result with an embedded text resource", results, aResource, plain)
-	accepts("accepts a tool result with an embedded blob", results, aBlob, plain)
-	accepts("accepts a tool result with an empty content array", results, nothing, plain)
-	accepts("accepts a tool result with an empty text", results, silence, plain)
-	accepts("accepts a tool result with content blocks of different types", results, several, plain)
-	accepts("accepts a content block with annotations and _meta", results, annotated, plain)
-	accepts("accepts structuredContent of a tool without outputSchema", results, unpromised, plain)
-	accepts("accepts structuredContent that conforms to an outputSchema with $ref", results, promised, plain)
-	accepts("accepts isError without structuredContent from a tool with outputSchema", results, brokenPromise, plain)
-	accepts("accepts a tool result with isError false", results, notBroken, plain)
-	accepts("accepts unknown members of results and content blocks", results, moreMembers, plain)
-	accepts("accepts a tool result of 80 KiB", results, long, plain)
-	accepts("accepts a text with multi-byte characters and control characters", results, letters, plain)
-	accepts("accepts a text with U+2028, U+2029 and U+0085", results, separators, letters)
-	accepts("accepts several contents of a resource", results, someContent, oneContent)
-	accepts("accepts a text without mimeType from resources/read", results, typeless, oneContent)
-	accepts("accepts a blob without mimeType from resources/read", results, blobUntyped, oneContent)
-	accepts("accepts an empty contents array from resources/read", results, noContent, oneContent)
-	accepts("accepts prompt messages with content of each type", results, allPrompts, onePrompt)
-	accepts("accepts an empty messages array from prompts/get", results, noPrompt, onePrompt)
+	takingNotices()
+	takingLists()
+}
 
-	accepts("continues after a notification with an unknown method", notifications, unknownNotification, plain)
-	accepts("continues after a notification without params", notifications, bareNotification, plain)
-	accepts("continues after a notification with _meta alone", notifications, metaNotification, plain)
-	accepts("continues after progress in fractions, without total, and with message", notifications, progressing, plain)
-	accepts("continues after 100 notifications before an answer", notifications, manyNotifications, plain)
+func takingNotices() {
+	accepts("continues after a notification with an unknown method", notificationsAccepted, unknownNotification, plain)
+	accepts("continues after a notification without params", notificationsAccepted, bareNotification, plain)
+	accepts("continues after a notification with _meta alone", notificationsAccepted, metaNotification, plain)
+	accepts("continues after progress in fractions, without total, and with message", notificationsAccepted, progressing, plain)
+	accepts("continues after 100 notifications before an answer", notificationsAccepted, manyNotifications, plain)
 
-	It("reads each of several messages that the server writes at once", Verifies("base.results.accepted"),
+	It("reads each of several messages that the server writes at once", Verifies(resultsAccepted),
 		In(manyForms), NeedsTransport(protocol.Stdio),
 		func(t *T) { answers.Accepts(t, inOnePiece, plain) })
 
 	It("accepts a message that ends with CR and LF, of which the first is white space of JSON",
-		Verifies("base.results.accepted"), In(manyForms), NeedsTransport(protocol.Stdio),
+		Verifies(resultsAccepted), In(manyForms), NeedsTransport(protocol.Stdio),
 		func(t *T) { answers.Accepts(t, inWindowsLine, plain) })
 
 	It("accepts structuredContent that is an array, as the outputSchema of its tool says",
-		Verifies("base.results.accepted"), In(manyForms), AtRevisionsWith(protocol.StructuredValues),
+		Verifies(resultsAccepted), In(manyForms), AtRevisionsWith(protocol.StructuredValues),
 		func(t *T) { answers.Accepts(t, promisedList, plain) })
 
-	accepts("continues after a log message without a logger", notifications, loggedText, plain)
-	accepts("continues after a log message whose data is an object", notifications, loggedObject, plain)
-	accepts("continues after a log message whose data is an array", notifications, loggedList, plain)
-	accepts("continues after a log message whose data is null", notifications, loggedNothing, plain)
-	accepts("continues after log messages at all levels", notifications, loggedAtAllLevels, plain)
+	accepts("continues after a log message without a logger", notificationsAccepted, loggedText, plain)
+	accepts("continues after a log message whose data is an object", notificationsAccepted, loggedObject, plain)
+	accepts("continues after a log message whose data is an array", notificationsAccepted, loggedList, plain)
+	accepts("continues after a log message whose data is null", notificationsAccepted, loggedNothing, plain)
+	accepts("continues after log messages at all levels", notificationsAccepted, loggedAtAllLevels, plain)
 
-	accepts("reports an error whose data is a string", errors, errorWithText, plain)
-	accepts("reports an error whose data is an array", errors, errorWithList, plain)
-	accepts("reports an error whose data is an object", errors, errorWithObject, plain)
-	accepts("reports an error with a positive code", errors, errorOfItsOwn, plain)
-	accepts("reports an error with the code -32000", errors, errorNearby, plain)
+	accepts("reports an error whose data is a string", errorsReported, errorWithText, plain)
+	accepts("reports an error whose data is an array", errorsReported, errorWithList, plain)
+	accepts("reports an error whose data is an object", errorsReported, errorWithObject, plain)
+	accepts("reports an error with a positive code", errorsReported, errorOfItsOwn, plain)
+	accepts("reports an error with the code -32000", errorsReported, errorNearby, plain)
+}
 
-	lists := func(what, method, despite string, position, like, nth int) {
-		It(what, Verifies(results), In(manyForms), func(t *T) {
-			client := RunScenario(t)
+func takingLists() {
+	acceptsList("accepts tools with as little or as much as the schema allows", "tools/list",
+		"tools with as little, and as much, as the schema allows", oddTools, "list-tools", 1)
+	acceptsList("accepts resources with as little or as much as the schema allows", "resources/list",
+		"resources with as little, and as much, as the schema allows", oddResources, "list-resources", 1)
+	acceptsList("accepts an empty list of resource templates", "resources/templates/list",
+		"an empty list of resource templates", noTemplates, "list-templates", 1)
+	acceptsList("accepts prompts with as little or as much as the schema allows", "prompts/list",
+		"prompts with as little, and as much, as the schema allows", oddPrompts, "list-prompts", 1)
+	acceptsList("accepts resource templates with as little or as much as the schema allows", "resources/templates/list",
+		"resource templates with as little, and as much, as the schema allows", oddTemplates, "list-templates", 2)
 
-			requests := answers.Afterwards(client, method)
-			if len(requests) < nth {
-				client.NeverBut("the client did not reach "+despite, method)
-			}
-			needOwnOutcome(client, method, position)
-			client.Does(position, like, despite)
-			client.GoesOn(AnswerTo(requests[nth-1]), despite)
-		})
-	}
-	lists("accepts tools with as little or as much as the schema allows", "tools/list",
-		"tools with as little, and as much, as the schema allows", oddTools, plainTools, 1)
-	lists("accepts resources with as little or as much as the schema allows", "resources/list",
-		"resources with as little, and as much, as the schema allows", oddResources, plainResources, 1)
-	lists("accepts an empty list of resource templates", "resources/templates/list",
-		"an empty list of resource templates", noTemplates, plainTemplates, 1)
-	lists("accepts prompts with as little or as much as the schema allows", "prompts/list",
-		"prompts with as little, and as much, as the schema allows", oddPrompts, plainPrompts, 1)
-	lists("accepts resource templates with as little or as much as the schema allows", "resources/templates/list",
-		"resource templates with as little, and as much, as the schema allows", oddTemplates, plainTemplates, 2)
-
-	It("continues after an error for resources/list", Verifies(errors), In(manyForms), func(t *T) {
+	It("continues after an error for resources/list", Verifies(errorsReported), In(manyForms), func(t *T) {
 		client := RunScenario(t)
 
 		requests := answers.Afterwards(client, "resources/list")
 		if len(requests) < 2 {
-			client.NeverBut("the client did not request the resources a third time", "resources/list")
+			client.Inconclusive("the client did not request the resources a third time", "resources/list")
 		}
 		needOwnOutcome(client, "prompts/list", listedPrompts)
-		client.Does(listedPrompts, plainPrompts, "an error for resources/list")
-		client.GoesOn(AnswerTo(requests[1]), "an error for resources/list")
+		client.DemandStep(listedPrompts, "list-prompts", "an error for resources/list")
+		client.Continues(AnswerTo(requests[1]), "an error for resources/list")
+	})
+}
+
+// What checks of many forms verify.
+const (
+	resultsAccepted       = "base.results.accepted"
+	notificationsAccepted = "base.notifications.accepted"
+	errorsReported        = "base.responses.errors"
+)
+
+func accepts(what, requirement string, form, like *forms.Form, at ...Option) {
+	options := []any{Row(), Verifies(requirement), In(manyForms), func(t *T) { answers.Accepts(t, form, like) }}
+	for _, one := range at {
+		options = append(options, one)
+	}
+	It(what, options...)
+}
+
+func acceptsList(what, method, has, step, like string, nth int) {
+	It(what, Row(), Verifies(resultsAccepted), In(manyForms), func(t *T) {
+		client := RunScenario(t)
+
+		requests := answers.Afterwards(client, method)
+		if len(requests) < nth {
+			client.Inconclusive("the client did not reach "+has, method)
+		}
+		needOwnOutcome(client, method, step)
+		client.DemandStep(step, like, has)
+		client.Continues(AnswerTo(requests[nth-1]), has)
 	})
 }
 
 // needOwnOutcome makes the check inconclusive when a list fails by the error that answers
 // another one: such a client asks for several at once, and its user gets all or none.
-func needOwnOutcome(client *Client, method string, position int) {
-	told, there := client.ToldOutcome(position)
-	if there && told.Failed() && strings.Contains(told.Error, forms.Told) {
-		client.NeverBut("the client tells of "+method+" the error of another list", method)
+func needOwnOutcome(client *Client, method, step string) {
+	outcome, there := client.Outcome(step)
+	if there && outcome.Failed() && strings.Contains(outcome.Error, forms.Told) {
+		client.Inconclusive("the client tells of "+method+" the error of another list", method)
 	}
 }

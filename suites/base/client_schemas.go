@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/tools/results"
@@ -78,14 +79,7 @@ const (
 var unknownDialect = &Scenario{
 	Name: "unknown-dialect", Says: "A tool has an outputSchema with an unknown dialect in $schema.",
 	Since: "2025-11-25",
-	Steps: Steps{
-		ToConnect(),
-		ToList("tools"),
-		ToCall(results.Right, nil),
-		ToCall(results.Wrong, nil),
-		ToCall(undatable, nil),
-		ToClose(),
-	},
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToCall(undatable, nil), ToClose()},
 	Server: func(server *scripted.Server) {
 		results.Add(server)
 		results.AddTool(server, undatable, named(noDialect, promiseOfPair()), Object{"pair": []any{1, "one"}})
@@ -93,9 +87,6 @@ var unknownDialect = &Scenario{
 }
 
 const referring = "refer_elsewhere"
-
-// listStep is the position of the step that lists the tools of such servers.
-const listStep = 1
 
 // networkReferences is a server whose schemas refer to the network.
 var networkReferences = &Scenario{
@@ -112,67 +103,68 @@ var networkReferences = &Scenario{
 	},
 	Server: func(server *scripted.Server) {
 		results.Add(server)
-		lure := server.Lure()
-		results.AddTool(server, referring, Object{"type": "object", "$ref": lure + "/output.json"}, Object{"name": "Ada"})
+		decoy := server.Decoy()
+		results.AddTool(server, referring, Object{"type": "object", "$ref": decoy + "/output.json"}, Object{"name": "Ada"})
 		server.Tools[len(server.Tools)-1].Definition["inputSchema"] = Object{
-			"type": "object", "properties": Object{"name": Object{"$ref": lure + "/input.json"}},
+			"type": "object", "properties": Object{"name": Object{"$ref": decoy + "/input.json"}},
 		}
 	},
 }
 
 // readingSchemas registers the checks of what a target client makes of schemas.
 func readingSchemas() {
-	It("treats a schema without $schema as JSON Schema 2020-12",
-		Verifies("base.dialects.default-by-clients"), In(schemaDialects), func(t *T) {
-			client := RunScenario(t)
+	It("treats a schema without $schema as JSON Schema 2020-12", Verifies("base.dialects.default-by-clients"), In(schemaDialects), func(t *T) {
+		client := RunScenario(t)
 
-			judgePair(t, client, undated, 4)
-		})
+		judgePair(t, client, undated)
+	})
 
 	It("validates by keywords of JSON Schema 2020-12 where a schema has no $schema",
 		Verifies("base.dialects.default-by-clients"), In(schemaDialects), func(t *T) {
 			client := RunScenario(t)
 
-			judgeBroken(t, client, besideRef, 6, "dependentRequired beside $ref")
-			judgeBroken(t, client, tooFew, 7, "minContains")
+			judgeBroken(t, client, besideRef, "dependentRequired beside $ref")
+			judgeBroken(t, client, tooFew, "minContains")
 		})
 
-	It("validates by the JSON Schema dialect that $schema names",
-		Verifies("base.dialects.validated-by-clients"), In(schemaDialects), func(t *T) {
-			client := RunScenario(t)
+	It("validates by the JSON Schema dialect that $schema names", Verifies("base.dialects.validated-by-clients"), In(schemaDialects), func(t *T) {
+		client := RunScenario(t)
 
-			judgePair(t, client, dated, 5)
-		})
+		judgePair(t, client, dated)
+	})
 
 	It("rejects a schema whose $schema is a dialect that it does not support",
 		Verifies("base.dialects.refused-by-clients"), In(unknownDialect), func(t *T) {
 			client := RunScenario(t)
 
 			client.NeedRequests("tools/list")
-			if t.Observed(isLeftOut(client, undatable) || client.FailedIn(listStep) != "") {
+			if t.Observed(isLeftOut(client, undatable) || client.FailureOf("list-tools") != "") {
 				return // it does without the tool, or without all of them
 			}
 			call := client.NeedCalls(undatable)[0]
 			demandValidating(t, client)
-			if told := client.OutcomeOf(4); !t.Observed(results.Refused(told)) {
-				client.NeedGiven(4)
-				client.Blame(AnswerTo(call), Mismatch{
+			if outcome := client.NeedOutcome(client.CallOf(undatable)); !t.Observed(results.Refused(outcome)) {
+				client.NeedResult(client.CallOf(undatable))
+				client.Fail(AnswerTo(call), Mismatch{
 					Wanted: "an error for the unknown dialect " + noDialect + " of the tool's outputSchema",
-					Found:  "the client reports the call as done: " + ShowOutcome(told),
+					Found:  "the client reports the call as done: " + ShowOutcome(outcome),
 				})
 			}
 		})
 
-	It("fetches no $ref of a schema over the network",
-		Verifies("base.references.not-fetched-by-clients"), In(networkReferences), func(t *T) {
-			client := RunScenario(t)
+	resolvingReferences()
+}
 
-			listed := AnswerTo(client.NeedRequests("tools/list")[0])
-			for _, fetched := range client.Fetched() {
-				client.BlameEvent(fetched, Mismatch{Wanted: "no request for the URL of a $ref", Found: fetched.Note})
-			}
-			client.Refrained(listed, listStep)
-		})
+func resolvingReferences() {
+	It("fetches no $ref of a schema over the network", Verifies("base.references.not-fetched-by-clients"), In(networkReferences), func(t *T) {
+		client := RunScenario(t)
+
+		listed := AnswerTo(client.NeedRequests("tools/list")[0])
+		for _, fetched := range client.Fetched() {
+			client.FailEvent(fetched, Mismatch{Wanted: "no request for the URL of a $ref", Found: fetched.Note})
+		}
+		client.Refrained(listed, "list-tools")
+	})
 
 	It("rejects a tool, or its results, whose schema has a $ref that it cannot resolve",
 		Verifies("base.references.unresolved-by-clients", "tools.schemas.references"), In(networkReferences), func(t *T) {
@@ -184,58 +176,55 @@ func readingSchemas() {
 			}
 			client.NeedCalls(referring)
 			demandValidating(t, client)
-			if told := client.OutcomeOf(4); !t.Observed(results.Refused(told)) {
-				client.NeedGiven(4)
-				client.Blame(calls[0], Mismatch{
+			if outcome := client.NeedOutcome(client.CallOf(referring)); !t.Observed(results.Refused(outcome)) {
+				client.NeedResult(client.CallOf(referring))
+				client.Fail(calls[0], Mismatch{
 					Wanted: "that the client rejects a result whose schema it cannot resolve",
-					Found:  "the client reports the call as done: " + ShowOutcome(told),
+					Found:  "the client reports the call as done: " + ShowOutcome(outcome),
 				})
 			}
 		})
 }
 
-// judgePair wants that the client took a pair, told of in a step, if it validates.
-func judgePair(t *T, client *Client, tool string, step int) {
+// judgePair wants that the client took the pair of a tool if it validates.
+func judgePair(t *T, client *Client, tool string) {
 	calls := client.NeedCalls(tool)
 	demandValidating(t, client)
-	if told := client.OutcomeOf(step); !t.Observed(!results.Refused(told)) {
-		client.Blame(calls[0], Mismatch{
+	if outcome := client.NeedOutcome(client.CallOf(tool)); !t.Observed(!results.Refused(outcome)) {
+		client.Fail(calls[0], Mismatch{
 			Wanted: `that the client accepts {"pair":[1,"one"]}, which conforms to JSON Schema 2020-12`,
-			Found:  "a refusal: " + told.Error, Where: "/result/structuredContent",
+			Found:  "a refusal: " + outcome.Error, Where: "/result/structuredContent",
 		})
 	}
 }
 
-// judgeBroken wants that the client refused a result, told of in a step, if it validates.
-func judgeBroken(t *T, client *Client, tool string, step int, keyword string) {
+// judgeBroken wants that the client refused the result of a tool if it validates.
+func judgeBroken(t *T, client *Client, tool, keyword string) {
 	calls := client.NeedCalls(tool)
 	demandValidating(t, client)
-	if told := client.OutcomeOf(step); !t.Observed(results.Refused(told)) {
-		client.NeedGiven(step)
-		client.Blame(AnswerTo(calls[0]), Mismatch{
+	if outcome := client.NeedOutcome(client.CallOf(tool)); !t.Observed(results.Refused(outcome)) {
+		client.NeedResult(client.CallOf(tool))
+		client.Fail(AnswerTo(calls[0]), Mismatch{
 			Wanted: "a rejection of the result, which breaks " + keyword + " of the tool's outputSchema",
-			Found:  "the client reports the call as done: " + ShowOutcome(told), Where: "/result/structuredContent",
+			Found:  "the client reports the call as done: " + ShowOutcome(outcome), Where: "/result/structuredContent",
 		})
 	}
 }
 
 // demandValidating wants a client that refuses results that break a plain schema, and
-// no others. The steps 2 and 3 show it.
+// no others.
 func demandValidating(t *T, client *Client) {
-	if results.Refused(client.OutcomeOf(2)) {
-		client.NeverBut("the client accepts no structuredContent at all", "tools/call")
+	if results.Refused(client.NeedOutcome(client.CallOf(results.Right))) {
+		client.Inconclusive("the client accepts no structuredContent at all", "tools/call")
 	}
-	if !results.Refused(client.OutcomeOf(3)) {
+	if !results.Refused(client.NeedOutcome(client.CallOf(results.Wrong))) {
 		t.NotApplicable("the client does not validate results by schemas")
 	}
 }
 
 // isLeftOut tells whether the client tells that it listed tools without one.
 func isLeftOut(client *Client, name string) bool {
-	told, isTold := client.ToldOutcome(listStep)
-	items, isList := told.Result.([]any)
-	return isTold && isList && len(items) > 0 && !slices.ContainsFunc(items, func(item any) bool {
-		tool, _ := item.(map[string]any)
-		return tool["name"] == name
-	})
+	outcome, isTold := client.Outcome("list-tools")
+	items, isList := outcome.Result.([]any)
+	return isTold && isList && len(items) > 0 && !slices.ContainsFunc(items, func(item any) bool { return mcp.Value(item, "name") == name })
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // fields checks what requests of the stateless era carry in _meta.
@@ -21,7 +21,7 @@ func fields() {
 		server := Connect(t) // where no earlier request can stand in
 
 		InEachMethod(t, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
-			return server.AttemptWith(t, request, Object{mcp.MetaCapabilities: scripted.Omitted}, "no clientCapabilities")
+			return server.Call(request.Method, request.With(Object{mcp.MetaCapabilities: scripted.Omitted}), ToBeRefused("no clientCapabilities")).May().OrStatus()
 		})
 	})
 
@@ -31,7 +31,7 @@ func fields() {
 		server := Connect(t)
 
 		InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
-			return server.AttemptWith(t, request, Object{mcp.MetaVersion: scripted.Omitted}, "no protocolVersion")
+			return server.Call(request.Method, request.With(Object{mcp.MetaVersion: scripted.Omitted}), ToBeRefused("no protocolVersion")).May().OrStatus()
 		})
 	})
 
@@ -41,43 +41,47 @@ func fields() {
 		server := Connect(t)
 
 		InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
-			return server.AttemptWith(t, request, scripted.Omitted, "no _meta")
+			return server.Call(request.Method, request.With(scripted.Omitted), ToBeRefused("no _meta")).May().OrStatus()
 		})
 	})
 
+	misshapenFields()
+
+	optionalFields()
+}
+
+func misshapenFields() {
 	It("rejects a request without clientCapabilities in _meta with HTTP 400", Verifies("base.fields.missing-status"), func(t *T) {
 		needMethod(t)
 		server := Connect(t)
 
 		judged := 0
 		InEachMethod(t, beBadRequest(), func(request Harmless) any {
-			reply, status, err := server.Attempt(
-				t,
+			reply := server.Call(
 				request.Method,
 				request.With(Object{mcp.MetaCapabilities: scripted.Omitted}),
-				"no clientCapabilities",
-			)
-			if _, refused := reply.Error(); err == nil && !refused {
+				ToBeRefused("no clientCapabilities"),
+			).May()
+			if _, refused := reply.Error(); reply.Answered() && !refused {
 				return http.StatusBadRequest // nothing is wrong with how it refuses
 			}
 			judged++
-			return status
+			return reply.Status
 		})
 		if judged == 0 {
 			t.NotApplicable("the request is not refused: reported by another check")
 		}
 	})
 
-	It("rejects a request whose clientCapabilities in _meta is not an object with -32602",
-		Verifies("base.fields.malformed"), func(t *T) {
-			needMethod(t)
-			server := Session(t)
+	It("rejects a request whose clientCapabilities in _meta is not an object with -32602", Verifies("base.fields.malformed"), func(t *T) {
+		needMethod(t)
+		server := Session(t)
 
-			InEachMethod(t, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
-				wrong := Object{mcp.MetaCapabilities: "sampling"}
-				return server.AttemptWith(t, request, wrong, "clientCapabilities are a string")
-			})
+		InEachMethod(t, BeJSONRPCError(jsonrpc.InvalidParams), func(request Harmless) any {
+			wrong := Object{mcp.MetaCapabilities: "sampling"}
+			return server.Call(request.Method, request.With(wrong), ToBeRefused("clientCapabilities are a string")).May().OrStatus()
 		})
+	})
 
 	It("rejects a request whose protocolVersion in _meta is not a string", Verifies("base.fields.malformed"), func(t *T) {
 		needMethod(t)
@@ -86,48 +90,49 @@ func fields() {
 
 		InEachMethod(t, beRefusalOfFields(t), func(request Harmless) any {
 			wrong := Object{mcp.MetaVersion: 20260728}
-			return server.AttemptWith(t, request, wrong, "protocolVersion is a number")
+			return server.Call(request.Method, request.With(wrong), ToBeRefused("protocolVersion is a number")).May().OrStatus()
 		})
 	})
+}
 
+func optionalFields() {
 	It("accepts a request without clientInfo in _meta", Verifies("base.fields.optional"), func(t *T) {
 		needMethod(t)
 		server := Session(t)
 
 		AcceptInEachMethod(t, func(request Harmless) any {
-			return server.AttemptWith(t, request, Object{mcp.MetaClientInfo: scripted.Omitted}, "")
+			return server.Call(request.Method, request.With(Object{mcp.MetaClientInfo: scripted.Omitted}), ToBeRefused("")).May().OrStatus()
 		})
 	})
 
-	It("accepts requests with traceparent, tracestate and baggage in _meta",
-		Verifies("base.meta.trace-context-taken"), func(t *T) {
-			server := Session(t)
+	It("accepts requests with traceparent, tracestate and baggage in _meta", Verifies("base.meta.trace-context-taken"), func(t *T) {
+		server := Session(t)
 
-			AcceptInEachMethod(t, func(request Harmless) any {
-				return server.AttemptWith(t, request, Object{
-					"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
-					"tracestate":  "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
-					"baggage":     "userId=alice,serverNode=DF%2028;ttl=30",
-				}, "")
-			})
+		AcceptInEachMethod(t, func(request Harmless) any {
+			return server.Call(request.Method, request.With(Object{
+				"traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+				"tracestate":  "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
+				"baggage":     "userId=alice,serverNode=DF%2028;ttl=30",
+			}), ToBeRefused("")).May().OrStatus()
 		})
+	})
 
 	It("returns the same lists regardless of clientInfo", Verifies("base.fields.info-unused"), func(t *T) {
 		server := Session(t)
 
 		listed := false
 		for _, method := range lists(t) {
-			usual, unserved := namesFor(t, server, method, usualClient)
+			usual, unserved := namesFor(server, method, usualClient)
 			if unserved {
 				continue // that it is answered, another check judges
 			}
 			for _, client := range otherClients {
-				names, refused := namesFor(t, server, method, client)
+				names, refused := namesFor(server, method, client)
 				listed = listed || len(usual)+len(names) > 0
 				if slices.Equal(usual, names) || refused && client == scripted.Omitted {
 					continue // another check judges whether it is needed
 				}
-				if again, _ := namesFor(t, server, method, usualClient); !slices.Equal(usual, again) {
+				if again, _ := namesFor(server, method, usualClient); !slices.Equal(usual, again) {
 					break // the list changes from one time to the next, whoever asks
 				}
 				t.Judge(Mismatch{
@@ -179,7 +184,7 @@ func lists(t *T) []string {
 
 // needMethod makes sure that a request is served when nothing is wrong with it: or
 // else nothing shows what it is refused for.
-func needMethod(t *T) { Session(t).Need(t, aMethod(t), nil) }
+func needMethod(t *T) { Session(t).Call(aMethod(t), nil).Need().Result() }
 
 func beBadRequest() types.GomegaMatcher {
 	return Be("HTTP 400", func(status any) bool { return status == http.StatusBadRequest })
@@ -208,19 +213,18 @@ func exceptBesideHandshake(t *T) {
 
 // namesFor returns the names that a list has for a client, none where it refuses. Of a list
 // with several pages they are those of the first that has some.
-func namesFor(t *T, server *Server, method string, client any) (names []string, refused bool) {
+func namesFor(server *Server, method string, client any) (names []string, refused bool) {
 	items := FirstPage(mcp.ListMember(method), func(cursor any) Object {
 		params := meta(mcp.MetaClientInfo, client)
 		if cursor != nil {
 			params["cursor"] = cursor
 		}
-		reply, _ := server.Try(t, method, params)
+		reply := server.Call(method, params).May()
 		refused = refused || reply.Object() == nil
 		return reply.Object()
 	})
 	for _, item := range items {
-		name, _ := item["name"].(string)
-		names = append(names, name)
+		names = append(names, mcp.Text(item, "name"))
 	}
 	return names, refused
 }

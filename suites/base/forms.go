@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/forms"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // inForms are checks of requests that look otherwise than in all other checks, and say
@@ -27,8 +28,8 @@ const usedElsewhere = "with the id 0"
 
 // How the server of these scenarios writes depends on neither revision nor transport.
 var (
-	writesOtherwise  = Errands("other-forms", forms.Usual(false))
-	streamsOtherwise = over(protocol.HTTP, Errands("other-event-streams", forms.Usual(true)))
+	writesOtherwise  = UsualSteps("other-forms", forms.Usual(false))
+	streamsOtherwise = over(protocol.HTTP, UsualSteps("other-event-streams", forms.Usual(true)))
 )
 
 func over(transport string, one *Scenario) *Scenario {
@@ -40,10 +41,10 @@ func over(transport string, one *Scenario) *Scenario {
 // the same.
 func ofServer() {
 	It("continues with a server that writes messages in other legal forms",
-		Verifies("base.results.accepted"), In(writesOtherwise), func(t *T) { RunScenario(t).GoesOnInEachForm(forms.Usual(false)) })
+		Verifies("base.results.accepted"), In(writesOtherwise), func(t *T) { RunScenario(t).ContinuesInEachForm(forms.Usual(false)) })
 
 	It("continues with a server that writes event streams in other legal forms",
 		Verifies("transports.http.request.both-answers"),
 		In(streamsOtherwise),
-		func(t *T) { RunScenario(t).GoesOnInEachForm(forms.Usual(true)) })
+		func(t *T) { RunScenario(t).ContinuesInEachForm(forms.Usual(true)) })
 }

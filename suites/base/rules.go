@@ -8,14 +8,5 @@ import (
 
 // Rules are the rules of the page basic/index.
 func Rules() []rules.Rule {
-	return slices.Concat(
-		messageRules(),
-		fieldRules(),
-		resultRules(),
-		errorRules(),
-		schemaRules(),
-		metaRules(),
-		traceRules(),
-		iconRules(),
-	)
+	return slices.Concat(messageRules(), batchRules(), fieldRules(), resultRules(), errorRules(), schemaRules(), metaRules(), traceRules(), iconRules())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
@@ -66,9 +67,7 @@ const (
 )
 
 // standardCodes are those of JSON-RPC 2.0, section 5.1.
-var standardCodes = []int64{
-	jsonrpc.ParseError, jsonrpc.InvalidRequest, jsonrpc.MethodNotFound, jsonrpc.InvalidParams, jsonrpc.InternalError,
-}
+var standardCodes = []int64{jsonrpc.ParseError, jsonrpc.InvalidRequest, jsonrpc.MethodNotFound, jsonrpc.InvalidParams, jsonrpc.InternalError}
 
 // retired are the codes of earlier revisions: a resource that is not there, and a
 // URL that must be visited.
@@ -93,43 +92,43 @@ func defines(conversation *rules.Conversation, code int64) bool {
 // (2026-07-28, basic/versioning#backward-compatibility-with-initialization-based-versions).
 func ownErrors(conversation *rules.Conversation) []toldError {
 	return slices.DeleteFunc(allErrors(conversation), func(told toldError) bool {
-		if told.said.Request == nil {
+		if told.message.Request == nil {
 			return true
 		}
-		_, named := facts.RevisionOf(told.said.Request)
+		_, named := facts.RevisionOf(told.message.Request)
 		return !named
 	})
 }
 
 // toldError is a JSON-RPC error, with the place where the target tells of it.
 type toldError struct {
-	said    *rules.Message
+	message *rules.Message
 	where   string
 	code    int64
-	message any
+	text    any
 }
 
 // allErrors are those in responses, and those for which tasks of the extension failed.
 func allErrors(conversation *rules.Conversation) []toldError {
 	var all []toldError
-	for _, said := range facts.StandaloneErrors(conversation) {
-		refusal, _ := said.Error()
-		all = append(all, toldError{said, "/error/code", refusal.Code, refusal.Message})
+	for _, message := range facts.StandaloneErrors(conversation) {
+		refusal, _ := message.Error()
+		all = append(all, toldError{message, "/error/code", refusal.Code, refusal.Message})
 	}
-	for _, said := range conversation.Results("tasks/get") {
-		if revision, named := facts.RevisionOf(said.Request); named && protocol.Has(revision, protocol.Extensions) {
-			all = append(all, errorOfTask(said, places.ResultOf(said))...)
+	for _, message := range conversation.Results("tasks/get") {
+		if revision, named := facts.RevisionOf(message.Request); named && protocol.Has(revision, protocol.Extensions) {
+			all = append(all, errorOfTask(message, places.ResultOf(message))...)
 		}
 	}
-	for _, said := range conversation.Notifications("notifications/tasks") {
-		all = append(all, errorOfTask(said, places.ParamsOf(said))...)
+	for _, message := range conversation.Notifications("notifications/tasks") {
+		all = append(all, errorOfTask(message, places.ParamsOf(message))...)
 	}
 	return all
 }
 
 // errorOfTask is the error of a task that failed; none where it has no code, which another
 // rule reports.
-func errorOfTask(said *rules.Message, task places.Place) []toldError {
+func errorOfTask(message *rules.Message, task places.Place) []toldError {
 	failed, _ := task.Member("error")
 	code, _ := failed.Member("code")
 	number, _ := code.Value.(json.Number)
@@ -137,7 +136,7 @@ func errorOfTask(said *rules.Message, task places.Place) []toldError {
 	if err != nil {
 		return nil
 	}
-	return []toldError{{said, code.Pointer, value, failed.Object()["message"]}}
+	return []toldError{{message, code.Pointer, value, failed.Object()["message"]}}
 }
 
 // codes finds errors with a code that is not to be used.
@@ -154,8 +153,8 @@ func codesIn(
 		for _, told := range errors(conversation) {
 			reporter.Observe()
 			if wrong(told.code, conversation) {
-				reporter.Violation(told.said, rules.Mismatch{
-					Wanted: wanted, Found: fmt.Sprintf("%d %s", told.code, rules.Show(told.message)), Where: told.where,
+				reporter.Violation(told.message, rules.Mismatch{
+					Wanted: wanted, Found: fmt.Sprintf("%d %s", told.code, rules.Show(told.text)), Where: told.where,
 				})
 			}
 		}
@@ -165,47 +164,47 @@ func codesIn(
 // misusedCodes judges what an error says against the request that it answers. What
 // its data has to look like, the schema says.
 func misusedCodes(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range facts.StandaloneErrors(conversation) {
-		refusal, _ := said.Error()
-		data, _ := refusal.Data.(map[string]any)
+	for _, message := range facts.StandaloneErrors(conversation) {
+		refusal, _ := message.Error()
+		data := mcp.Object(refusal.Data)
 		switch refusal.Code {
 		case jsonrpc.HeaderMismatch:
 			reporter.Observe()
 			if conversation.Transport == protocol.Stdio {
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "an error about HTTP headers only over HTTP",
-					Found:  excerpt.Short(said.Raw),
+					Found:  excerpt.Short(message.Raw),
 					Where:  "/error/code",
 				})
 			}
 		case jsonrpc.MissingCapability:
 			required, isObject := data[requiredCapabilities].(map[string]any)
-			if !isObject || said.Request == nil {
+			if !isObject || message.Request == nil {
 				continue
 			}
 			reporter.Observe()
-			if declared := conversation.ClientDeclared(said); contains(declared, required) {
-				reporter.Violation(said, rules.Mismatch{
+			if declared := conversation.ClientDeclared(message); contains(declared, required) {
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "capabilities that the request did not declare; it declared " + rules.Show(declared),
 					Found:  rules.Show(required), Where: "/error/data/requiredCapabilities",
 				})
 			}
 		case jsonrpc.UnsupportedRevision:
-			if said.Request == nil {
+			if message.Request == nil {
 				continue
 			}
-			if asked, named := facts.RevisionOf(said.Request); named {
+			if asked, named := facts.RevisionOf(message.Request); named {
 				reporter.Observe()
-				judgeUnsupported(reporter, said, asked, data)
+				judgeUnsupported(reporter, message, asked, data)
 			}
 		}
 	}
 }
 
 // judgeUnsupported judges the error for a revision that is not supported.
-func judgeUnsupported(reporter *rules.Reporter, said *rules.Message, asked string, data rules.Object) {
+func judgeUnsupported(reporter *rules.Reporter, message *rules.Message, asked string, data rules.Object) {
 	if requested, isText := data["requested"].(string); isText && requested != asked {
-		reporter.Violation(said, rules.Mismatch{
+		reporter.Violation(message, rules.Mismatch{
 			Wanted: "the revision of the request, " + rules.Show(asked),
 			Found:  rules.Show(requested),
 			Where:  "/error/data/requested",
@@ -214,7 +213,7 @@ func judgeUnsupported(reporter *rules.Reporter, said *rules.Message, asked strin
 	// A revision of the handshake era may be supported, and not in a request like this.
 	if supported, _ := data["supported"].([]any); protocol.Has(asked, protocol.PerRequestMeta) &&
 		slices.Contains(supported, any(asked)) {
-		reporter.Violation(said, rules.Mismatch{
+		reporter.Violation(message, rules.Mismatch{
 			Wanted: "supported revisions without the rejected one, " + rules.Show(asked),
 			Found:  rules.Show(supported), Where: "/error/data/supported",
 		})
@@ -232,24 +231,24 @@ func hasOwnData(refusal *rules.Message) bool {
 const requiredCapabilities = "requiredCapabilities"
 
 func unnamedCapabilities(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range facts.StandaloneErrors(conversation) {
-		refusal, _ := said.Error()
+	for _, message := range facts.StandaloneErrors(conversation) {
+		refusal, _ := message.Error()
 		if refusal.Code != jsonrpc.MissingCapability {
 			continue
 		}
 		reporter.Observe()
-		data, _ := refusal.Data.(map[string]any)
+		data := mcp.Object(refusal.Data)
 		required, isObject := data[requiredCapabilities].(map[string]any)
 		switch {
 		case !isObject:
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "an object with the missing capabilities",
 				Found:  rules.ShowMember(data, requiredCapabilities),
 				Where:  "/error/data/" + requiredCapabilities,
 			})
 		case conversation.Schema != nil:
 			for _, violation := range conversation.Schema.Validate("ClientCapabilities", required) {
-				breakBy(reporter, said, "/error/data/"+requiredCapabilities, violation)
+				breakBy(reporter, message, "/error/data/"+requiredCapabilities, violation)
 			}
 		}
 	}

@@ -28,9 +28,7 @@ func fieldRules() []rules.Rule {
 		{
 			Text:     "sends clientInfo in the _meta of each request",
 			Verifies: rules.Verifies("base.fields.client-info"),
-			Judge: requestFields(func(meta places.Place) rules.Mismatch {
-				return places.WantedObject(meta, mcp.MetaClientInfo)
-			}),
+			Judge:    requestFields(func(meta places.Place) rules.Mismatch { return places.WantedObject(meta, mcp.MetaClientInfo) }),
 		},
 	}
 }
@@ -38,11 +36,11 @@ func fieldRules() []rules.Rule {
 // requestFields judges the _meta of every request in the stateless era.
 func requestFields(wrong func(meta places.Place) rules.Mismatch) rules.Judge {
 	return rules.OfClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		for _, said := range standaloneRequests(conversation) {
+		for _, message := range standaloneRequests(conversation) {
 			reporter.Observe()
-			meta, _ := places.ParamsOf(said).Member("_meta")
+			meta, _ := places.ParamsOf(message).Member("_meta")
 			if mismatch := wrong(meta); mismatch != (rules.Mismatch{}) {
-				reporter.Violation(said, mismatch)
+				reporter.Violation(message, mismatch)
 			}
 		}
 	})
@@ -52,9 +50,9 @@ func requestFields(wrong func(meta places.Place) rules.Mismatch) rules.Judge {
 // all but a handshake and what follows one that succeeded.
 func standaloneRequests(conversation *rules.Conversation) []*rules.Message {
 	spoken := facts.Negotiations(conversation)
-	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(said *rules.Message) bool {
-		return !rules.IsRequest(said) || said.Method == "initialize" ||
-			!protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
+	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(message *rules.Message) bool {
+		return !rules.IsRequest(message) || message.Method == "initialize" ||
+			!protocol.Has(spoken[message.Index], protocol.PerRequestMeta)
 	})
 }
 

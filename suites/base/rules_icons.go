@@ -18,30 +18,18 @@ import (
 // has.
 func iconRules() []rules.Rule {
 	return []rules.Rule{
-		{
-			Text:     "sends icons whose src is an HTTP, HTTPS or data URI",
-			Verifies: rules.Verifies("base.icons.source"),
-			Judge:    iconSources,
-		},
-		{
-			Text:     "sends icons whose sizes are width and height, as in 48x48, or any",
-			Verifies: rules.Verifies("base.icons.sizes"),
-			Judge:    iconSizes,
-		},
+		{Text: "sends icons whose src is an HTTP, HTTPS or data URI", Verifies: rules.Verifies("base.icons.source"), Judge: iconSources},
+		{Text: "sends icons whose sizes are width and height, as in 48x48, or any", Verifies: rules.Verifies("base.icons.sizes"), Judge: iconSizes},
 	}
 }
 
 // icons returns all icons in the target's messages.
 func icons(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
-	for _, said := range conversation.ByTarget() {
-		for _, icons := range slices.Concat(places.Named(said, "icons"), introducing(said)) {
-			list, _ := icons.Value.([]any)
-			for index, icon := range list {
-				all = append(all, places.Found{
-					Place: places.Place{Pointer: fmt.Sprintf("%s/%d", icons.Pointer, index), Value: icon},
-					Said:  said,
-				})
+	for _, message := range conversation.ByTarget() {
+		for _, icons := range slices.Concat(places.Named(message, "icons"), introducing(message)) {
+			for index, icon := range mcp.List(icons.Value) {
+				all = append(all, places.Found{Place: places.Place{Pointer: fmt.Sprintf("%s/%d", icons.Pointer, index), Value: icon}, Said: message})
 			}
 		}
 	}
@@ -50,16 +38,14 @@ func icons(conversation *rules.Conversation) []places.Found {
 
 // introducing returns the icons of who sent a message, as it says in its _meta since
 // 2026-07-28.
-func introducing(said *rules.Message) []places.Place {
+func introducing(message *rules.Message) []places.Place {
 	carrier := "/params/_meta"
-	if rules.IsResponse(said) {
+	if rules.IsResponse(message) {
 		carrier = "/result/_meta"
 	}
 	var all []places.Place
 	for _, key := range []string{mcp.MetaClientInfo, mcp.MetaServerInfo} {
-		if icons, there := (places.Place{Pointer: carrier + jsonrpc.Pointer(key), Value: said.Meta()[key]}).Member(
-			"icons",
-		); there {
+		if icons, there := (places.Place{Pointer: carrier + jsonrpc.Pointer(key), Value: message.Meta()[key]}).Member("icons"); there {
 			all = append(all, icons)
 		}
 	}
@@ -109,8 +95,7 @@ var iconSize = lazy.MustCompile(`^(?:any|[1-9][0-9]*x[1-9][0-9]*)$`)
 
 func iconSizes(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, sizes := range places.Within(icons(conversation), "sizes") {
-		list, _ := sizes.Value.([]any)
-		for index, size := range list {
+		for index, size := range mcp.List(sizes.Value) {
 			reporter.Observe()
 			if text, isText := size.(string); !isText || !iconSize.MatchString(text) {
 				reporter.Violation(sizes.Said, rules.Mismatch{

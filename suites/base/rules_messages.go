@@ -6,20 +6,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/lines"
+	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // messageRules are about JSON and JSON-RPC.
 func messageRules() []rules.Rule {
-	return []rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "sends messages that are valid JSON",
 			Verifies: rules.Verifies("base.json.well-formed"),
@@ -43,44 +44,33 @@ func messageRules() []rules.Rule {
 		{
 			Text:     "sends each message on its own, not in a JSON-RPC batch",
 			Verifies: rules.Verifies("base.messages.single", "transports.http.post.single"),
-			Judge:    rules.Every(isJSON, batched),
+			Judge:    withoutBatches(rules.Every(isJSON, batched)),
 		},
 		{
 			Text:     "sends jsonrpc 2.0 in each message",
 			Verifies: rules.Verifies("base.messages.version"),
 			Judge:    rules.Every(rules.IsMessage, otherVersion),
 		},
-		{
-			Text:     "sends requests whose id is a string or an integer",
-			Verifies: rules.Verifies("base.requests.id"),
-			Judge:    unidentifiedRequests,
-		},
-		{
-			Text:     "sends requests whose id is not null",
-			Verifies: rules.Verifies("base.requests.id-not-null"),
-			Judge:    rules.Every(asks, nullID),
-		},
-		{
-			Text:     "uses each request id only once in a session",
-			Verifies: rules.Verifies("base.requests.id-unused"),
-			Judge:    reusedIDs,
-		},
+		{Text: "sends requests whose id is a string or an integer", Verifies: rules.Verifies("base.requests.id"), Judge: unidentifiedRequests},
+		{Text: "sends requests whose id is not null", Verifies: rules.Verifies("base.requests.id-not-null"), Judge: rules.Every(asks, nullID)},
+		{Text: "uses each request id only once in a session", Verifies: rules.Verifies("base.requests.id-unused"), Judge: reusedIDs},
 		{
 			Text:     "uses different ids for requests that are open at the same time",
 			Verifies: rules.Verifies("base.requests.id-open"),
 			Judge:    rules.OfClient(sharedIDs),
 		},
+	}, answerRules())
+}
+
+func answerRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:     "answers every request",
-			Verifies: rules.Verifies(conform.AnsweredRequirement),
+			Verifies: rules.Verifies(session.AnsweredRequirement),
 			Role:     protocol.ServerRole, // what a client does not answer, checks wait for
 			Judge:    answeredRequests,
 		},
-		{
-			Text:     "sends at most one response to each request",
-			Verifies: rules.Verifies("base.requests.answered-once"),
-			Judge:    repeatedAnswers,
-		},
+		{Text: "sends at most one response to each request", Verifies: rules.Verifies("base.requests.answered-once"), Judge: repeatedAnswers},
 		{
 			Text:     "sends responses only with the id of a request that it received",
 			Verifies: rules.Verifies("base.responses.id"),
@@ -106,11 +96,7 @@ func messageRules() []rules.Rule {
 			Verifies: rules.Verifies("base.errors.integer-code"),
 			Judge:    rules.Every(hasErrorCode, rules.FractionalCode),
 		},
-		{
-			Text:     "sends no response to a notification",
-			Verifies: rules.Verifies("base.notifications.unanswered"),
-			Judge:    answeredNotifications,
-		},
+		{Text: "sends no response to a notification", Verifies: rules.Verifies("base.notifications.unanswered"), Judge: answeredNotifications},
 		{
 			Text:     "sends notifications without an id",
 			Verifies: rules.Verifies("base.notifications.no-id"),
@@ -124,8 +110,8 @@ func messageRules() []rules.Rule {
 // somebody waited for it is found where it was waited for (check.NoReply), and told
 // here.
 func answeredRequests(c *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range c.Messages {
-		if !said.FromTarget(c.Leg) && len(said.Answers) > 0 {
+	for _, message := range c.Messages {
+		if !message.FromTarget(c.Cell) && len(message.Answers) > 0 {
 			reporter.Observe()
 		}
 	}
@@ -133,23 +119,23 @@ func answeredRequests(c *rules.Conversation, reporter *rules.Reporter) {
 
 // isMeantAsMessage leaves out what is written beside messages. On an event stream
 // nothing is: the data of an event, unless that has a name of its own, is a message.
-func isMeantAsMessage(said *rules.Message) bool {
-	return lines.LooksLikeJSON(said) || said.Event.SSE != nil
+func isMeantAsMessage(message *rules.Message) bool {
+	return lines.LooksLikeJSON(message) || message.Event.SSE != nil
 }
 
-func isJSON(said *rules.Message) bool {
-	_, broken := said.Broken()
-	return !broken && !rules.HasFlaw(said, jsonrpc.TooComplex)
+func isJSON(message *rules.Message) bool {
+	_, broken := message.Broken()
+	return !broken && !rules.HasFlaw(message, jsonrpc.TooComplex)
 }
 
 // flaw finds the first flaw of some kinds.
 func flaw(wanted string, kinds ...jsonrpc.FlawKind) func(*rules.Message) rules.Mismatch {
-	return func(said *rules.Message) rules.Mismatch {
-		for _, found := range said.Flaws {
+	return func(message *rules.Message) rules.Mismatch {
+		for _, found := range message.Flaws {
 			if slices.Contains(kinds, found.Kind) {
 				return rules.Mismatch{
 					Wanted: wanted,
-					Found:  "a message that " + found.Detail + ": " + excerpt.Short(said.Raw),
+					Found:  "a message that " + found.Detail + ": " + excerpt.Short(message.Raw),
 					Where:  found.Pointer,
 				}
 			}
@@ -158,61 +144,70 @@ func flaw(wanted string, kinds ...jsonrpc.FlawKind) func(*rules.Message) rules.M
 	}
 }
 
-func notOfAKind(said *rules.Message) rules.Mismatch {
+func notOfAKind(message *rules.Message) rules.Mismatch {
 	const wanted = "a request, a notification or a response"
-	method, isCall := said.Object["method"]
+	method, isCall := message.Object["method"]
 	_, isText := method.(string)
 	switch {
-	case said.Kind == jsonrpc.Batch:
+	case message.Kind == jsonrpc.Batch:
 	case isCall && !isText:
 		return rules.Mismatch{Wanted: "a method that is a string", Found: rules.Show(method), Where: "/method"}
-	case isCall && hasOutcome(said):
-		return rules.Mismatch{Wanted: wanted, Found: "a message with both a method and an outcome: " + excerpt.Short(said.Raw)}
-	case said.Kind == jsonrpc.Invalid && said.ID == jsonrpc.NoID:
-		return rules.Mismatch{Wanted: wanted, Found: excerpt.Short(said.Raw)}
+	case isCall && hasOutcome(message):
+		return rules.Mismatch{Wanted: wanted, Found: "a message with both a method and an outcome: " + excerpt.Short(message.Raw)}
+	case message.Kind == jsonrpc.Invalid && message.ID == jsonrpc.NoID:
+		return rules.Mismatch{Wanted: wanted, Found: excerpt.Short(message.Raw)}
 	}
 	return rules.Mismatch{}
 }
 
-func hasOutcome(said *rules.Message) bool {
-	_, hasResult := said.Object["result"]
-	_, hasError := said.Object["error"]
+func hasOutcome(message *rules.Message) bool {
+	_, hasResult := message.Object["result"]
+	_, hasError := message.Object["error"]
 	return hasResult || hasError
 }
 
-func batched(said *rules.Message) rules.Mismatch {
-	if said.Kind != jsonrpc.Batch {
-		return rules.Mismatch{}
+// withoutBatches keeps a judge to revisions without batches.
+func withoutBatches(judged rules.Judge) rules.Judge {
+	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
+		if !conversation.Has(protocol.Batches) {
+			judged(conversation, reporter)
+		}
 	}
-	return rules.Mismatch{Wanted: "single messages", Found: "a batch: " + excerpt.Short(said.Raw)}
 }
 
-func otherVersion(said *rules.Message) rules.Mismatch {
-	if said.Object["jsonrpc"] == "2.0" {
+func batched(message *rules.Message) rules.Mismatch {
+	if message.Kind != jsonrpc.Batch {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{Wanted: `"2.0"`, Found: rules.ShowMember(said.Object, "jsonrpc"), Where: "/jsonrpc"}
+	return rules.Mismatch{Wanted: "single messages", Found: "a batch: " + excerpt.Short(message.Raw)}
+}
+
+func otherVersion(message *rules.Message) rules.Mismatch {
+	if message.Object["jsonrpc"] == "2.0" {
+		return rules.Mismatch{}
+	}
+	return rules.Mismatch{Wanted: `"2.0"`, Found: rules.ShowMember(message.Object, "jsonrpc"), Where: "/jsonrpc"}
 }
 
 // unidentifiedRequests finds ids of the wrong type, and requests without one,
 // which only the method tells from notifications.
 func unidentifiedRequests(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.ByTarget() {
+	for _, message := range conversation.ByTarget() {
 		switch {
-		case asks(said):
+		case asks(message):
 			reporter.Observe()
-			if !isID(said.ID) && said.ID != jsonrpc.NullID {
+			if !isID(message.ID) && message.ID != jsonrpc.NullID {
 				reporter.Violation(
-					said,
-					rules.Mismatch{Wanted: "a string or an integer", Found: rules.ShowMember(said.Object, "id"), Where: "/id"},
+					message,
+					rules.Mismatch{Wanted: "a string or an integer", Found: rules.ShowMember(message.Object, "id"), Where: "/id"},
 				)
 			}
-		case said.Kind == jsonrpc.Notification && conversation.Schema != nil:
-			if method, known := conversation.Schema.Method(said.Method); known && method.Kind == schema.Request {
+		case message.Kind == jsonrpc.Notification && conversation.Schema != nil:
+			if method, known := conversation.Schema.Method(message.Method); known && method.Kind == schema.Request {
 				reporter.Observe()
-				reporter.Violation(said, rules.Mismatch{
-					Wanted: "an id in a request of " + said.Method,
-					Found:  rules.ShowMember(said.Object, "id"),
+				reporter.Violation(message, rules.Mismatch{
+					Wanted: "an id in a request of " + message.Method,
+					Found:  rules.ShowMember(message.Object, "id"),
 					Where:  "/id",
 				})
 			}
@@ -221,12 +216,14 @@ func unidentifiedRequests(conversation *rules.Conversation, reporter *rules.Repo
 }
 
 // asks leaves out notifications with an id, which have a rule of their own.
-func asks(said *rules.Message) bool { return rules.IsRequest(said) && !isNotificationMethod(said) }
+func asks(message *rules.Message) bool {
+	return rules.IsRequest(message) && !isNotificationMethod(message)
+}
 
 func isID(id jsonrpc.ID) bool { return id.IsString() || id.IsInteger() }
 
-func nullID(said *rules.Message) rules.Mismatch {
-	if said.ID != jsonrpc.NullID {
+func nullID(message *rules.Message) rules.Mismatch {
+	if message.ID != jsonrpc.NullID {
 		return rules.Mismatch{}
 	}
 	return rules.Mismatch{Wanted: "a string or an integer", Found: "null", Where: "/id"}
@@ -238,27 +235,27 @@ func nullID(said *rules.Message) rules.Mismatch {
 func reusedIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	used := map[jsonrpc.ID]bool{}
 	repeated, refused := rules.Redelivered(conversation), rules.RefusedStreams(conversation)
-	for _, said := range conversation.Messages {
-		if !rules.IsRequest(said) || repeated[said] {
+	for _, message := range conversation.Messages {
+		if !rules.IsRequest(message) || repeated[message] {
 			continue
 		}
-		if said.Method == "initialize" {
+		if message.Method == "initialize" {
 			clear(used)
 		}
-		if !said.FromTarget(conversation.Leg) || !asks(said) || !isID(said.ID) {
+		if !message.FromTarget(conversation.Cell) || !asks(message) || !isID(message.ID) {
 			continue
 		}
 		if len(used) > 0 { // one alone is always unique
 			reporter.Observe()
 		}
-		if used[said.ID] {
-			reporter.Violation(said, rules.Mismatch{
+		if used[message.ID] {
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "an id that no earlier request of the session had",
-				Found:  said.ID.String() + " again",
+				Found:  message.ID.String() + " again",
 				Where:  "/id",
 			})
 		}
-		used[said.ID] = !refused[said.Event.Stream]
+		used[message.ID] = !refused[message.Event.Stream]
 	}
 }
 
@@ -274,26 +271,26 @@ func sharedIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 	}
 	given := map[jsonrpc.ID]*rules.Message{}
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case rules.IsResponse(said) && !said.FromTarget(conversation.Leg):
-			delete(given, said.ID)
-		case !said.FromTarget(conversation.Leg):
-		case said.Method == facts.CancelledMethod:
-			delete(given, jsonrpc.IDOf(said.ParamsObject()["requestId"]))
-		case asks(said) && isID(said.ID):
+		case rules.IsResponse(message) && !message.FromTarget(conversation.Cell):
+			delete(given, message.ID)
+		case !message.FromTarget(conversation.Cell):
+		case message.Method == facts.CancelledMethod:
+			delete(given, jsonrpc.IDOf(message.ParamsObject()["requestId"]))
+		case asks(message) && isID(message.ID):
 			reporter.Observe()
-			open := given[said.ID]
-			given[said.ID] = said
+			open := given[message.ID]
+			given[message.ID] = message
 			if open == nil {
 				continue
 			}
-			if end, over := ended[open.Event.Stream]; over && end < said.Event.Sequence {
+			if end, over := ended[open.Event.Stream]; over && end < message.Event.Sequence {
 				continue
 			}
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "an id that no open request has",
-				Found:  fmt.Sprintf("%s, which %s has", said.ID, open.Method),
+				Found:  fmt.Sprintf("%s, which %s has", message.ID, open.Method),
 				Where:  "/id",
 			})
 		}
@@ -304,23 +301,23 @@ func sharedIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 // peer uses one twice is not the target's fault.
 func repeatedAnswers(conversation *rules.Conversation, reporter *rules.Reporter) {
 	asked, answered := map[jsonrpc.ID]int{}, map[jsonrpc.ID]int{}
-	for _, said := range conversation.ByPeer() {
-		if rules.IsRequest(said) {
-			asked[said.ID]++
+	for _, message := range conversation.ByPeer() {
+		if rules.IsRequest(message) {
+			asked[message.ID]++
 		}
 	}
 	refused := rules.RefusedStreams(conversation)
-	for _, said := range rules.Originals(conversation) {
-		if !rules.IsResponse(said) || said.Request == nil ||
-			refused[said.Event.Stream] && conversation.Role == protocol.ClientRole {
+	for _, message := range rules.Originals(conversation) {
+		if !rules.IsResponse(message) || message.Request == nil ||
+			refused[message.Event.Stream] && conversation.Role == protocol.ClientRole {
 			continue // what HTTP refuses may be sent again
 		}
 		reporter.Observe()
-		answered[said.ID]++
-		if answered[said.ID] > asked[said.ID] {
-			reporter.Violation(said, rules.Mismatch{
-				Wanted: "one response to the request " + said.ID.String(),
-				Found:  "a further one: " + excerpt.Short(said.Raw),
+		answered[message.ID]++
+		if answered[message.ID] > asked[message.ID] {
+			reporter.Violation(message, rules.Mismatch{
+				Wanted: "one response to the request " + message.ID.String(),
+				Found:  "a further one: " + excerpt.Short(message.Raw),
 				Where:  "/id",
 			})
 		}
@@ -379,9 +376,9 @@ func readableRequests(conversation *rules.Conversation) map[*rules.Message]*rule
 		if _, isObject := params.(map[string]any); !named || given && !isObject {
 			continue // malformed, which may keep its id from being read
 		}
-		for _, said := range one.Said {
-			if refusal, isError := said.Error(); isError && slices.Contains(codesOfReaders, refusal.Code) {
-				readable[said] = one.Sent
+		for _, message := range one.Said {
+			if refusal, isError := message.Error(); isError && slices.Contains(codesOfReaders, refusal.Code) {
+				readable[message] = one.Sent
 			}
 		}
 	}
@@ -389,8 +386,8 @@ func readableRequests(conversation *rules.Conversation) map[*rules.Message]*rule
 }
 
 func answeredNotifications(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.ByPeer() {
-		if said.Kind == jsonrpc.Notification && said.Event.Deliberate == "" {
+	for _, message := range conversation.ByPeer() {
+		if message.Kind == jsonrpc.Notification && message.Event.Deliberate == "" {
 			reporter.Observe()
 		}
 	}
@@ -400,53 +397,49 @@ func answeredNotifications(conversation *rules.Conversation, reporter *rules.Rep
 			continue
 		}
 		if !before.Illegal(response) && before.OnlyNotifications(response) {
-			reporter.Violation(
-				response,
-				rules.Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)},
-			)
+			reporter.Violation(response, rules.Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
 		}
 	}
 }
 
 // isOutcome is true for responses, and for what can only be meant as one.
-func isOutcome(said *rules.Message) bool {
-	return rules.IsResponse(said) || said.Kind == jsonrpc.Invalid && said.ID != jsonrpc.NoID
+func isOutcome(message *rules.Message) bool {
+	return rules.IsResponse(message) || message.Kind == jsonrpc.Invalid && message.ID != jsonrpc.NoID
 }
 
-func noOutcome(said *rules.Message) rules.Mismatch {
-	if rules.IsResponse(said) {
+func noOutcome(message *rules.Message) rules.Mismatch {
+	if rules.IsResponse(message) {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{Wanted: `a member "result" or "error"`, Found: excerpt.Short(said.Raw)}
+	return rules.Mismatch{Wanted: `a member "result" or "error"`, Found: excerpt.Short(message.Raw)}
 }
 
-func twoOutcomes(said *rules.Message) rules.Mismatch {
-	_, hasResult := said.Object["result"]
-	_, hasError := said.Object["error"]
+func twoOutcomes(message *rules.Message) rules.Mismatch {
+	_, hasResult := message.Object["result"]
+	_, hasError := message.Object["error"]
 	if !hasResult || !hasError {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{Wanted: "either a result or an error", Found: "both: " + excerpt.Short(said.Raw)}
+	return rules.Mismatch{Wanted: "either a result or an error", Found: "both: " + excerpt.Short(message.Raw)}
 }
 
-func hasErrorCode(said *rules.Message) bool {
-	refusal, _ := said.Object["error"].(map[string]any)
-	_, there := refusal["code"]
-	return rules.IsResponse(said) && there
+func hasErrorCode(message *rules.Message) bool {
+	_, there := mcp.Object(message.Object, "error")["code"]
+	return rules.IsResponse(message) && there
 }
 
 // notificationPrefix begins the methods of all notifications.
 const notificationPrefix = "notifications/"
 
-func isNotificationMethod(said *rules.Message) bool {
-	return rules.IsCall(said) && strings.HasPrefix(said.Method, notificationPrefix)
+func isNotificationMethod(message *rules.Message) bool {
+	return rules.IsCall(message) && strings.HasPrefix(message.Method, notificationPrefix)
 }
 
-func identified(said *rules.Message) rules.Mismatch {
-	if said.ID == jsonrpc.NoID {
+func identified(message *rules.Message) rules.Mismatch {
+	if message.ID == jsonrpc.NoID {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{Wanted: "no id in " + said.Method, Found: said.ID.String(), Where: "/id"}
+	return rules.Mismatch{Wanted: "no id in " + message.Method, Found: message.ID.String(), Where: "/id"}
 }
 
-func isObject(said *rules.Message) bool { return said.Object != nil }
+func isObject(message *rules.Message) bool { return message.Object != nil }

@@ -21,20 +21,12 @@ func metaRules() []rules.Rule {
 		{
 			Text:     "starts each label of a _meta key with a letter and ends it with a letter or digit",
 			Verifies: rules.Verifies("base.meta.labels"),
-			Judge: metaKeys(
-				formats.HasLabels,
-				"labels that begin with a letter and end with a letter or digit",
-				formats.LabelsAreValid,
-			),
+			Judge:    metaKeys(formats.HasLabels, "labels that begin with a letter and end with a letter or digit", formats.LabelsAreValid),
 		},
 		{
 			Text:     "starts and ends the name of each _meta key with a letter or digit",
 			Verifies: rules.Verifies("base.meta.name"),
-			Judge: metaKeys(
-				formats.AnyKey,
-				"a name that is empty or begins and ends with a letter or digit",
-				formats.NameIsEnclosed,
-			),
+			Judge:    metaKeys(formats.AnyKey, "a name that is empty or begins and ends with a letter or digit", formats.NameIsEnclosed),
 		},
 		{
 			Text:     "uses only letters, digits, hyphens, underscores and dots in the names of _meta keys",
@@ -48,15 +40,15 @@ func metaRules() []rules.Rule {
 // concern a rule.
 func metaKeys(concerned func(key string) bool, wanted string, holds func(key string) bool) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		for _, said := range conversation.ByTarget() {
-			for _, meta := range places.Named(said, "_meta") {
+		for _, message := range conversation.ByTarget() {
+			for _, meta := range places.Named(message, "_meta") {
 				for _, key := range slices.Sorted(maps.Keys(meta.Object())) {
 					if !concerned(key) {
 						continue
 					}
 					reporter.Observe()
 					if !holds(key) {
-						reporter.Violation(said, rules.Mismatch{
+						reporter.Violation(message, rules.Mismatch{
 							Wanted: wanted, Found: rules.Show(key), Where: meta.Pointer + jsonrpc.Pointer(key),
 						})
 					}

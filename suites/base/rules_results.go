@@ -13,31 +13,23 @@ import (
 // resultRules are about what every result of the stateless era has.
 func resultRules() []rules.Rule {
 	return []rules.Rule{
-		{
-			Text:     "sends resultType in each result",
-			Verifies: rules.Verifies("base.result-type.given"),
-			Judge:    untypedResults,
-		},
+		{Text: "sends resultType in each result", Verifies: rules.Verifies("base.result-type.given"), Judge: untypedResults},
 		{
 			Text:     "sends only a resultType of the core protocol or of an extension that it declares",
 			Verifies: rules.Verifies("base.result-type.known"),
 			Judge:    strangeResults,
 		},
-		{
-			Text:     "sends serverInfo in the _meta of each result",
-			Verifies: rules.Verifies("base.fields.server-info"),
-			Judge:    unsignedResults,
-		},
+		{Text: "sends serverInfo in the _meta of each result", Verifies: rules.Verifies("base.fields.server-info"), Judge: unsignedResults},
 	}
 }
 
 func untypedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range facts.StandaloneResults(conversation) {
+	for _, message := range facts.StandaloneResults(conversation) {
 		reporter.Observe()
-		if _, isText := said.ResultObject()["resultType"].(string); !isText {
-			reporter.Violation(said, rules.Mismatch{
+		if _, isText := message.ResultObject()["resultType"].(string); !isText {
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: `a member "resultType" that is a string`,
-				Found:  rules.ShowMember(said.ResultObject(), "resultType"),
+				Found:  rules.ShowMember(message.ResultObject(), "resultType"),
 				Where:  claims.ResultTypePlace,
 			})
 		}
@@ -48,8 +40,8 @@ func untypedResults(conversation *rules.Conversation, reporter *rules.Reporter) 
 // knows may have types of its own.
 func strangeResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	declared := facts.Extensions(conversation.ServerCapabilities)
-	for _, said := range facts.StandaloneResults(conversation) {
-		kind, isText := said.ResultObject()["resultType"].(string)
+	for _, message := range facts.StandaloneResults(conversation) {
+		kind, isText := message.ResultObject()["resultType"].(string)
 		judgeable := conversation.ServerCapabilities != nil && !slices.ContainsFunc(declared, facts.UnknownExtension)
 		if !isText || !facts.IsCoreType(kind) && !judgeable {
 			continue
@@ -57,14 +49,10 @@ func strangeResults(conversation *rules.Conversation, reporter *rules.Reporter) 
 		reporter.Observe()
 		if !facts.IsCoreType(kind) &&
 			!slices.ContainsFunc(declared, func(name string) bool { return slices.Contains(facts.ResultTypes[name], kind) }) {
-			reporter.Violation(said, rules.Mismatch{
-				Wanted: fmt.Sprintf(
-					"%q, %q, or a type of an extension that the server declares",
-					facts.Complete,
-					facts.InputRequired,
-				),
-				Found: rules.Show(kind),
-				Where: claims.ResultTypePlace,
+			reporter.Violation(message, rules.Mismatch{
+				Wanted: fmt.Sprintf("%q, %q, or a type of an extension that the server declares", facts.Complete, facts.InputRequired),
+				Found:  rules.Show(kind),
+				Where:  claims.ResultTypePlace,
 			})
 		}
 	}
@@ -72,14 +60,14 @@ func strangeResults(conversation *rules.Conversation, reporter *rules.Reporter) 
 
 // unsignedResults leaves server/discover to the page about it.
 func unsignedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range facts.StandaloneResults(conversation) {
-		if said.Request.Method == "server/discover" {
+	for _, message := range facts.StandaloneResults(conversation) {
+		if message.Request.Method == "server/discover" {
 			continue
 		}
 		reporter.Observe()
-		meta := said.Meta()
+		meta := message.Meta()
 		if _, there := meta[mcp.MetaServerInfo]; !there {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "the server's name and version at " + mcp.MetaServerInfo,
 				Found:  rules.ShowMember(meta, mcp.MetaServerInfo), Where: "/result/_meta",
 			})

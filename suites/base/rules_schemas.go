@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
@@ -28,16 +29,8 @@ func schemaRules() []rules.Rule {
 			Verifies: rules.Verifies("base.schema.notifications"),
 			Judge:    validCalls(schema.Notification),
 		},
-		{
-			Text:     "sends results that are valid against the schema",
-			Verifies: rules.Verifies("base.schema.results"),
-			Judge:    validResults,
-		},
-		{
-			Text:     "sends errors that are valid against the schema",
-			Verifies: rules.Verifies("base.schema.errors"),
-			Judge:    validErrors,
-		},
+		{Text: "sends results that are valid against the schema", Verifies: rules.Verifies("base.schema.results"), Judge: validResults},
+		{Text: "sends errors that are valid against the schema", Verifies: rules.Verifies("base.schema.errors"), Judge: validErrors},
 		{
 			Text:     "sends schemas valid in their dialect in elicitation/create and sampling/createMessage",
 			Verifies: rules.Verifies("base.dialects.valid"),
@@ -56,24 +49,24 @@ func schemaRules() []rules.Rule {
 func validCalls(kind schema.Kind) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		judging := facts.Schemas(conversation)
-		for _, said := range conversation.ByTarget() {
-			known := judging[said.Index]
-			if !rules.IsCall(said) || hasOutcome(said) || known == nil || said.Method == "" ||
-				(said.Kind == jsonrpc.Request) != (kind == schema.Request) {
+		for _, message := range conversation.ByTarget() {
+			known := judging[message.Index]
+			if !rules.IsCall(message) || hasOutcome(message) || known == nil || message.Method == "" ||
+				(message.Kind == jsonrpc.Request) != (kind == schema.Request) {
 				continue
 			}
-			if method, standard := known.Method(said.Method); standard && method.Kind != kind {
+			if method, standard := known.Method(message.Method); standard && method.Kind != kind {
 				continue
 			}
 			reporter.Observe()
 			if kind == schema.Request {
-				violations := known.ValidateRequest(said.Method, claims.Mended(said.Object, true))
+				violations := known.ValidateRequest(message.Method, claims.Mended(message.Object, true))
 				if !facts.HasHandshake(known) {
 					violations = slices.DeleteFunc(violations, ofFields)
 				}
-				report(reporter, said, "", violations)
+				report(reporter, message, "", violations)
 			} else {
-				report(reporter, said, "", known.ValidateNotification(said.Method, claims.Mended(said.Object, false)))
+				report(reporter, message, "", known.ValidateNotification(message.Method, claims.Mended(message.Object, false)))
 			}
 		}
 	}
@@ -81,44 +74,44 @@ func validCalls(kind schema.Kind) rules.Judge {
 
 // report tells what a schema says, except where the page about the method has
 // a rule of its own.
-func report(reporter *rules.Reporter, said *rules.Message, prefix string, violations []schema.Violation) {
+func report(reporter *rules.Reporter, message *rules.Message, prefix string, violations []schema.Violation) {
 	for _, violation := range violations {
-		method, place := claims.MethodOf(said), claims.MemberPlace(prefix, violation)
+		method, place := claims.MethodOf(message), claims.MemberPlace(prefix, violation)
 		if claims.Claimed(method, prefix+violation.Pointer) || claims.MemberClaimed(method, place) ||
-			claims.IsOfInput(said, place, violation) {
+			claims.IsOfInput(message, place, violation) {
 			continue
 		}
-		breakBy(reporter, said, prefix, violation)
+		breakBy(reporter, message, prefix, violation)
 	}
 }
 
-func breakBy(reporter *rules.Reporter, said *rules.Message, prefix string, violation schema.Violation) {
+func breakBy(reporter *rules.Reporter, message *rules.Message, prefix string, violation schema.Violation) {
 	wanted := violation.Expected
 	if violation.Definition != "" {
 		wanted += " (" + violation.Definition + ")"
 	}
-	reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: violation.Found, Where: prefix + violation.Pointer})
+	reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: violation.Found, Where: prefix + violation.Pointer})
 }
 
 func validResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := facts.Schemas(conversation)
 	creating := taskMethods(conversation)
-	for _, said := range conversation.ByTarget() {
-		known := judging[said.Index]
-		result, there := said.Result()
-		if !rules.IsResponse(said) || rules.IsRefusal(said) || !there || said.Request == nil || known == nil {
+	for _, message := range conversation.ByTarget() {
+		known := judging[message.Index]
+		result, there := message.Result()
+		if !rules.IsResponse(message) || rules.IsRefusal(message) || !there || message.Request == nil || known == nil {
 			continue
 		}
 		reporter.Observe()
-		method := said.Request.Method
+		method := message.Request.Method
 		standard, _ := known.Method(method)
-		switch payloadOf := creating[tasks.ID(said.Request.ParamsObject())]; {
-		case standard.TaskResult != "" && tasks.AskedFor(said.Request) && tasks.IsCreated(result):
-			report(reporter, said, "/result", known.Validate(standard.TaskResult, result))
+		switch payloadOf := creating[tasks.ID(message.Request.ParamsObject())]; {
+		case standard.TaskResult != "" && tasks.AskedFor(message.Request) && tasks.IsCreated(result):
+			report(reporter, message, "/result", known.Validate(standard.TaskResult, result))
 		case method == "tasks/result" && payloadOf != "":
-			report(reporter, said, "/result", known.ValidateResult(payloadOf, result))
+			report(reporter, message, "/result", known.ValidateResult(payloadOf, result))
 		default:
-			report(reporter, said, "/result", known.ValidateResult(method, result))
+			report(reporter, message, "/result", known.ValidateResult(method, result))
 		}
 	}
 }
@@ -127,13 +120,12 @@ func validResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 // a task of.
 func taskMethods(conversation *rules.Conversation) map[string]string {
 	methods := map[string]string{}
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsResponse(said) || said.Request == nil || !tasks.AskedFor(said.Request) {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsResponse(message) || message.Request == nil || !tasks.AskedFor(message.Request) {
 			continue
 		}
-		task, _ := said.ResultObject()["task"].(map[string]any)
-		if id := tasks.ID(task); id != "" {
-			methods[id] = said.Request.Method
+		if id := tasks.ID(mcp.Object(message.ResultObject(), "task")); id != "" {
+			methods[id] = message.Request.Method
 		}
 	}
 	return methods
@@ -142,16 +134,16 @@ func taskMethods(conversation *rules.Conversation) map[string]string {
 // validErrors leaves what every error must have to the rules about it.
 func validErrors(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := facts.Schemas(conversation)
-	for _, said := range conversation.ByTarget() {
-		known := judging[said.Index]
-		if _, hasResult := said.Result(); known == nil || hasResult || !rules.IsRefusal(said) ||
-			!rules.IsWholeError(said) {
+	for _, message := range conversation.ByTarget() {
+		known := judging[message.Index]
+		if _, hasResult := message.Result(); known == nil || hasResult || !rules.IsRefusal(message) ||
+			!rules.IsWholeError(message) {
 			continue
 		}
 		reporter.Observe()
-		violations := known.ValidateError(claims.Mended(said.Object, true))
-		report(reporter, said, "", slices.DeleteFunc(violations, func(one schema.Violation) bool {
-			return hasOwnData(said) && strings.HasPrefix(claims.MemberPlace("", one), "/error/data")
+		violations := known.ValidateError(claims.Mended(message.Object, true))
+		report(reporter, message, "", slices.DeleteFunc(violations, func(one schema.Violation) bool {
+			return hasOwnData(message) && strings.HasPrefix(claims.MemberPlace("", one), "/error/data")
 		}))
 	}
 }

@@ -42,7 +42,7 @@ func TestTheSchemaLeavesTheirPlacesToStatelessRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if found, _ := BrokenAndSeen(schemaRules(), Converse(t, StatelessLeg, script)); len(found) > 0 {
+			if found, _ := BrokenAndSeen(schemaRules(), Converse(t, StatelessCell, script)); len(found) > 0 {
 				t.Errorf("the schema finds %v as well", found)
 			}
 		})

@@ -24,18 +24,14 @@ var traceFormats = []struct {
 	key, wanted string
 	holds       func(string) bool
 }{
-	{
-		"traceparent",
-		"version, trace id, parent id and flags in lower-case hexadecimal digits, by W3C Trace Context",
-		isTraceParent,
-	},
+	{"traceparent", "version, trace id, parent id and flags in lower-case hexadecimal digits, by W3C Trace Context", isTraceParent},
 	{"tracestate", "a list of key=value, by W3C Trace Context", isTraceState},
 	{"baggage", "a list of key=value, by W3C Baggage", isBaggage},
 }
 
 func traceContexts(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.ByTarget() {
-		for _, meta := range places.Named(said, "_meta") {
+	for _, message := range conversation.ByTarget() {
+		for _, meta := range places.Named(message, "_meta") {
 			for _, format := range traceFormats {
 				value, there := meta.Member(format.key)
 				if !there {
@@ -43,10 +39,7 @@ func traceContexts(conversation *rules.Conversation, reporter *rules.Reporter) {
 				}
 				reporter.Observe()
 				if text, isText := value.Value.(string); !isText || !format.holds(text) {
-					reporter.Violation(
-						said,
-						rules.Mismatch{Wanted: format.wanted, Found: rules.Show(value.Value), Where: value.Pointer},
-					)
+					reporter.Violation(message, rules.Mismatch{Wanted: format.wanted, Found: rules.Show(value.Value), Where: value.Pointer})
 				}
 			}
 		}
@@ -66,9 +59,7 @@ func isTraceParent(text string) bool {
 // maxTraceStates is how many members a tracestate has at most.
 const maxTraceStates = 32
 
-var traceState = lazy.MustCompile(
-	`^[a-z0-9][a-z0-9_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$`,
-)
+var traceState = lazy.MustCompile(`^[a-z0-9][a-z0-9_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$`)
 
 // isTraceState reads the header of W3C Trace Context, section 3.3. Empty members
 // are allowed, and a key stands once.

@@ -2,18 +2,16 @@
 package base
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
@@ -23,6 +21,7 @@ func ServerChecks() {
 		requests()
 		malformed()
 		misread()
+		batches()
 		crashing()
 		refusedByStatus()
 		notifications()
@@ -41,6 +40,51 @@ const openAtOnce = 20
 const firstOfMany = 7001
 
 func requests() {
+	answering()
+
+	returns := func(text string, id jsonrpc.ID, wanted string) {
+		It(text, Row(), Verifies("base.responses.id"), ByBarrier(), func(t *T) {
+			answered := answeredID(t, Session(t), id)
+
+			t.Demand(answered == id, wanted, answered.String())
+		})
+	}
+	returns("returns an id that is a string unchanged", jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id")
+	returns("returns an id that is a string of digits as a string", jsonrpc.StringID("0042"), `the id "0042"`)
+	returns("returns the id 0 unchanged", jsonrpc.IntID(0), "the id 0")
+	returns("returns an id of more than 32 bits unchanged", jsonrpc.IntID(largeID), "the same id")
+
+	It("answers requests of each method whose id is a string", Verifies("base.requests.answered"), func(t *T) {
+		server := Session(t)
+
+		AcceptInEachMethod(t, func(request Harmless) any {
+			id := jsonrpc.StringID("mcpconform: a string for " + request.Method)
+			asked := server.Call(request.Method, request.With(nil), WithID(id))
+			return asked.Must(BeAnswered)
+		})
+	})
+
+	It("answers requests with progress tokens of each kind", Verifies("base.requests.answered"), func(t *T) {
+		server := Session(t)
+		server.Call(aMethod(t), nil).Need().Result() // or else nothing shows what it stumbles over
+
+		for _, token := range []any{0, "", "mcpconform", lastExactInteger} {
+			reply := server.Call(aMethod(t), Object{"_meta": Object{"progressToken": token}}).Must(BeAnswered)
+
+			t.Expect(reply).To(BeResult())
+		}
+		AcceptInEachMethod(t, func(request Harmless) any {
+			token := Object{"progressToken": "mcpconform-" + request.Method}
+			return server.Call(request.Method, request.With(token)).Must(BeAnswered)
+		})
+	})
+
+	otherTimes()
+
+	unknownMembers()
+}
+
+func answering() {
 	It("answers requests of a client that opens the connection as the revision specifies",
 		Opens(), Verifies("base.components.required"), ByBarrier(), func(t *T) {
 			server := Connect(t)
@@ -48,94 +92,39 @@ func requests() {
 			if t.Has(protocol.PerRequestMeta) {
 				server.Speak(t.Revision(), scripted.Nothing())
 			} else {
-				_, err := server.Handshake(t, Hello(t, t.Revision()))
+				_, err := server.Handshake(Hello(t, t.Revision()))
 				t.Demand(err == nil, "a handshake that succeeds", text(err))
 			}
 
-			t.Expect(server.Ask(t, BarrierMethod(t), nil)).To(BeResult())
+			t.Expect(server.Call(BarrierMethod(t), nil).Must()).To(BeResult())
 		})
 
 	It("answers each of many concurrent requests", Verifies("base.requests.answered"), ByBarrier(), func(t *T) {
 		server := Session(t)
 
-		var open []*scripted.Pending
+		var open []*Answer
 		for position := range openAtOnce {
 			id := jsonrpc.IntID(firstOfMany + int64(position))
-			open = append(open, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))
+			open = append(open, server.Call(BarrierMethod(t), nil, WithID(id)))
 		}
 
 		for _, request := range open {
-			server.MustAwait(t, request)
+			request.Must(BeAnswered)
 		}
 	})
+}
 
-	It("returns an id that is a string unchanged", Verifies("base.responses.id"), ByBarrier(), func(t *T) {
-		server := Session(t)
-
-		answered := answeredID(t, server, jsonrpc.StringID("mcpconform: a string, ünïcödé"))
-
-		t.Demand(answered == jsonrpc.StringID("mcpconform: a string, ünïcödé"), "the same id", answered.String())
-	})
-
-	It("returns an id that is a string of digits as a string", Verifies("base.responses.id"), ByBarrier(), func(t *T) {
-		server := Session(t)
-
-		answered := answeredID(t, server, jsonrpc.StringID("0042"))
-
-		t.Demand(answered == jsonrpc.StringID("0042"), `the id "0042"`, answered.String())
-	})
-
-	It("returns the id 0 unchanged", Verifies("base.responses.id"), ByBarrier(), func(t *T) {
-		server := Session(t)
-
-		answered := answeredID(t, server, jsonrpc.IntID(0))
-
-		t.Demand(answered == jsonrpc.IntID(0), "the id 0", answered.String())
-	})
-
-	It("returns an id of more than 32 bits unchanged", Verifies("base.responses.id"), ByBarrier(), func(t *T) {
-		server := Session(t)
-
-		answered := answeredID(t, server, jsonrpc.IntID(largeID))
-
-		t.Demand(answered == jsonrpc.IntID(largeID), "the same id", answered.String())
-	})
-
-	It("answers requests of each method whose id is a string", Verifies("base.requests.answered"), func(t *T) {
-		server := Session(t)
-
-		AcceptInEachMethod(t, func(request Harmless) any {
-			id := jsonrpc.StringID("mcpconform: a string for " + request.Method)
-			asked := server.StartRaw(t, id, request.Method, scripted.Outgoing{}, request.With(nil))
-			return server.MustAwait(t, asked)
-		})
-	})
-
-	It("answers requests with progress tokens of each kind", Verifies("base.requests.answered"), func(t *T) {
-		server := Session(t)
-		server.Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
-
-		for _, token := range []any{0, "", "mcpconform", lastExactInteger} {
-			reply := server.MustAsk(t, aMethod(t), Object{"_meta": Object{"progressToken": token}})
-
-			t.Expect(reply).To(BeResult())
-		}
-		AcceptInEachMethod(t, func(request Harmless) any {
-			token := Object{"progressToken": "mcpconform-" + request.Method}
-			return server.MustAsk(t, request.Method, request.With(token))
-		})
-	})
-
+func otherTimes() {
 	It("answers a request that comes before notifications/initialized, and continues",
 		Opens(), Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), func(t *T) {
 			server := Connect(t)
-			adopt(server, server.Need(t, "initialize", Hello(t, t.Revision())))
+			adopt(server, server.Call("initialize", Hello(t, t.Revision())).Need().Result())
 
-			server.MustAsk(t, aMethod(t), nil)
+			server.Call(aMethod(t), nil).Must(BeAnswered)
 
 			t.Observe() // with a result or an error, as it likes
-			server.Tell(t, "notifications/initialized", nil)
-			server.StaysUsable(t)
+			server.Notify("notifications/initialized", nil).Must()
+			server.StaysUsable()
 		})
 
 	It(
@@ -149,52 +138,56 @@ func requests() {
 			server := Connect(t)
 			id := jsonrpc.StringID("mcpconform-before-initialize")
 			early := jsonrpc.NewRequest(id, unknownMethod, nil)
-			server.StartRaw(t, id, unknownMethod, scripted.Outgoing{Raw: early, Deliberate: beforeInitialize}, nil)
+			server.Call(unknownMethod, nil, WithID(id), Raw(early, beforeInitialize))
 
-			t.Expect(server.MustAsk(t, "initialize", Hello(t, t.Revision()))).To(BeResult())
+			t.Expect(server.Call("initialize", Hello(t, t.Revision())).Must(BeAnswered)).To(BeResult())
 		},
 	)
 
 	It("answers requests after notifications/initialized with _meta",
 		Opens(), Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), func(t *T) {
-			Session(t).Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
+			Session(t).Call(aMethod(t), nil).Need().Result() // or else nothing shows what it stumbles over
 			server := Connect(t)
-			adopt(server, server.Need(t, "initialize", Hello(t, t.Revision())))
+			adopt(server, server.Call("initialize", Hello(t, t.Revision())).Need().Result())
 
-			server.Tell(t, "notifications/initialized", Object{"_meta": Object{"com.example/trace": Object{"id": 7}}})
+			server.Notify("notifications/initialized", Object{"_meta": Object{"com.example/trace": Object{"id": 7}}}).Must()
 
-			t.Expect(server.MustAsk(t, aMethod(t), nil)).To(BeResult())
+			t.Expect(server.Call(aMethod(t), nil).Must(BeAnswered)).To(BeResult())
 		})
 
 	It("answers requests, and those of other clients, after a client disconnects during a call",
 		Verifies("base.requests.answered"), NeedsTransport(protocol.HTTP), NeedsProvocation("slow"), ByBarrier(), func(t *T) {
 			server, other := FreshSession(t), UnusedSession(t)
 			slow := Provoking(t, "slow").Call()
-			call := server.Start(t, "tools/call", slow)
+			call := server.Call("tools/call", slow)
 			beside := jsonrpc.StringID("mcpconform-beside-disconnection")
-			ofAnother := other.StartRaw(t, beside, "tools/call", scripted.Outgoing{}, slow)
-			server.Barrier(t) // the calls are under way
+			ofAnother := other.Call("tools/call", slow, WithID(beside))
+			server.Barrier() // the calls are under way
 
 			call.Delivery.Cut()
 
 			id := jsonrpc.StringID("mcpconform-after-disconnection")
-			t.Expect(server.MustAwait(t, server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))).To(BeResult())
-			other.MustAwait(t, ofAnother)
+			t.Expect(server.Call(BarrierMethod(t), nil, WithID(id)).Must(BeAnswered)).To(BeResult())
+			ofAnother.Must(BeAnswered)
 		})
+}
 
+func unknownMembers() {
 	It("answers or rejects initialize whose clientInfo has no version",
 		Verifies("base.errors.survived"), AtRevisionsWith(protocol.Handshake), NeedsTransport(protocol.HTTP), func(t *T) {
 			Session(t) // or else nothing shows what it stumbles over
 			hello := Hello(t, t.Revision())
 			hello["clientInfo"] = Object{"name": "mcpconform"}
 
-			_, status, err := Connect(t).Attempt(t, "initialize", hello, "clientInfo without a version")
+			reply := Connect(t).Call("initialize", hello, ToBeRefused("clientInfo without a version")).May()
 
-			if refusal, refused := errors.AsType[*scripted.StatusError](err); refused {
-				t.Judging(Status{Response: refusal})
+			var found string
+			if !reply.Answered() {
+				t.Judging(Status{Response: reply.Instead})
+				found = reply.Instead.Error()
 			}
-			refused := err == nil || status < http.StatusInternalServerError
-			t.Demand(refused, "a JSON-RPC response, or an HTTP client error", text(err))
+			refused := reply.Answered() || reply.Status < http.StatusInternalServerError
+			t.Demand(refused, "a JSON-RPC response, or an HTTP client error", found)
 		})
 
 	It("accepts params with unknown members", Verifies("base.requests.extra-members"), func(t *T) {
@@ -206,7 +199,7 @@ func requests() {
 			server := Session(t)
 
 			AcceptInEachMethod(t, func(request Harmless) any {
-				return server.AttemptWith(t, request, Object{mcp.MetaCapabilities: unheardOf(t)}, "")
+				return server.Call(request.Method, request.With(Object{mcp.MetaCapabilities: unknownName(t)}), ToBeRefused("")).May().OrStatus()
 			})
 		})
 
@@ -221,11 +214,10 @@ func requests() {
 
 // unheardOf are capabilities with what no schema names: they are no closed set, and each
 // is an open object.
-func unheardOf(t *T) Object {
+func unknownName(t *T) Object {
 	capabilities := Object{"mcpconformUnknown": Object{}}
 	for name, declared := range scripted.Everything(t.Revision()) {
-		known, _ := declared.(map[string]any)
-		more := maps.Clone(known)
+		more := maps.Clone(mcp.Object(declared))
 		more["mcpconformUnknown"] = Object{"nested": true}
 		capabilities[name] = more
 	}
@@ -238,7 +230,7 @@ func acceptsParams(t *T, member string, value any) {
 	AcceptInEachMethod(t, func(request Harmless) any {
 		params := Object{member: value}
 		maps.Copy(params, request.Params)
-		return server.MustAsk(t, request.Method, params)
+		return server.Call(request.Method, params).Must(BeAnswered)
 	})
 }
 
@@ -259,24 +251,23 @@ func malformed() {
 	It("rejects a request with an unknown method", Verifies("base.errors.unknown-method"), ByBarrier(), func(t *T) {
 		server := Session(t)
 
-		reply := server.MustAsk(t, unknownMethod, nil)
+		reply := server.Call(unknownMethod, nil).Must(BeAnswered)
 
 		t.Expect(reply).To(BeJSONRPCError())
 	})
 
-	It("rejects a request with an unknown method under an id that is a string",
-		Verifies("base.errors.unknown-method"), ByBarrier(), func(t *T) {
-			server := Session(t)
+	It("rejects a request with an unknown method under an id that is a string", Verifies("base.errors.unknown-method"), ByBarrier(), func(t *T) {
+		server := Session(t)
 
-			request := server.StartRaw(t, jsonrpc.StringID("mcpconform-unknown"), unknownMethod, scripted.Outgoing{}, nil)
+		request := server.Call(unknownMethod, nil, WithID(jsonrpc.StringID("mcpconform-unknown")))
 
-			t.Expect(server.MustAwait(t, request)).To(BeJSONRPCError())
-		})
+		t.Expect(request.Must(BeAnswered)).To(BeJSONRPCError())
+	})
 
 	It("rejects a request with an unknown method with -32601", Verifies("base.errors.method-not-found"), ByBarrier(), func(t *T) {
 		server := Session(t)
 
-		reply, _ := server.Try(t, unknownMethod, nil)
+		reply := server.Call(unknownMethod, nil).May()
 
 		if _, refused := reply.Error(); !refused {
 			t.NotApplicable("the server does not answer it with an error")
@@ -292,12 +283,18 @@ func malformed() {
 
 			for _, reply := range replies {
 				_, refused := reply.Error()
-				result, _ := reply.Result()
+				result, _ := reply.Received.Result()
 				_, isObject := result.(map[string]any)
 				t.DemandOf(reply, refused || isObject, "an error, or a result that is an object")
 			}
 		})
 
+	unreadable()
+
+	continuing()
+}
+
+func unreadable() {
 	It("answers text that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"), func(t *T) {
 		server := FreshSession(t)
 
@@ -333,13 +330,15 @@ func malformed() {
 			t.Expect(refusal).To(BeJSONRPCError(jsonrpc.InvalidRequest))
 		}
 	})
+}
 
+func continuing() {
 	It("continues after text that is not JSON", Verifies("base.errors.survived"), func(t *T) {
 		server := FreshSession(t)
 
 		say(t, server, notJSON, "not JSON")
 
-		server.StaysUsable(t)
+		server.StaysUsable()
 	})
 
 	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), func(t *T) {
@@ -347,7 +346,7 @@ func malformed() {
 
 		say(t, server, noMessage, "a method that is not a string")
 
-		server.StaysUsable(t)
+		server.StaysUsable()
 	})
 
 	It("continues after a message that is not a JSON object", Verifies("base.errors.survived"), func(t *T) {
@@ -355,7 +354,7 @@ func malformed() {
 
 		say(t, server, `"mcpconform"`, "a string where a message belongs")
 
-		server.StaysUsable(t)
+		server.StaysUsable()
 	})
 
 	It("continues after a JSON-RPC batch", Verifies("base.errors.survived"), func(t *T) {
@@ -363,7 +362,7 @@ func malformed() {
 
 		say(t, server, aBatch, "a batch")
 
-		server.StaysUsable(t)
+		server.StaysUsable()
 	})
 
 	It("continues after text that is not UTF-8", Verifies("base.errors.survived"), func(t *T) {
@@ -371,22 +370,21 @@ func malformed() {
 
 		say(t, server, brokenLetters, "bytes that are not UTF-8")
 
-		server.StaysUsable(t)
+		server.StaysUsable()
 	})
 
-	It("continues after tools/call with arguments that are a string",
-		Verifies("base.errors.survived"), NeedsCapability("tools"), func(t *T) {
-			server := FreshSession(t)
+	It("continues after tools/call with arguments that are a string", Verifies("base.errors.survived"), NeedsCapability("tools"), func(t *T) {
+		server := FreshSession(t)
 
-			server.Survives(t, "tools/call", Object{"name": aTool(t), "arguments": "mcpconform"}, "arguments that are a string")
-		})
+		server.Survives(server.Call("tools/call", Object{"name": aTool(t), "arguments": "mcpconform"}, Illegal("arguments that are a string")))
+	})
 
 	It("continues after a response with an unknown id", Verifies("base.errors.survived"), func(t *T) {
 		server := FreshSession(t)
 
 		say(t, server, `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to no request")
 
-		server.StaysUsable(t)
+		server.StaysUsable()
 	})
 }
 
@@ -404,13 +402,13 @@ func notifications() {
 		server := Session(t)
 		mark := server.Mark()
 
-		known := reasons(t, server, knownNotification(t), Object{"requestId": "mcpconform-never-asked"})
-		unknown := reasons(t, server, "notifications/mcpconform-unknown", nil)
+		known := reasons(server, knownNotification(t), Object{"requestId": "mcpconform-never-asked"})
+		unknown := reasons(server, "notifications/mcpconform-unknown", nil)
 		if known != nil && unknown != nil {
 			t.NotApplicable("the transport rejects notifications")
 		}
 
-		barrier := server.Ask(t, BarrierMethod(t), nil)
+		barrier := server.Call(BarrierMethod(t), nil).Must()
 
 		t.DemandNone("no response to a notification", slices.DeleteFunc(responsesBut(server, mark, barrier),
 			func(response scripted.Received) bool { return known[response.Index] || unknown[response.Index] }))
@@ -419,9 +417,9 @@ func notifications() {
 
 // reasons sends a notification and returns by which messages without an id the server says
 // why it refuses that, as the body of an HTTP error may; nil when it does not refuse it.
-func reasons(ctx context.Context, server *Server, method string, params any) map[int]bool {
+func reasons(server *Server, method string, params any) map[int]bool {
 	mark := server.Mark()
-	if server.Accepts(ctx, method, params) {
+	if server.Notify(method, params).May() {
 		return nil
 	}
 	said := map[int]bool{}
@@ -465,9 +463,8 @@ func isResponse(received scripted.Received) bool { return received.Kind == jsonr
 // answeredID sends a request with an id and returns the id of the response: whatever
 // response comes is meant for it, as nothing else was asked for.
 func answeredID(t *T, server *Server, id jsonrpc.ID) jsonrpc.ID {
-	request := server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)
-	received, err := request.WaitOr(t, isResponse)
-	return server.Answered(request, received, err).ID
+	request := server.Call(BarrierMethod(t), nil, WithID(id))
+	return request.OrUntil(isResponse).Must().ID
 }
 
 // say sends something illegal; whether the transport takes it is all the same.
@@ -510,9 +507,7 @@ func judgeKnownIDs(t *T, refusals []Reply, sent ...jsonrpc.ID) {
 // responsesBut returns the responses that came since a mark, without that to a request
 // which followed what may have provoked them.
 func responsesBut(server *Server, mark int, barrier Reply) []scripted.Received {
-	return server.Sent(mark, func(received scripted.Received) bool {
-		return isResponse(received) && received.ID != barrier.ID
-	})
+	return server.Sent(mark, func(received scripted.Received) bool { return isResponse(received) && received.ID != barrier.ID })
 }
 
 // refusalsOf sends something illegal and returns the responses to it, without those
@@ -520,7 +515,7 @@ func responsesBut(server *Server, mark int, barrier Reply) []scripted.Received {
 func refusalsOf(t *T, server *Server, raw, reason string) []Reply {
 	mark := server.Mark()
 	say(t, server, raw, reason)
-	barrier := server.NeedUsable(t, "see the results of base.errors.survived")
+	barrier := server.NeedUsable("see the results of base.errors.survived")
 	var refusals []Reply
 	for _, response := range responsesBut(server, mark, barrier) {
 		if refusal, _ := response.Error(); server.HTTP == nil || refusal.Code != jsonrpc.HeaderMismatch {

@@ -1,18 +1,16 @@
 package base
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
@@ -40,15 +38,12 @@ const beforeInitialize = "no initialize before"
 
 // misread checks what a server makes of messages that it could take for others.
 func misread() {
-	It("sends no response to a message without an id, whatever its method",
-		Verifies("base.notifications.unanswered"), func(t *T) {
-			server := FreshSession(t)
+	It("sends no response to a message without an id, whatever its method", Verifies("base.notifications.unanswered"), func(t *T) {
+		server := FreshSession(t)
 
-			InEachMethod(t, beUnanswered(), func(request Harmless) any {
-				return answerWithoutID(t, server, request)
-			})
-			server.NeedUsable(t, surviving)
-		})
+		InEachMethod(t, beUnanswered(), func(request Harmless) any { return answerWithoutID(t, server, request) })
+		server.NeedUsable(surviving)
+	})
 
 	It("answers a JSON-RPC batch with single messages, if at all", Verifies("base.messages.single"), ByBarrier(), func(t *T) {
 		server := FreshSession(t)
@@ -58,10 +53,8 @@ func misread() {
 		say(t, server, "["+first+","+second+"]", "a batch of two requests")
 		say(t, server, "[]", "an empty batch")
 
-		server.NeedUsable(t, surviving)
-		t.DemandNone("single messages", server.Sent(mark, func(received scripted.Received) bool {
-			return received.Kind == jsonrpc.Batch
-		}))
+		server.NeedUsable(surviving)
+		t.DemandNone("single messages", server.Sent(mark, func(received scripted.Received) bool { return received.Kind == jsonrpc.Batch }))
 	})
 
 	It("serves no request that is not strictly valid JSON", Verifies("base.json.refused"), ByBarrier(), func(t *T) {
@@ -73,7 +66,7 @@ func misread() {
 			say(t, server, strings.Replace(request, `"@"`, almost.value, 1), "has "+almost.what)
 		}
 
-		server.NeedUsable(t, surviving)
+		server.NeedUsable(surviving)
 		t.DemandNone("no result for text that is not JSON", server.Sent(mark, func(received scripted.Received) bool {
 			_, served := received.Result()
 			return served && strings.HasPrefix(received.ID.String(), `"`+ofAlmostJSON)
@@ -100,7 +93,7 @@ func barrierUnder(t *T, server *Server, id string) string {
 func answerWithoutID(t *T, server *Server, request Harmless) any {
 	mark := server.Mark()
 	raw := jsonrpc.NewNotification(request.Method, server.WithMeta(request.With(nil)))
-	delivery := server.Say(t, string(raw), "has no id")
+	delivery := server.Say(string(raw), "has no id")
 	select {
 	case <-delivery.Done():
 	case <-wait.After(t, server.ReplyTime()): // what came until then is judged
@@ -108,7 +101,7 @@ func answerWithoutID(t *T, server *Server, request Harmless) any {
 	}
 	came := server.Sent(mark, isResponse)
 	if t.Transport() == protocol.Stdio {
-		came = responsesBut(server, mark, server.NeedUsable(t, surviving))
+		came = responsesBut(server, mark, server.NeedUsable(surviving))
 	}
 	for _, response := range came {
 		refusal, refused := response.Error()
@@ -133,9 +126,9 @@ func crashing() {
 			server := FreshSession(t)
 
 			for _, malformed := range malformedForms {
-				before := server.Start(t, BarrierMethod(t), nil)
+				before := server.Call(BarrierMethod(t), nil)
 				say(t, server, malformed.raw, malformed.reason)
-				after := server.Start(t, BarrierMethod(t), nil)
+				after := server.Call(BarrierMethod(t), nil)
 
 				demandNoCrash(t, server, before, "before "+malformed.reason)
 				demandNoCrash(t, server, after, "after "+malformed.reason)
@@ -145,16 +138,15 @@ func crashing() {
 	It("answers ping before initialize, and initialize after earlier requests", Opens(),
 		Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), NeedsTransport(protocol.Stdio),
 		func(t *T) {
-			Session(t).Need(t, "ping", nil) // or else nothing shows what it stumbles over
+			Session(t).Call("ping", nil).Need().Result() // or else nothing shows what it stumbles over
 			server := Connect(t)
 
-			demandNoCrash(t, server, server.Start(t, "ping", nil), "before initialize")
+			demandNoCrash(t, server, server.Call("ping", nil), "before initialize")
 			for _, method := range []string{"tools/list", unknownMethod} {
 				id := jsonrpc.StringID("mcpconform-early-" + method)
-				early := scripted.Outgoing{Deliberate: beforeInitialize}
-				server.StartRaw(t, id, method, early, nil)
+				server.Call(method, nil, WithID(id), Illegal(beforeInitialize))
 			}
-			hello := server.Start(t, "initialize", Hello(t, t.Revision()))
+			hello := server.Call("initialize", Hello(t, t.Revision()))
 
 			demandNoCrash(t, server, hello, "after earlier requests")
 		})
@@ -175,9 +167,9 @@ func refusedByStatus() {
 				}
 			}
 			for _, request := range requests {
-				status, failed := failsByStatus(t, server, request)
+				status, failed := failsByStatus(server, request)
 				if failed { // which may be for a moment
-					status, failed = failsByStatus(t, server, request)
+					status, failed = failsByStatus(server, request)
 				}
 				t.Observe()
 				if failed {
@@ -190,19 +182,18 @@ func refusedByStatus() {
 
 // failsByStatus tells whether a request brings a status of the server's failure and no
 // response.
-func failsByStatus(ctx context.Context, server *Server, request Harmless) (status Status, failed bool) {
-	_, _, err := server.Attempt(ctx, request.Method, request.With(nil), "")
-	refusal, refused := errors.AsType[*scripted.StatusError](err)
-	if !refused || refusal.Status < http.StatusInternalServerError {
+func failsByStatus(server *Server, request Harmless) (status Status, failed bool) {
+	reply := server.Call(request.Method, request.With(nil), ToBeRefused("")).May()
+	if reply.Answered() || reply.Status < http.StatusInternalServerError {
 		return Status{}, false
 	}
-	return Status{Response: refusal}, true
+	return Status{Response: reply.Instead}, true
 }
 
 // demandNoCrash wants a request to be answered by a server whose process would otherwise
 // have crashed. One that exits in good order, or says nothing, is for other checks.
-func demandNoCrash(t *T, server *Server, request *scripted.Pending, when string) {
-	_, err := request.Wait(t)
+func demandNoCrash(t *T, server *Server, request *Answer, when string) {
+	err := request.Wait()
 	if err == nil {
 		t.Observe()
 		return

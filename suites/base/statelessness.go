@@ -1,85 +1,87 @@
 package base
 
 import (
-	"context"
 	"iter"
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	serverlists "github.com/mcpconform/mcpconform/suites/server/lists"
 )
 
 // statelessness checks that each request stands for itself.
 func statelessness() {
-	It("accepts a first request other than server/discover, and lists the same in any order",
-		Verifies("base.stateless.context"), func(t *T) {
-			methods := lists(t)
-			greeted := Connect(t)
-			greeted.Need(t, "server/discover", nil)
-			onward := listed(t, greeted, slices.All(methods)) // or else nothing shows what it is refused for
-			server := Connect(t)
+	It("accepts a first request other than server/discover, and lists the same in any order", Verifies("base.stateless.context"), func(t *T) {
+		methods := lists(t)
+		greeted := Connect(t)
+		greeted.Call("server/discover", nil).Need().Result()
+		onward := listed(greeted, slices.All(methods)) // or else nothing shows what it is refused for
+		server := Connect(t)
 
-			back := map[string][]any{}
-			for _, method := range slices.Backward(methods) {
-				t.Expect(server.Ask(t, method, nil)).To(BeResult())
-				back[method] = serverlists.Keys(t, server, method)
+		back := map[string][]any{}
+		for _, method := range slices.Backward(methods) {
+			t.Expect(server.Call(method, nil).Must()).To(BeResult())
+			back[method] = serverlists.Keys(server, method)
+		}
+		for _, method := range methods {
+			if serverlists.SameItems(onward[method], back[method]) {
+				continue
 			}
-			for _, method := range methods {
-				if serverlists.SameItems(onward[method], back[method]) {
-					continue
-				}
-				judgeOrder(t, methods, method, onward[method], back[method])
-			}
-		})
+			judgeOrder(t, methods, method, onward[method], back[method])
+		}
+	})
 
-	It("serves requests after a notification as before it",
-		Verifies("base.stateless.context"), NeedsTransport(protocol.Stdio), func(t *T) {
-			other := Connect(t)
-			other.Need(t, "server/discover", nil)
-			greeted := other.Need(t, aMethod(t), nil)
-			server := Connect(t)
+	It("serves requests after a notification as before it", Verifies("base.stateless.context"), NeedsTransport(protocol.Stdio), func(t *T) {
+		other := Connect(t)
+		other.Call("server/discover", nil).Need().Result()
+		greeted := other.Call(aMethod(t), nil).Need().Result()
+		server := Connect(t)
 
-			crossed := server.Start(t, "server/discover", nil)
-			server.Abandon(t, crossed)
-			reply := server.Ask(t, aMethod(t), nil)
+		crossed := server.Call("server/discover", nil)
+		server.Cancel(crossed)
+		reply := server.Call(aMethod(t), nil).Must()
 
-			t.Expect(reply).To(BeResult())
-			_, before := greeted["resultType"] // results of the handshake era have none
-			_, after := reply.Object()["resultType"]
-			t.Demand(after || !before, "a result with a resultType, as before the notification", "one without")
-		})
+		t.Expect(reply).To(BeResult())
+		_, before := greeted["resultType"] // results of the handshake era have none
+		_, after := reply.Object()["resultType"]
+		t.Demand(after || !before, "a result with a resultType, as before the notification", "one without")
+	})
 
-	It("rejects a request without clientCapabilities even if an earlier request had them",
-		Verifies("base.stateless.context"), func(t *T) {
-			server := FreshSession(t)
+	earlierCapabilities()
 
-			server.Need(t, aMethod(t), nil)
-			reply, _ := server.Provoke(t, aMethod(t), meta(mcp.MetaCapabilities, scripted.Omitted), "no clientCapabilities")
+	sharedConnections()
 
-			t.Expect(reply).To(BeJSONRPCError())
-		})
+	otherConnections()
+}
+
+func earlierCapabilities() {
+	It("rejects a request without clientCapabilities even if an earlier request had them", Verifies("base.stateless.context"), func(t *T) {
+		server := FreshSession(t)
+
+		server.Call(aMethod(t), nil).Need().Result()
+		reply := server.Call(aMethod(t), meta(mcp.MetaCapabilities, scripted.Omitted), ToBeRefused("no clientCapabilities")).Must()
+
+		t.Expect(reply).To(BeJSONRPCError())
+	})
 
 	It("ignores capabilities that only an earlier request declared", Verifies("base.stateless.context"), func(t *T) {
 		asking, capability := askingTool(t, Session(t))
-		if alone := UnusedSession(
-			t,
-		).NeedOnce(t, "tools/call", callBy(asking, Object{})); alone.Object()["resultType"] == inputRequired {
+		if alone := UnusedSession(t).Call("tools/call", callBy(asking, Object{}), Once).Need(); alone.Object()["resultType"] == inputRequired {
 			t.NotApplicable("the server requests " + capability + " of every client, whatever it declares")
 		}
 		server := FreshSession(t)
-		if asked := server.NeedOnce(t, "tools/call", asking.Call()); asked.Object()["resultType"] != inputRequired {
+		if asked := server.Call("tools/call", asking.Call(), Once).Need(); asked.Object()["resultType"] != inputRequired {
 			t.Inconclusive(
 				"the tool "+asking.Tool+" did not ask the client for input: "+asked.Describe(),
 				"name a tool that always requests input in mcpconform.yaml",
 			)
 		}
 
-		reply := server.Once(t, "tools/call", callBy(asking, Object{}))
+		reply := server.Call("tools/call", callBy(asking, Object{}), Once).Must()
 
 		t.DemandOf(
 			reply,
@@ -92,25 +94,27 @@ func statelessness() {
 		asking, capability := askingTool(t, Session(t))
 		server := FreshSession(t)
 
-		server.NeedOnce(t, "tools/call", callBy(asking, Object{}))
-		reply := server.Once(t, "tools/call", asking.Call())
+		server.Call("tools/call", callBy(asking, Object{}), Once).Need()
+		reply := server.Call("tools/call", asking.Call(), Once).Must()
 
 		t.DemandOf(reply, !lacks(reply), "the capability "+capability+" to be accepted, as this request declares it")
 	})
+}
 
+func sharedConnections() {
 	It("ignores the logLevel of an earlier request", Verifies("base.stateless.context"), NeedsProvocation("logging"), func(t *T) {
 		server := FreshSession(t)
 		loud, quiet := Provoking(t, "logging").Call(), Provoking(t, "logging").Call()
 		loud["_meta"] = Object{mcp.MetaLogLevel: "debug"}
 		before := server.Mark()
-		server.Need(t, "tools/call", loud)
+		server.Call("tools/call", loud).Need().Result()
 		if len(server.Sent(before, Notification("notifications/message"))) == 0 {
 			t.NotApplicable("the server logs nothing for a request with the logLevel debug")
 		}
 
 		mark := server.Mark()
-		server.Need(t, "tools/call", quiet)
-		server.BarrierOnAllStreams(t)
+		server.Call("tools/call", quiet).Need().Result()
+		server.BarrierOnAllStreams()
 
 		logged := server.Sent(mark, Notification("notifications/message"))
 		t.DemandNone("no log messages for a request without logLevel", logged)
@@ -118,15 +122,15 @@ func statelessness() {
 
 	It("answers interleaved requests of two clients on one connection", Verifies("base.stateless.interleaved"), func(t *T) {
 		server := Session(t)
-		server.Need(t, aMethod(t), nil) // or else nothing shows what it stumbles over
+		server.Call(aMethod(t), nil).Need().Result() // or else nothing shows what it stumbles over
 
-		var open []*scripted.Pending
+		var open []*Answer
 		for turn := range openAtOnce {
-			open = append(open, server.Start(t, aMethod(t), clientOfTurn(turn)))
+			open = append(open, server.Call(aMethod(t), clientOfTurn(turn)))
 		}
 
 		for _, request := range open {
-			t.Expect(server.Await(t, request)).To(BeResult())
+			t.Expect(request.Must()).To(BeResult())
 		}
 	})
 
@@ -136,7 +140,7 @@ func statelessness() {
 			if aMethod(t) == "server/discover" {
 				t.NotApplicable("the server declares no list to compare with server/discover")
 			}
-			if _, told := Connect(t).Need(t, "server/discover", nil)["supportedVersions"]; !told {
+			if _, reported := Connect(t).Call("server/discover", nil).Need().Result()["supportedVersions"]; !reported {
 				t.Inconclusive(
 					"the answer to server/discover cannot be identified: it has no supportedVersions",
 					"fix the failures of server/discover first",
@@ -144,27 +148,20 @@ func statelessness() {
 			}
 			one, other := Connect(t), Connect(t)
 
-			first := one.StartRaw(t, jsonrpc.StringID("mcpconform-shared"), aMethod(t), scripted.Outgoing{}, nil)
-			second := other.StartRaw(
-				t,
-				jsonrpc.StringID("mcpconform-shared"),
-				"server/discover",
-				scripted.Outgoing{},
-				secondClient(),
-			)
+			first := one.Call(aMethod(t), nil, WithID(jsonrpc.StringID("mcpconform-shared")))
+			second := other.Call("server/discover", secondClient(), WithID(jsonrpc.StringID("mcpconform-shared")))
 
-			t.Expect(one.Await(t, first)).To(HaveMember(mcp.ListMember(aMethod(t))))
-			t.Expect(other.Await(t, second)).To(HaveMember("supportedVersions"))
+			t.Expect(first.Must()).To(HaveMember(mcp.ListMember(aMethod(t))))
+			t.Expect(second.Must()).To(HaveMember("supportedVersions"))
 		})
+}
 
+func otherConnections() {
 	It("answers a request that reuses the id of an answered request", Verifies("base.requests.id-again"), func(t *T) {
 		server := Session(t)
 
 		for range 2 {
-			reply := server.Await(
-				t,
-				server.StartRaw(t, jsonrpc.StringID("mcpconform-again"), BarrierMethod(t), scripted.Outgoing{}, nil),
-			)
+			reply := server.Call(BarrierMethod(t), nil, WithID(jsonrpc.StringID("mcpconform-again"))).Must()
 			t.Expect(reply).To(BeResult())
 		}
 	})
@@ -173,22 +170,21 @@ func statelessness() {
 		method, cursor := furtherPage(t, Session(t))
 		other := Connect(t)
 
-		reply := other.Ask(t, method, Object{"cursor": cursor})
+		reply := other.Call(method, Object{"cursor": cursor}).Must()
 
 		t.Expect(reply).To(BeResult())
 	})
 
-	It("accepts resources/read or prompts/get of a listed item on another connection",
-		Verifies("base.stateless.connection"), func(t *T) {
-			method, params := somethingListed(t)
-			Session(t).Need(t, method, params)
-			other := Connect(t)
+	It("accepts resources/read or prompts/get of a listed item on another connection", Verifies("base.stateless.connection"), func(t *T) {
+		method, params := somethingListed(t)
+		Session(t).Call(method, params).Need().Result()
+		other := Connect(t)
 
-			params["_meta"] = Object{mcp.MetaClientInfo: Object{"name": "mcpconform-elsewhere", "version": "1.0.0"}}
-			reply := other.Ask(t, method, params)
+		params["_meta"] = Object{mcp.MetaClientInfo: Object{"name": "mcpconform-elsewhere", "version": "1.0.0"}}
+		reply := other.Call(method, params).Must()
 
-			t.Expect(reply).To(BeResult())
-		})
+		t.Expect(reply).To(BeResult())
+	})
 }
 
 // clientOfTurn makes every other request one of a second client, which offers
@@ -213,7 +209,7 @@ func furtherPage(t *T, server *Server) (method string, cursor any) {
 		if !Declares(t, list) {
 			continue
 		}
-		if next, more := server.Need(t, list+"/list", nil)["nextCursor"]; more {
+		if next, more := server.Call(list+"/list", nil).Need().Result()["nextCursor"]; more {
 			return list + "/list", next
 		}
 	}
@@ -248,10 +244,10 @@ func lacks(reply Reply) bool {
 }
 
 // listed asks for lists in an order, and returns what each has.
-func listed(ctx context.Context, server *Server, methods iter.Seq2[int, string]) map[string][]any {
+func listed(server *Server, methods iter.Seq2[int, string]) map[string][]any {
 	found := map[string][]any{}
 	for _, method := range methods {
-		found[method] = serverlists.Keys(ctx, server, method)
+		found[method] = serverlists.Keys(server, method)
 	}
 	return found
 }
@@ -259,8 +255,8 @@ func listed(ctx context.Context, server *Server, methods iter.Seq2[int, string])
 // judgeOrder judges a list that was another one when the lists were asked for in the other
 // order. One that changes with time is not the same again on connections of the same kind.
 func judgeOrder(t *T, methods []string, method string, onward, back []any) {
-	again := listed(t, Connect(t), slices.All(methods))[method]
-	backAgain := listed(t, Connect(t), slices.Backward(methods))[method]
+	again := listed(Connect(t), slices.All(methods))[method]
+	backAgain := listed(Connect(t), slices.Backward(methods))[method]
 	if !serverlists.SameItems(onward, again) || !serverlists.SameItems(back, backAgain) {
 		t.Inconclusive("what "+method+" lists changes over time", "check a server whose lists stay the same")
 	}

@@ -5,8 +5,9 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -31,9 +32,7 @@ var granting = &Scenario{
 	Name:  "lifecycle-granting-server",
 	Until: "2025-11-25",
 	Says:  "The server answers late, with the revision that the client requests, even if it is not a released one.",
-	Steps: append(
-		Steps{ToAnswer("roots/list", Object{"roots": []any{Object{"uri": "file:///home/user/project"}}})},
-		Meeting.Steps...),
+	Steps: append(Steps{ToAnswer("roots/list", Object{"roots": []any{Object{"uri": "file:///home/user/project"}}})}, Meeting.Steps...),
 	Server: func(server *scripted.Server) {
 		server.On("initialize", func(call *scripted.Call) {
 			call.Pause(moment) // a client that does not wait for the answer has said more meanwhile
@@ -76,14 +75,14 @@ var outdated = &Scenario{
 func hello(client *Client) (asked, answer *Message) {
 	asked = client.NeedRequests("initialize")[0]
 	if answer = AnswerTo(asked); answer == nil {
-		client.NeverBut("the client did not wait for the answer to initialize", "initialize")
+		client.Inconclusive("the client did not wait for the answer to initialize", "initialize")
 	}
 	return asked, answer
 }
 
 // wentOn tells whether the client took up the session after the answer to initialize.
 func wentOn(client *Client, answer *Message) bool {
-	return len(client.AskedAfter(answer)) > 0 || len(client.Notifications("notifications/initialized")) > 0
+	return len(client.RequestsAfter(answer)) > 0 || len(client.Notifications("notifications/initialized")) > 0
 }
 
 // speaks tells whether a client went on with a server that answered with a revision.
@@ -106,28 +105,28 @@ func shaking() {
 		if t.Observed(wentOn(client, answer)) {
 			return
 		}
-		if broken := client.Unconnected(); broken != "" {
+		if broken := client.ConnectFailure(); broken != "" {
 			client.Missing(asked, Mismatch{
 				Wanted: "a revision that the client supports when the server agrees to it",
 				Found:  Show(version) + ", and then " + broken,
 				Where:  "/params/protocolVersion",
 			})
 		}
-		client.NeverBut("the client sent nothing more after the server agreed to its revision", "initialize")
+		client.Inconclusive("the client sent nothing more after the server agreed to its revision", "initialize")
 	})
 
 	It("requests the latest protocolVersion that it supports", Verifies("lifecycle.version.latest"), In(unnamed), func(t *T) {
 		client := RunScenario(t)
 
 		asked, answer := hello(client)
-		version, _ := asked.ParamsObject()["protocolVersion"].(string)
+		version := mcp.Text(asked.ParamsObject(), "protocolVersion")
 		switch isOlder := version < t.Revision(); {
 		case !slices.Contains(protocol.Released(), version):
-			client.NeverBut("the client asks for "+Show(version)+", which is not a revision", "initialize")
+			client.Inconclusive("the client asks for "+Show(version)+", which is not a revision", "initialize")
 		case isOlder && !wentOn(client, answer):
-			client.NeverBut("the client disconnected when the server answered with a later revision", "initialize")
+			client.Inconclusive("the client disconnected when the server answered with a later revision", "initialize")
 		case isOlder:
-			client.Blame(asked, Mismatch{
+			client.Fail(asked, Mismatch{
 				Wanted: t.Revision() + ", with which the client continues when the server answers with it", Found: version,
 				Where: "/params/protocolVersion",
 			})
@@ -135,6 +134,10 @@ func shaking() {
 		client.Judging(asked)
 	})
 
+	disagreeing()
+}
+
+func disagreeing() {
 	It("continues at another protocolVersion that the server answers with and it supports",
 		Verifies("lifecycle.version.accepted"), In(unnamed), func(t *T) {
 			client := RunScenario(t)
@@ -147,9 +150,9 @@ func shaking() {
 			if t.Observed(wentOn(client, answer)) {
 				return
 			}
-			broken, met := client.Unconnected(), Beside(t, Meeting)
-			if broken == "" || met == nil || met.Unconnected() != "" || !speaks(met, answered) {
-				client.NeverBut("it is unknown whether the client supports "+Show(answered), "initialize")
+			broken, met := client.ConnectFailure(), AlsoRun(t, Meeting)
+			if broken == "" || met == nil || met.ConnectFailure() != "" || !speaks(met, answered) {
+				client.Inconclusive("it is unknown whether the client supports "+Show(answered), "initialize")
 			}
 			client.Missing(answer, Mismatch{
 				Wanted: "that the client continues at " + Show(answered) + ", which it supports when asked to",
@@ -163,58 +166,55 @@ func shaking() {
 			client := RunScenario(t)
 
 			_, answer := hello(client)
-			for _, said := range client.Sent() {
-				after := said.Event.Connection == answer.Event.Connection && said.Event.Sequence > answer.Event.Sequence
-				isReady := said.Kind == jsonrpc.Notification && said.Method == "notifications/initialized"
-				isWork := said.Kind == jsonrpc.Request && said.Method != "ping" && said.Method != "initialize"
+			for _, message := range client.Sent() {
+				after := message.Event.Connection == answer.Event.Connection && message.Event.Sequence > answer.Event.Sequence
+				isReady := message.Kind == jsonrpc.Notification && message.Method == "notifications/initialized"
+				isWork := message.Kind == jsonrpc.Request && message.Method != "ping" && message.Method != "initialize"
 				if after && (isReady || isWork) {
-					client.Blame(said, Mismatch{
-						Wanted: "that the client disconnects from a server that answers with " + strangeRevision(
-							t.Transport() == protocol.HTTP,
-						),
-						Found: said.Method,
+					client.Fail(message, Mismatch{
+						Wanted: "that the client disconnects from a server that answers with " + strangeRevision(t.Transport() == protocol.HTTP),
+						Found:  message.Method,
 					})
 				}
 			}
 			if client.Exit.Ended {
-				client.NeverBut("the client had to be terminated", "initialize")
+				client.Inconclusive("the client had to be terminated", "initialize")
 			}
 			needTakingUp(t, client)
 			client.Judging(answer)
 		})
 
-	It("handles an initialize result with an unsupported protocolVersion",
-		Verifies("lifecycle.errors.version"), In(outdated), func(t *T) {
-			client := RunScenario(t)
+	It("handles an initialize result with an unsupported protocolVersion", Verifies("lifecycle.errors.version"), In(outdated), func(t *T) {
+		client := RunScenario(t)
 
-			_, answer := hello(client)
-			demandCoping(t, client, answer, "a server that supports none of its revisions")
-		})
+		_, answer := hello(client)
+		demandCoping(t, client, answer, "a server that supports none of its revisions")
+	})
 }
 
 // needTakingUp makes the check inconclusive unless the client takes up the session with a
 // good server.
 func needTakingUp(t *T, client *Client) {
-	if met := Beside(t, Meeting); met != nil && len(met.Requests("initialize")) > 0 {
+	if met := AlsoRun(t, Meeting); met != nil && len(met.Requests("initialize")) > 0 {
 		if _, answer := hello(met); wentOn(met, answer) {
 			return
 		}
 	}
-	client.NeverBut("the client does not continue with a valid server either", "")
+	client.Inconclusive("the client does not continue with a valid server either", "")
 }
 
 // demandCoping demands that the client comes to an end by itself, and does not crash,
 // as it does with a good server, of which it asks something.
 func demandCoping(t *T, client *Client, after *Message, with string) {
 	if client.ByHand() {
-		client.NeverBut("it is unknown how the client ended", "")
+		client.Inconclusive("it is unknown how the client ended", "")
 	}
-	met := Beside(t, Meeting)
+	met := AlsoRun(t, Meeting)
 	if met == nil || !met.Exit.Well() {
-		client.NeverBut("the client does not exit without an error with a valid server either", "")
+		client.Inconclusive("the client does not exit without an error with a valid server either", "")
 	}
 	if len(met.Requests()) == len(met.Requests("initialize")) {
-		client.NeverBut("the client sends no request to a valid server either", "tools/list")
+		client.Inconclusive("the client sends no request to a valid server either", "tools/list")
 	}
 	found := ""
 	switch {
@@ -249,7 +249,7 @@ func undeclared() {
 		Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone), func(t *T) {
 			features.DemandRestraint(t,
 				RunScenario(t),
-				Beside(t, features.All),
+				AlsoRun(t, features.All),
 				"resources",
 				"resources/list",
 				"resources/templates/list",
@@ -261,7 +261,7 @@ func undeclared() {
 		Verifies("lifecycle.capabilities.of-peer"), In(features.Unsubscribable), func(t *T) {
 			features.DemandRestraint(t,
 				RunScenario(t),
-				Beside(t, features.All),
+				AlsoRun(t, features.All),
 				"resources.subscribe",
 				"resources/subscribe",
 				"resources/unsubscribe",
@@ -270,7 +270,7 @@ func undeclared() {
 
 	It("sends prompts/list and prompts/get only if the server declares prompts",
 		Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone), func(t *T) {
-			features.DemandRestraint(t, RunScenario(t), Beside(t, features.All), "prompts", "prompts/list", "prompts/get")
+			features.DemandRestraint(t, RunScenario(t), AlsoRun(t, features.All), "prompts", "prompts/list", "prompts/get")
 		})
 
 	It("sends tools/list and tools/call only if the server declares tools",
@@ -278,7 +278,7 @@ func undeclared() {
 			client := RunScenario(t)
 
 			for _, request := range client.Requests("tools/list", "tools/call") {
-				client.Blame(request, Mismatch{
+				client.Fail(request, Mismatch{
 					Wanted: request.Method + " only if the server declares tools",
 					Found:  request.Method + " without that", // as the rules say it
 				})
@@ -287,15 +287,14 @@ func undeclared() {
 			t.Observe()
 		})
 
-	It("sends completion/complete only if the server declares completions",
+	It("sends completion/complete only if the server declares completions", AtRevisionsWith(protocol.Completions),
 		Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone), func(t *T) {
-			features.DemandRestraint(t, RunScenario(t), Beside(t, features.All), "completions", "completion/complete")
+			features.DemandRestraint(t, RunScenario(t), AlsoRun(t, features.All), "completions", "completion/complete")
 		})
 
-	It("sends logging/setLevel only if the server declares logging",
-		Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone), func(t *T) {
-			features.DemandRestraint(t, RunScenario(t), Beside(t, features.All), "logging", "logging/setLevel")
-		})
+	It("sends logging/setLevel only if the server declares logging", Verifies("lifecycle.capabilities.of-peer"), In(features.ToolsAlone), func(t *T) {
+		features.DemandRestraint(t, RunScenario(t), AlsoRun(t, features.All), "logging", "logging/setLevel")
+	})
 }
 
 func missing() {
@@ -310,30 +309,18 @@ func missing() {
 // silent is a server that never answers a call.
 var silent = &Scenario{
 	Name: "lifecycle-silent-server", Until: "2025-11-25",
-	Says: "The server never answers a tools/call, which the client times out after half a second.",
-	Steps: Steps{
-		ToConnect(),
-		ToList("tools"),
-		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(500),
-		ToList("tools"),
-		ToClose(),
-	},
+	Waits: true,
+	Says:  "The server never answers a tools/call, which the client times out after half a second.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(500), ToList("tools").ID("list-after"), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) { call.Leave() })
 	},
 }
 
-// Positions of steps of silent.
-const (
-	listBefore = 1
-	silentCall = 2
-	listAfter  = 3
-)
-
 // givenUp returns the call that the client has given up, as it tells.
 func givenUp(t *T, client *Client) *Message {
 	call := client.NeedCalls(scripted.AddNumbers)[0]
-	if told, there := client.ToldOutcome(silentCall); !there || !told.Failed() {
+	if outcome, there := client.Outcome(client.CallOf(scripted.AddNumbers)); !there || !outcome.Failed() {
 		t.Inconclusive(
 			"the client does not report that a call timed out",
 			`let the client cancel the call after its "timeout" in milliseconds, and write {"step":2,"outcome":"failed"} to standard output`,
@@ -343,35 +330,30 @@ func givenUp(t *T, client *Client) *Message {
 }
 
 func waiting() {
-	It("continues after a request that is not answered in time",
-		Verifies("lifecycle.errors.timeouts"), In(silent), WaitsLong(), func(t *T) {
-			client := RunScenario(t)
+	It("continues after a request that is not answered in time", Verifies("lifecycle.errors.timeouts"), In(silent), func(t *T) {
+		client := RunScenario(t)
 
-			call := givenUp(t, client)
-			after, there := client.ToldOutcome(listAfter)
-			if before, told := client.ToldOutcome(listBefore); there && after.Failed() && told && !before.Failed() {
-				client.Blame(call, Mismatch{
-					Wanted: "that the client continues after this request timed out",
-					Found:  "its next request failed: " + after.Error,
-				})
-			}
-			if !t.Observed(len(client.AskedAfter(call)) > 0) {
-				client.NeverBut("the client sent no further request after the timeout", "tools/list")
-			}
-		})
-
-	It("cancels a request that is not answered in time",
-		Verifies("lifecycle.timeouts.cancelled-by-clients"), In(silent), WaitsLong(), func(t *T) {
-			client := RunScenario(t)
-
-			call := givenUp(t, client)
-			if t.Observed(client.CancellationOf(call) != nil) {
-				return
-			}
-			client.NeedGoingOn(call)
-			client.Missing(call, Mismatch{
-				Wanted: "notifications/cancelled with the id " + call.ID.String() + " when it timed out",
-				Found:  "none",
+		call := givenUp(t, client)
+		after, there := client.Outcome("list-after")
+		if before, reported := client.Outcome("list-tools"); there && after.Failed() && reported && !before.Failed() {
+			client.Fail(call, Mismatch{
+				Wanted: "that the client continues after this request timed out",
+				Found:  "its next request failed: " + after.Error,
 			})
-		})
+		}
+		if !t.Observed(len(client.RequestsAfter(call)) > 0) {
+			client.Inconclusive("the client sent no further request after the timeout", "tools/list")
+		}
+	})
+
+	It("cancels a request that is not answered in time", Verifies("lifecycle.timeouts.cancelled-by-clients"), In(silent), func(t *T) {
+		client := RunScenario(t)
+
+		call := givenUp(t, client)
+		if t.Observed(client.CancellationOf(call) != nil) {
+			return
+		}
+		client.NeedRequestAfter(call)
+		client.Missing(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String() + " when it timed out", Found: "none"})
+	})
 }

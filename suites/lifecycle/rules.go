@@ -28,6 +28,11 @@ func lifecycleRules() []rules.Rule {
 			Judge:    saidBeforeInitialization,
 		},
 		{
+			Text:     "sends initialize alone, not in a batch",
+			Verifies: rules.Verifies("lifecycle.initialize.alone"),
+			Judge:    rules.OfClient(rules.Every(isInitialize, batched)),
+		},
+		{
 			Text:     "sends no requests other than ping before notifications/initialized",
 			Verifies: rules.Verifies("lifecycle.requests.before-initialized"),
 			Judge:    askedBeforeInitialized,
@@ -56,27 +61,19 @@ func openingRules() []rules.Rule {
 		{
 			Text:     "sends protocolVersion in initialize",
 			Verifies: rules.Verifies("lifecycle.initialize.version"),
-			Judge: introductions(func(params places.Place) rules.Mismatch {
-				return places.WantedText(params, "protocolVersion")
-			}),
+			Judge:    introductions(func(params places.Place) rules.Mismatch { return places.WantedText(params, "protocolVersion") }),
 		},
 		{
 			Text:     "sends its capabilities in initialize",
 			Verifies: rules.Verifies("lifecycle.initialize.capabilities"),
-			Judge: introductions(func(params places.Place) rules.Mismatch {
-				return places.WantedObject(params, "capabilities")
-			}),
+			Judge:    introductions(func(params places.Place) rules.Mismatch { return places.WantedObject(params, "capabilities") }),
 		},
 		{
 			Text:     "sends clientInfo in initialize",
 			Verifies: rules.Verifies("lifecycle.initialize.client-info"),
 			Judge: introductions(func(params places.Place) rules.Mismatch {
 				info, _ := params.Member("clientInfo")
-				return cmp.Or(
-					places.WantedObject(params, "clientInfo"),
-					places.WantedText(info, "name"),
-					places.WantedText(info, "version"),
-				)
+				return cmp.Or(places.WantedObject(params, "clientInfo"), places.WantedText(info, "name"), places.WantedText(info, "version"))
 			}),
 		},
 		{
@@ -94,8 +91,8 @@ func openingRules() []rules.Rule {
 
 // introductions judges the params of every initialize.
 func introductions(wrong func(params places.Place) rules.Mismatch) rules.Judge {
-	return rules.Every(func(said *rules.Message) bool { return rules.IsRequest(said) && said.Method == "initialize" },
-		func(said *rules.Message) rules.Mismatch { return wrong(places.ParamsOf(said)) })
+	return rules.Every(func(message *rules.Message) bool { return rules.IsRequest(message) && message.Method == "initialize" },
+		func(message *rules.Message) rules.Mismatch { return wrong(places.ParamsOf(message)) })
 }
 
 // openings returns the first initialize of a client and the position of its answer,
@@ -117,18 +114,18 @@ func openings(conversation *rules.Conversation) (initialize *rules.Message, answ
 // own.
 func saidBeforeInitialize(conversation *rules.Conversation, reporter *rules.Reporter) {
 	initialize, answered := openings(conversation)
-	for _, said := range conversation.ByTarget() {
-		begun := initialize != nil && initialize.Index <= said.Index
-		if !rules.IsCall(said) || said.Index > answered || facts.Probes(said) {
+	for _, message := range conversation.ByTarget() {
+		begun := initialize != nil && initialize.Index <= message.Index
+		if !rules.IsCall(message) || message.Index > answered || facts.Probes(message) {
 			continue
 		}
 		reporter.Observe()
 		switch {
-		case begun && rules.IsRequest(said), said.Method == "ping", slices.Contains(early, said.Method):
+		case begun && rules.IsRequest(message), message.Method == "ping", slices.Contains(early, message.Method):
 		case begun:
-			reporter.Violation(said, rules.Mismatch{Wanted: "only pings before initialize is answered", Found: said.Method})
+			reporter.Violation(message, rules.Mismatch{Wanted: "only pings before initialize is answered", Found: message.Method})
 		default:
-			reporter.Violation(said, rules.Mismatch{Wanted: "initialize before anything else", Found: said.Method})
+			reporter.Violation(message, rules.Mismatch{Wanted: "initialize before anything else", Found: message.Method})
 		}
 	}
 }
@@ -138,16 +135,13 @@ func askedBeforeAnswer(conversation *rules.Conversation, reporter *rules.Reporte
 	if initialize == nil {
 		return
 	}
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsRequest(said) || said.Index < initialize.Index || said.Method == "ping" || facts.Probes(said) {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsRequest(message) || message.Index < initialize.Index || message.Method == "ping" || facts.Probes(message) {
 			continue
 		}
 		reporter.Observe()
-		if initialize.Index < said.Index && said.Index < answered && said.Method != "initialize" {
-			reporter.Violation(
-				said,
-				rules.Mismatch{Wanted: "no request but pings before initialize is answered", Found: said.Method},
-			)
+		if initialize.Index < message.Index && message.Index < answered && message.Method != "initialize" {
+			reporter.Violation(message, rules.Mismatch{Wanted: "no request but pings before initialize is answered", Found: message.Method})
 		}
 	}
 }
@@ -163,14 +157,14 @@ func neverInitialized(conversation *rules.Conversation, reporter *rules.Reporter
 		reporter.Observe()
 		return
 	}
-	for _, said := range conversation.ByTarget() {
-		if rules.IsRequest(said) && said.Index > handshake.Index && said.Method != "ping" &&
-			said.Method != "initialize" &&
-			!facts.Probes(said) &&
+	for _, message := range conversation.ByTarget() {
+		if rules.IsRequest(message) && message.Index > handshake.Index && message.Method != "ping" &&
+			message.Method != "initialize" &&
+			!facts.Probes(message) &&
 			conversation.Complete {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "notifications/initialized after the answer to initialize",
-				Found:  said.Method + ", and never that",
+				Found:  message.Method + ", and never that",
 			})
 			return
 		}
@@ -188,22 +182,20 @@ func saidBeforeInitialization(conversation *rules.Conversation, reporter *rules.
 		saidBeforeInitialize(conversation, reporter)
 		return
 	}
-	answered := slices.IndexFunc(conversation.Messages, func(said *rules.Message) bool {
-		return rules.IsResponse(said) && said.Request != nil && said.Request.Method == "initialize"
+	answered := slices.IndexFunc(conversation.Messages, func(message *rules.Message) bool {
+		return rules.IsResponse(message) && message.Request != nil && message.Request.Method == "initialize"
 	})
 	if answered < 0 {
 		answered = len(conversation.Messages)
 	} else {
 		reporter.Observe()
 	}
-	for _, said := range conversation.Messages[:answered] {
-		if !said.FromTarget(conversation.Leg) || said.Kind != jsonrpc.Notification ||
-			slices.Contains(early, said.Method) {
+	for _, message := range conversation.Messages[:answered] {
+		if !message.FromTarget(conversation.Cell) || message.Kind != jsonrpc.Notification ||
+			slices.Contains(early, message.Method) {
 			continue
 		}
-		reporter.Violation(said, rules.Mismatch{
-			Wanted: "only pings and log messages before initialize is answered", Found: said.Method,
-		})
+		reporter.Violation(message, rules.Mismatch{Wanted: "only pings and log messages before initialize is answered", Found: message.Method})
 	}
 }
 
@@ -213,17 +205,14 @@ func askedBeforeInitialized(conversation *rules.Conversation, reporter *rules.Re
 		return
 	}
 	initialized := false
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case !said.FromTarget(conversation.Leg):
-			initialized = initialized || said.Method == "notifications/initialized"
-		case rules.IsRequest(said) && said.Method != "ping":
+		case !message.FromTarget(conversation.Cell):
+			initialized = initialized || message.Method == "notifications/initialized"
+		case rules.IsRequest(message) && message.Method != "ping":
 			reporter.Observe()
 			if !initialized {
-				reporter.Violation(
-					said,
-					rules.Mismatch{Wanted: "no request but pings before notifications/initialized", Found: said.Method},
-				)
+				reporter.Violation(message, rules.Mismatch{Wanted: "no request but pings before notifications/initialized", Found: message.Method})
 			}
 		}
 	}
@@ -234,20 +223,20 @@ func askedBeforeInitialized(conversation *rules.Conversation, reporter *rules.Re
 // that no revision has are the target's own.
 func foreignMethods(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := facts.Schemas(conversation)
-	for _, said := range conversation.ByTarget() {
-		known := judging[said.Index]
-		if !rules.IsCall(said) || known == nil {
+	for _, message := range conversation.ByTarget() {
+		known := judging[message.Index]
+		if !rules.IsCall(message) || known == nil {
 			continue
 		}
-		if _, here := known.Method(said.Method); here {
+		if _, here := known.Method(message.Method); here {
 			reporter.Observe()
 			continue
 		}
-		if others := revisionsWith(said.Method); len(others) > 0 {
+		if others := revisionsWith(message.Method); len(others) > 0 {
 			reporter.Observe()
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "a method of revision " + known.Revision(),
-				Found:  fmt.Sprintf("%s, which is one of %s", said.Method, strings.Join(others, ", ")),
+				Found:  fmt.Sprintf("%s, which is one of %s", message.Method, strings.Join(others, ", ")),
 				Where:  "/method",
 			})
 		}
@@ -279,14 +268,14 @@ func undeclaredMessages(declarer schema.Side) rules.Judge {
 		if handshake == nil {
 			return
 		}
-		for _, said := range conversation.ByTarget() {
-			if said.Method == "notifications/message" {
+		for _, message := range conversation.ByTarget() {
+			if message.Method == "notifications/message" {
 				continue // the page about logging has a rule of its own
 			}
-			if known := judging[said.Index]; rules.IsCall(said) && known != nil && said.Index > handshake.Index {
-				method, _ := known.Method(said.Method)
+			if known := judging[message.Index]; rules.IsCall(message) && known != nil && message.Index > handshake.Index {
+				method, _ := known.Method(message.Method)
 				needed := []schema.Capability{method.Capability}
-				if tasks.AskedFor(said) && said.Method != "tools/call" { // the page about tasks has a sentence
+				if tasks.AskedFor(message) && message.Method != "tools/call" { // the page about tasks has a sentence
 					needed = append(needed, method.TaskCapability)
 				}
 				for _, capability := range needed {
@@ -295,18 +284,24 @@ func undeclaredMessages(declarer schema.Side) rules.Judge {
 					}
 					reporter.Observe()
 					if !capability.DeclaredIn(facts.DeclaredBy(conversation, capability.Declarer(target))) {
-						reporter.Violation(said, rules.Mismatch{
-							Wanted: fmt.Sprintf(
-								"%s only if the %s declares %s",
-								said.Method,
-								capability.Declarer(target),
-								capability.Path,
-							),
-							Found: said.Method + " without that",
+						reporter.Violation(message, rules.Mismatch{
+							Wanted: fmt.Sprintf("%s only if the %s declares %s", message.Method, capability.Declarer(target), capability.Path),
+							Found:  message.Method + " without that",
 						})
 					}
 				}
 			}
 		}
 	}
+}
+
+func isInitialize(message *rules.Message) bool {
+	return rules.IsRequest(message) && message.Method == "initialize"
+}
+
+func batched(message *rules.Message) rules.Mismatch {
+	if message.Batch == nil {
+		return rules.Mismatch{}
+	}
+	return rules.Mismatch{Wanted: "initialize outside of batches", Found: "a batch with initialize"}
 }

@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
@@ -52,7 +53,7 @@ func initialization() {
 	It("answers initialize with capabilities and serverInfo", Verifies("lifecycle.initialize.answered"), func(t *T) {
 		server := Connect(t)
 
-		result := server.Call(t, "initialize", Hello(t, t.Revision()))
+		result := server.Call("initialize", Hello(t, t.Revision())).Must().Result()
 
 		t.Expect(result).To(HaveMember("capabilities", anObject))
 		t.Expect(result).To(HaveMember("serverInfo", anObject))
@@ -65,9 +66,9 @@ func initialization() {
 		server := Connect(t)
 
 		id := jsonrpc.StringID("mcpconform-initialize")
-		request := server.StartRaw(t, id, "initialize", scripted.Outgoing{}, Hello(t, t.Revision()))
+		request := server.Call("initialize", Hello(t, t.Revision()), WithID(id))
 
-		t.Expect(server.MustAwait(t, request)).To(BeResult())
+		t.Expect(request.Must(BeAnswered)).To(BeResult())
 	})
 
 	It("answers initialize with unknown capabilities", Verifies("lifecycle.initialize.answered"), func(t *T) {
@@ -79,7 +80,7 @@ func initialization() {
 			With("experimental", Object{"com.example/mcpconform": unknown}).
 			With("mcpconformUnknown", unknown)
 
-		reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(t.Revision(), capabilities))
+		reply := Connect(t).Call("initialize", scripted.Hello(t.Revision(), capabilities)).Must(BeAnswered)
 
 		t.Expect(reply).To(BeResult())
 	})
@@ -91,11 +92,15 @@ func initialization() {
 			capabilities = capabilities.With(name, Object{})
 		}
 
-		reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(t.Revision(), capabilities))
+		reply := Connect(t).Call("initialize", scripted.Hello(t.Revision(), capabilities)).Must(BeAnswered)
 
 		t.Expect(reply).To(BeResult())
 	})
 
+	furtherOpenings()
+}
+
+func furtherOpenings() {
 	It("answers initialize with all optional members of clientInfo", Verifies("lifecycle.initialize.answered"), func(t *T) {
 		Session(t) // or else nothing shows what it stumbles over
 		hello := Hello(t, t.Revision())
@@ -111,27 +116,26 @@ func initialization() {
 		}
 		hello["clientInfo"] = info
 
-		reply := Connect(t).MustAsk(t, "initialize", hello)
+		reply := Connect(t).Call("initialize", hello).Must(BeAnswered)
 
 		t.Expect(reply).To(BeResult())
 	})
 
-	It("answers initialize of another revision with all capabilities of that revision",
-		Verifies("lifecycle.initialize.answered"), func(t *T) {
-			Session(t) // or else nothing shows what it stumbles over
-			other := otherHandshake(t)
+	It("answers initialize of another revision with all capabilities of that revision", Verifies("lifecycle.initialize.answered"), func(t *T) {
+		Session(t) // or else nothing shows what it stumbles over
+		other := otherHandshake(t)
 
-			reply := Connect(t).MustAsk(t, "initialize", scripted.Hello(other, scripted.Everything(other)))
+		reply := Connect(t).Call("initialize", scripted.Hello(other, scripted.Everything(other))).Must(BeAnswered)
 
-			t.Expect(reply).To(BeResult())
-		})
+		t.Expect(reply).To(BeResult())
+	})
 
 	It("answers initialize with an MCP-Protocol-Version header",
 		Verifies("lifecycle.initialize.answered"), NeedsTransport(protocol.HTTP), func(t *T) {
 			server := Connect(t)
 			server.HTTP.SetVersion(t.Revision()) // it is wanted of later requests, and forbidden in none
 
-			result := server.Call(t, "initialize", Hello(t, t.Revision()))
+			result := server.Call("initialize", Hello(t, t.Revision())).Must().Result()
 
 			t.Expect(result).To(HaveMember("serverInfo", anObject))
 		})
@@ -140,11 +144,11 @@ func initialization() {
 		Verifies("lifecycle.requests.before-initialized"), func(t *T) {
 			server := Connect(t)
 
-			result := server.Need(t, "initialize", Hello(t, t.Revision()))
+			result := server.Call("initialize", Hello(t, t.Revision())).Need().Result()
 
 			adopt(server, result)
 			_, _ = server.Listen(t) // where there is such a stream, requests would come there
-			server.BarrierOnAllStreams(t)
+			server.BarrierOnAllStreams()
 			early := server.Sent(server.Began(), isRequestButPing)
 			t.DemandNone("no request but pings before notifications/initialized", early)
 		})
@@ -157,7 +161,7 @@ func versionNegotiation() {
 	It("answers with the requested protocolVersion if it supports it", Verifies("lifecycle.version.echoed"), func(t *T) {
 		server := Connect(t)
 
-		result := server.Need(t, "initialize", Hello(t, t.Revision()))
+		result := server.Call("initialize", Hello(t, t.Revision())).Need().Result()
 
 		t.Expect(result).To(HaveMember("protocolVersion", t.Revision()))
 	})
@@ -171,7 +175,7 @@ func versionNegotiation() {
 
 			answered := false
 			for _, version := range unknown {
-				reply := Opened(t, (*Server).MustAsk, Hello(t, version))
+				reply := Opened(t, Hello(t, version)).Must(BeAnswered)
 
 				if refusal, refused := reply.Error(); refused && refusal.Code == jsonrpc.InvalidParams {
 					continue // as the example under the heading Error Handling does
@@ -184,39 +188,39 @@ func versionNegotiation() {
 			}
 		})
 
-	It("answers a protocolVersion that has no initialize with one that has it",
-		Verifies("lifecycle.version.countered"), func(t *T) {
-			server := Connect(t)
+	versionsInstead()
+}
 
-			reply := server.MustAsk(t, "initialize", Hello(t, protocol.Newest()))
+func versionsInstead() {
+	It("answers a protocolVersion that has no initialize with one that has it", Verifies("lifecycle.version.countered"), func(t *T) {
+		server := Connect(t)
 
-			if refusal, refused := reply.Error(); refused &&
-				(refusal.Code == jsonrpc.InvalidParams || refusal.Code == jsonrpc.UnsupportedRevision) {
-				t.NotApplicable("the server rejects the handshake, as in the example under Error Handling")
-			}
-			answered, _ := reply.Object()["protocolVersion"].(string)
-			t.DemandOf(
-				reply,
-				slices.Contains(protocol.Released(), answered) && protocol.Has(answered, protocol.Handshake),
-				"a protocolVersion that has initialize",
-			)
-		})
+		reply := server.Call("initialize", Hello(t, protocol.Newest())).Must(BeAnswered)
+
+		if refusal, refused := reply.Error(); refused &&
+			(refusal.Code == jsonrpc.InvalidParams || refusal.Code == jsonrpc.UnsupportedRevision) {
+			t.NotApplicable("the server rejects the handshake, as in the example under Error Handling")
+		}
+		answered := mcp.Text(reply.Object(), "protocolVersion")
+		t.DemandOf(
+			reply,
+			slices.Contains(protocol.Released(), answered) && protocol.Has(answered, protocol.Handshake),
+			"a protocolVersion that has initialize",
+		)
+	})
 
 	It("answers an unknown protocolVersion with the latest that it supports",
 		Verifies("lifecycle.version.countered-with-latest"), Together("unknown version"), func(t *T) {
-			reply := Opened(t, (*Server).NeedReply, Hello(t, unknownRevision))
-			answered, _ := reply.Object()["protocolVersion"].(string)
+			reply := Opened(t, Hello(t, unknownRevision)).Need()
+			answered := mcp.Text(reply.Object(), "protocolVersion")
 			if !slices.Contains(protocol.Released(), answered) {
-				t.Inconclusive(
-					"the server answered an unknown revision with "+Show(answered),
-					"see the result of lifecycle.version.countered",
-				)
+				t.Inconclusive("the server answered an unknown revision with "+Show(answered), "see the result of lifecycle.version.countered")
 			}
 
 			t.Observe() // of the latest of all there is no later one to ask for
 			for _, later := range protocol.Released() {
 				if later > answered && later <= protocol.Last(protocol.Handshake) {
-					asked := Connect(t).Need(t, "initialize", Hello(t, later))["protocolVersion"]
+					asked := Connect(t).Call("initialize", Hello(t, later)).Need().Result()["protocolVersion"]
 					t.Judging(reply)
 					t.Demand(asked != later, "the latest revision that it supports, "+later, answered)
 				}
@@ -265,7 +269,11 @@ func capabilityNegotiation() {
 			judgeKnown(t, server, Request{Method: "resources/subscribe", Params: Object{"uri": unknownURI}, Name: unknownURI})
 		})
 
-	It("implements completion/complete if it declares completions",
+	declaredUtilities()
+}
+
+func declaredUtilities() {
+	It("implements completion/complete if it declares completions", AtRevisionsWith(protocol.Completions),
 		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("completions"), func(t *T) {
 			server := Session(t)
 
@@ -275,19 +283,17 @@ func capabilityNegotiation() {
 			}, Name: unknownPrompt})
 		})
 
-	It("implements logging/setLevel if it declares logging",
-		Verifies("lifecycle.capabilities.offered"), NeedsCapability("logging"), func(t *T) {
-			server := FreshSession(t)
+	It("implements logging/setLevel if it declares logging", Verifies("lifecycle.capabilities.offered"), NeedsCapability("logging"), func(t *T) {
+		server := FreshSession(t)
 
-			judgeKnown(t, server, Request{Method: "logging/setLevel", Params: Object{"level": "info"}})
-		})
+		judgeKnown(t, server, Request{Method: "logging/setLevel", Params: Object{"level": "info"}})
+	})
 
-	It("implements tasks/get if it declares tasks",
-		Verifies("lifecycle.capabilities.offered"), NeedsCapability("tasks"), func(t *T) {
-			server := Session(t)
+	It("implements tasks/get if it declares tasks", AtRevisionsWith(protocol.Tasks), Verifies("lifecycle.capabilities.offered"), NeedsCapability("tasks"), func(t *T) {
+		server := Session(t)
 
-			judgeKnown(t, server, Request{Method: "tasks/get", Params: Object{"taskId": unknownTask}, Name: unknownTask})
-		})
+		judgeKnown(t, server, Request{Method: "tasks/get", Params: Object{"taskId": unknownTask}, Name: unknownTask})
+	})
 }
 
 // What no server has.
@@ -303,21 +309,17 @@ const (
 // names what was wrong, or is another one, or of another code, than that for a method that
 // is not.
 func judgeKnown(t *T, server *Server, asked Request) {
-	unknown, respondedToUnknown := server.Try(t, unknownMethod, nil)
-	reply, responded := server.Try(t, asked.Method, asked.Params) // last: a report shows the last answer
+	unknown := server.Call(unknownMethod, nil).May()
+	reply := server.Call(asked.Method, asked.Params).May() // last: a report shows the last answer
 
 	refusal, refused := reply.Error()
 	unknownRefusal, _ := unknown.Error()
-	alike := !responded && !respondedToUnknown || reply.Alike(asked.Name, unknown, unknownMethod)
+	alike := !reply.Answered() && !unknown.Answered() || reply.Alike(asked.Name, unknown, unknownMethod)
 	if alike && refusal.Code == unknownRefusal.Code && refusal.Code != jsonrpc.MethodNotFound {
 		t.Inconclusive("the server rejects "+asked.Method+" as it does an unknown method: "+reply.Describe(),
 			"make sure that the server can serve "+asked.Method)
 	}
-	t.DemandOf(
-		reply,
-		responded && (!refused || refusal.Code != jsonrpc.MethodNotFound),
-		"the method "+asked.Method+" to be known",
-	)
+	t.DemandOf(reply, reply.Answered() && (!refused || refusal.Code != jsonrpc.MethodNotFound), "the method "+asked.Method+" to be known")
 
 }
 
@@ -326,32 +328,31 @@ func errorHandling() {
 		Verifies("lifecycle.errors.version"), Together("unknown version"), func(t *T) {
 			server := Connect(t)
 
-			asked := server.Start(t, "initialize", Hello(t, unknownRevision))
-			Connect(t).Need(t, "initialize", Hello(t, t.Revision()))
-			reply := server.MustAwait(t, asked)
+			asked := server.Call("initialize", Hello(t, unknownRevision))
+			Connect(t).Call("initialize", Hello(t, t.Revision())).Need().Result()
+			reply := asked.Must(BeAnswered)
 			if _, refused := reply.Error(); !refused {
 				adopt(server, reply.Object())
 				// Who serves nothing before it has not failed here.
-				server.Accepts(t, "notifications/initialized", nil)
-				server.StaysUsable(t)
+				server.Notify("notifications/initialized", nil).May()
+				server.StaysUsable()
 			}
 		})
 
-	It("handles a client that declares no capabilities",
-		Verifies("lifecycle.errors.capabilities"), Together("declaring nothing"), func(t *T) {
-			server := Connect(t)
+	It("handles a client that declares no capabilities", Verifies("lifecycle.errors.capabilities"), Together("declaring nothing"), func(t *T) {
+		server := Connect(t)
 
-			reply := server.MustAsk(t, "initialize", scripted.Hello(t.Revision(), scripted.Nothing()))
+		reply := server.Call("initialize", scripted.Hello(t.Revision(), scripted.Nothing())).Must(BeAnswered)
 
-			if _, refused := reply.Error(); refused {
-				Session(t)  // of a client that declares everything
-				t.Observe() // it needs more, and says so
-				return
-			}
-			adopt(server, reply.Object())
-			server.Tell(t, "notifications/initialized", nil)
-			server.StaysUsable(t)
-		})
+		if _, refused := reply.Error(); refused {
+			Session(t)  // of a client that declares everything
+			t.Observe() // it needs more, and says so
+			return
+		}
+		adopt(server, reply.Object())
+		server.Notify("notifications/initialized", nil).Must()
+		server.StaysUsable()
+	})
 
 	It("continues while its sampling/createMessage request is not answered",
 		Verifies("lifecycle.errors.timeouts"), NeedsProvocation("sampling"), func(t *T) {
@@ -360,7 +361,7 @@ func errorHandling() {
 
 			question := asking.Provoke(t, server, "sampling", "sampling/createMessage")
 
-			server.StaysUsable(t)
+			server.StaysUsable()
 			question.GiveUp(t)
 		})
 }

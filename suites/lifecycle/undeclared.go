@@ -1,11 +1,10 @@
 package lifecycle
 
 import (
-	"context"
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
 
@@ -19,19 +18,16 @@ func unannounced() {
 			Verifies("lifecycle.capabilities.own"), Alone(), func(t *T) {
 				trigger := unlessDeclared(t, feature+".listChanged", feature+"-changed")
 				server := FreshSession(t)
-				server.Hear(t)
-				before := server.All(t, feature+"/list")
+				server.ListenForChanges()
+				before := server.All(feature + "/list")
 				mark := server.Mark()
 
-				changed := server.Need(t, "tools/call", trigger.Call())
+				changed := server.Call("tools/call", trigger.Call()).Need().Result()
 
-				if changed["isError"] == true || lists.Unchanged(before, server.All(t, feature+"/list")) {
-					t.Inconclusive(
-						"the list of "+feature+" did not change",
-						"make sure that the tool for "+feature+"-changed changes it",
-					)
+				if changed["isError"] == true || lists.Unchanged(before, server.All(feature+"/list")) {
+					t.Inconclusive("the list of "+feature+" did not change", "make sure that the tool for "+feature+"-changed changes it")
 				}
-				server.BarrierOnAllStreams(t)
+				server.BarrierOnAllStreams()
 				t.DemandNone(
 					"no "+announcement+" of a server that does not declare "+feature+".listChanged",
 					server.Sent(mark, Notification(announcement)),
@@ -39,25 +35,21 @@ func unannounced() {
 			})
 	}
 
-	It("sends notifications/resources/updated only if it declares resources.subscribe",
-		Verifies("lifecycle.capabilities.own"), Alone(), func(t *T) {
-			trigger := unlessDeclared(t, "resources.subscribe", "resource-updated")
-			server := FreshSession(t)
-			server.Hear(t)
-			subscribeAnyway(t, server, trigger.Resource)
-			mark := server.Mark()
+	It("sends notifications/resources/updated only if it declares resources.subscribe", Verifies("lifecycle.capabilities.own"), Alone(), func(t *T) {
+		trigger := unlessDeclared(t, "resources.subscribe", "resource-updated")
+		server := FreshSession(t)
+		server.ListenForChanges()
+		subscribeAnyway(server, trigger.Resource)
+		mark := server.Mark()
 
-			if server.Need(t, "tools/call", trigger.Call())["isError"] == true {
-				t.Inconclusive(
-					"the tool "+trigger.Tool+" did not change the resource",
-					"make sure that the tool for resource-updated changes it",
-				)
-			}
+		if server.Call("tools/call", trigger.Call()).Need().Result()["isError"] == true {
+			t.Inconclusive("the tool "+trigger.Tool+" did not change the resource", "make sure that the tool for resource-updated changes it")
+		}
 
-			server.BarrierOnAllStreams(t)
-			t.DemandNone("no notifications/resources/updated of a server that does not declare resources.subscribe",
-				server.Sent(mark, Notification("notifications/resources/updated")))
-		})
+		server.BarrierOnAllStreams()
+		t.DemandNone("no notifications/resources/updated of a server that does not declare resources.subscribe",
+			server.Sent(mark, Notification("notifications/resources/updated")))
+	})
 }
 
 // unlessDeclared returns the tool that makes a change happen. A server that declares to
@@ -78,6 +70,6 @@ func unlessDeclared(t *T, capability, kind string) Provocation {
 
 // subscribeAnyway subscribes to a resource although the server has declared nothing of
 // the kind; whether it accepts that is its own affair.
-func subscribeAnyway(ctx context.Context, server *Server, uri string) {
-	_, _, _ = server.Attempt(ctx, "resources/subscribe", Object{"uri": uri}, "the server does not declare resources.subscribe")
+func subscribeAnyway(server *Server, uri string) {
+	server.Call("resources/subscribe", Object{"uri": uri}, ToBeRefused("the server does not declare resources.subscribe")).May()
 }

@@ -12,13 +12,9 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{
-			Text: "sends no JSON-RPC requests",
-			Verifies: rules.Verifies(
-				"patterns.requests.none",
-				"transports.stdio.no-requests",
-				"transports.http.stream.no-requests",
-			),
-			Judge: requestsOfServer,
+			Text:     "sends no JSON-RPC requests",
+			Verifies: rules.Verifies("patterns.requests.none", "transports.stdio.no-requests", "transports.http.stream.no-requests"),
+			Judge:    requestsOfServer,
 		},
 		{
 			Text:     "sends no JSON-RPC responses",
@@ -33,19 +29,19 @@ func Rules() []rules.Rule {
 // be refused (JSON-RPC 2.0, section 5): that is no answer to a request.
 func responsesOfClient(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken, before := facts.Negotiations(conversation), facts.PriorOf(conversation)
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) ||
-			facts.IsAnonymous(said) && (before.OnlyNotifications(said) || before.Illegal(said)) {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsMessage(message) || protocol.Has(spoken[message.Index], protocol.ServerRequests) ||
+			facts.IsAnonymous(message) && (before.OnlyNotifications(message) || before.Illegal(message)) {
 			continue
 		}
-		if rules.IsRefusal(said) && said.Request == nil && before.Illegal(said) {
+		if rules.IsRefusal(message) && message.Request == nil && before.Illegal(message) {
 			continue
 		}
 		reporter.Observe()
-		if rules.IsResponse(said) {
-			reporter.Violation(said, rules.Mismatch{
+		if rules.IsResponse(message) {
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "only requests and notifications; inputRequests are answered in inputResponses",
-				Found:  "a response: " + excerpt.Short(said.Raw),
+				Found:  "a response: " + excerpt.Short(message.Raw),
 			})
 		}
 	}
@@ -55,15 +51,15 @@ func responsesOfClient(conversation *rules.Conversation, reporter *rules.Reporte
 // connection.
 func requestsOfServer(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken := facts.Negotiations(conversation)
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsMessage(said) || protocol.Has(spoken[said.Index], protocol.ServerRequests) {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsMessage(message) || protocol.Has(spoken[message.Index], protocol.ServerRequests) {
 			continue
 		}
 		reporter.Observe()
-		if rules.IsRequest(said) {
-			reporter.Violation(said, rules.Mismatch{
+		if rules.IsRequest(message) {
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "only responses and notifications; requests to the client belong in inputRequests",
-				Found:  "a request of " + rules.Show(said.Method), Where: "/method",
+				Found:  "a request of " + rules.Show(message.Method), Where: "/method",
 			})
 		}
 	}

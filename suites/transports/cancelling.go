@@ -1,11 +1,10 @@
 package transports
 
 import (
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // cancelling checks the heading Cancellation that the pages of both transports have in
@@ -21,19 +20,18 @@ func cancelling() {
 			func(t *T) {
 				server := FreshSession(t)
 				const token, other = "mcpconform-given-up", "mcpconform-completed"
-				request := server.Start(t, "tools/call", Provoking(t, "slow").Reporting(token))
-				first, err := request.WaitOr(t, concerns(request.ID, token))
-				if server.Needed(request, first, err); first.Kind == jsonrpc.Response {
+				request := server.Call("tools/call", Provoking(t, "slow").Reporting(token))
+				if first := request.OrUntil(concerns(request.ID, token)).Need(); first.Kind == jsonrpc.Response {
 					t.Inconclusive("the slow tool reports no progress that shows that it runs",
 						"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 				}
 
-				server.Abandon(t, request)
+				server.Cancel(request)
 
-				server.StaysUsable(t) // until here, something may have crossed the cancellation
+				server.StaysUsable() // until here, something may have crossed the cancellation
 				mark := server.Mark()
 				// The same call, begun later, is answered when this one would have been.
-				server.CompleteSlow(t, other)
+				server.CompleteSlow(other)
 				t.DemandNone("no further message for the call", server.Sent(mark, concerns(request.ID, token)))
 			},
 		)

@@ -21,13 +21,13 @@ func Rules() []rules.Rule {
 // beside is how many bytes are shown on either side of one that belongs to no character.
 const beside = 40
 
-func otherEncoding(said *rules.Message) rules.Mismatch {
-	if utf8.Valid(said.Raw) {
+func otherEncoding(message *rules.Message) rules.Mismatch {
+	if utf8.Valid(message.Raw) {
 		return rules.Mismatch{}
 	}
 	position := 0
-	for position < len(said.Raw) {
-		character, size := utf8.DecodeRune(said.Raw[position:])
+	for position < len(message.Raw) {
+		character, size := utf8.DecodeRune(message.Raw[position:])
 		if character == utf8.RuneError && size == 1 {
 			break
 		}
@@ -37,9 +37,9 @@ func otherEncoding(said *rules.Message) rules.Mismatch {
 		Wanted: "a message in UTF-8",
 		Found: fmt.Sprintf(
 			"the byte 0x%02X, which belongs to no character, between %q and %q",
-			said.Raw[position],
-			said.Raw[max(0, position-beside):position],
-			said.Raw[position+1:min(len(said.Raw), position+1+beside)],
+			message.Raw[position],
+			message.Raw[max(0, position-beside):position],
+			message.Raw[position+1:min(len(message.Raw), position+1+beside)],
 		),
 		Where: fmt.Sprintf("byte %d", position),
 	}

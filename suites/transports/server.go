@@ -6,13 +6,12 @@ package transports
 import (
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/transports/stdio"
 	"github.com/mcpconform/mcpconform/suites/transports/streamablehttp"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 
 // longText is how many characters of four bytes are more than what is commonly read at
@@ -23,30 +22,25 @@ const longText = 3000
 func ServerChecks() {
 	Describe("Every transport", func() {
 
-		It("accepts and returns multi-byte UTF-8 characters in a request id",
-			Verifies("transports.utf8"), ByBarrier(), func(t *T) {
-				server := Session(t)
-				id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
+		It("accepts and returns multi-byte UTF-8 characters in a request id", Verifies("transports.utf8"), ByBarrier(), func(t *T) {
+			server := Session(t)
+			id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
 
-				request := server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)
-				received, err := request.WaitOr(
-					t,
-					func(received scripted.Received) bool { return received.Kind == jsonrpc.Response },
-				)
-				reply := server.Answered(request, received, err) // whatever id it has, as nothing else was asked for
+			request := server.Call(BarrierMethod(t), nil, WithID(id))
+			reply := request.OrUntil(func(received scripted.Received) bool { return received.Kind == jsonrpc.Response }).Must() // whatever id it has, as nothing else was asked for
 
-				t.Demand(reply.ID == id, "the id "+id.String(), reply.ID.String())
-				t.Expect(reply).To(BeResult())
-			})
+			t.Demand(reply.ID == id, "the id "+id.String(), reply.ID.String())
+			t.Expect(reply).To(BeResult())
+		})
 
 		It("accepts long text of multi-byte UTF-8 characters", Verifies("transports.utf8"), ByBarrier(), func(t *T) {
 			server := Session(t)
-			server.Need(t, BarrierMethod(t), nil)
+			server.Call(BarrierMethod(t), nil).Need().Result()
 
 			// Whatever power of two is cut at, one of both has a character there.
 			for _, shift := range []string{"", ".."} {
 				text := shift + strings.Repeat("🙂", longText)
-				reply := server.MustAsk(t, BarrierMethod(t), Object{"_meta": Object{"com.example/text": text}})
+				reply := server.Call(BarrierMethod(t), Object{"_meta": Object{"com.example/text": text}}).Must(BeAnswered)
 
 				t.Expect(reply).To(BeResult())
 			}

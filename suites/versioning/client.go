@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -20,9 +20,6 @@ func ClientChecks() {
 		probing()
 	})
 }
-
-// connectStep is the position of the step that connects.
-const connectStep = 0
 
 // strangers is a server that speaks only what is yet to come.
 var strangers = &Scenario{
@@ -41,7 +38,7 @@ var older = &Scenario{
 	Steps:   Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
-			requested, _ := call.Meta()[mcp.MetaVersion].(string)
+			requested := mcp.Text(call.Meta(), mcp.MetaVersion)
 			call.RefuseVersion(requested, protocol.Last(protocol.Handshake))
 		})
 	},
@@ -66,13 +63,7 @@ var forgetful = &Scenario{
 	Unnamed: true,
 	Over:    protocol.HTTP,
 	Says:    "The server rejects requests without a session with HTTP 400 and an error whose id is null, accepts initialize, and ends its first session after tools/list.",
-	Steps: Steps{
-		ToConnect(),
-		ToList("tools"),
-		ToList("tools"),
-		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
-		ToClose(),
-	},
+	Steps:   Steps{ToConnect(), ToList("tools"), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
 			refusal := jsonrpc.NewError(jsonrpc.NullID, notInitialized, "Bad Request: Server not initialized")
@@ -103,11 +94,7 @@ var muttering = &Scenario{
 	Steps:   Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("server/discover", func(call *scripted.Call) {
-			refusal := jsonrpc.NewError(
-				jsonrpc.StringID("server-error"),
-				jsonrpc.InvalidRequest,
-				"Bad Request: Missing session ID",
-			)
+			refusal := jsonrpc.NewError(jsonrpc.StringID("server-error"), jsonrpc.InvalidRequest, "Bad Request: Missing session ID")
 			header := map[string]string{scripted.SessionHeader: refusedSession}
 			call.Exchange.Answer(http.StatusBadRequest, header, refusal, "the error has the id of no request")
 		})
@@ -131,9 +118,7 @@ var wordless = &Scenario{
 	Says:    "The server rejects requests without a session with HTTP 400 and an empty body, and accepts initialize.",
 	Steps:   Meeting.Steps,
 	Server: func(server *scripted.Server) {
-		server.On("server/discover", func(call *scripted.Call) {
-			call.Exchange.Answer(http.StatusBadRequest, nil, nil, "")
-		})
+		server.On("server/discover", func(call *scripted.Call) { call.Exchange.Answer(http.StatusBadRequest, nil, nil, "") })
 	},
 }
 
@@ -200,7 +185,7 @@ func refused(client *Client) *Message {
 			}
 		}
 	}
-	client.NeverBut("the client sent no request that the server could reject", "server/discover")
+	client.Inconclusive("the client sent no request that the server could reject", "server/discover")
 	return nil
 }
 
@@ -214,7 +199,7 @@ func FallsBack(client *Client) bool {
 func Probe(client *Client) *Message {
 	requests := client.Requests()
 	if len(requests) == 0 || requests[0].Method == "initialize" {
-		client.NeverBut("the client sent no request of this revision", "server/discover")
+		client.Inconclusive("the client sent no request of this revision", "server/discover")
 	}
 	return requests[0]
 }
@@ -225,7 +210,7 @@ func Probe(client *Client) *Message {
 func DemandFallback(t *T, client *Client, after *Message, otherwise Mismatch) {
 	switch {
 	case t.Observed(FallsBack(client)):
-	case FallsBack(Beside(t, Handshaking)), FallsBack(Beside(t, Balking)):
+	case FallsBack(AlsoRun(t, Handshaking)), FallsBack(AlsoRun(t, Balking)):
 		client.Missing(after, otherwise)
 	default:
 		t.NotApplicable("the client speaks no revision with a handshake")
@@ -239,91 +224,49 @@ func agreeing() {
 
 			refusal := refused(client)
 			// Who may invoke anything inline has told its user, and asks what it is told to ask next.
-			told := refusal.Request.Method != "server/discover" && client.Breakdown() != ""
-			for _, request := range client.AskedAfter(refusal) {
-				if version := request.Meta()[mcp.MetaVersion]; !told && version == protocol.First(protocol.Discovery) &&
+			reported := refusal.Request.Method != "server/discover" && client.Breakdown() != ""
+			for _, request := range client.RequestsAfter(refusal) {
+				if version := request.Meta()[mcp.MetaVersion]; !reported && version == protocol.First(protocol.Discovery) &&
 					request.Method != "server/discover" {
-					client.Blame(request, Mismatch{
+					client.Fail(request, Mismatch{
 						Wanted: "nothing more at " + protocol.First(protocol.Discovery) + ", which the server rejected",
 						Found:  request.Method,
 					})
 				}
 			}
 			if client.Exit.Ended {
-				client.NeverBut("the client had to be terminated", "server/discover")
+				client.Inconclusive("the client had to be terminated", "server/discover")
 			}
 			if t.Observed(client.Breakdown() != "") {
 				return // which its user sees
 			}
-			client.NeedGiven(connectStep)
-			client.Blame(refusal, Mismatch{Wanted: "that the client reports an error", Found: "a connection, as it reports"})
+			client.NeedResult("connect")
+			client.Fail(refusal, Mismatch{Wanted: "that the client reports an error", Found: "a connection, as it reports"})
 		})
 
-	It("falls back to an older protocol version in data.supported of -32022",
-		Verifies("versioning.unsupported.retried"), In(older), func(t *T) {
-			client := RunScenario(t)
+	It("falls back to an older protocol version in data.supported of -32022", Verifies("versioning.unsupported.retried"), In(older), func(t *T) {
+		client := RunScenario(t)
 
-			refusal := refused(client)
-			switch {
-			case t.Observed(FallsBack(client)):
-			case FallsBack(Beside(t, Handshaking)), FallsBack(Beside(t, handshaken)):
-				if client.Unconnected() == "" {
-					client.NeedGiven(connectStep)
-				}
-				client.Missing(refusal, Mismatch{
-					Wanted: "initialize, since the server supports " + protocol.Last(protocol.Handshake) + " and the client, too",
-					Found:  "no such request",
-					Where:  "/error/data/supported",
-				})
-			default:
-				t.NotApplicable("the client speaks no revision with a handshake")
+		refusal := refused(client)
+		switch {
+		case t.Observed(FallsBack(client)):
+		case FallsBack(AlsoRun(t, Handshaking)), FallsBack(AlsoRun(t, handshaken)):
+			if client.ConnectFailure() == "" {
+				client.NeedResult("connect")
 			}
-		})
+			client.Missing(refusal, Mismatch{
+				Wanted: "initialize, since the server supports " + protocol.Last(protocol.Handshake) + " and the client, too",
+				Found:  "no such request",
+				Where:  "/error/data/supported",
+			})
+		default:
+			t.NotApplicable("the client speaks no revision with a handshake")
+		}
+	})
 }
 
 func probing() {
-	It(
-		"sends server/discover as its first request",
-		Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"),
-		In(Meeting),
-		NeedsTransport(protocol.Stdio),
-		func(t *T) {
-			demandProbe(RunScenario(t))
-		},
-	)
-
-	It("sends server/discover first if it supports initialize, too",
-		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(protocol.Stdio), func(t *T) {
-			client := RunScenario(t)
-
-			if !FallsBack(client) {
-				t.NotApplicable("the client speaks no revision with a handshake")
-			}
-			demandProbe(client)
-		})
-
-	It("falls back to initialize after any error code for server/discover",
-		Verifies("transports.stdio.probe.any-error"), In(Balking), NeedsTransport(protocol.Stdio), func(t *T) {
-			client := RunScenario(t)
-
-			refusal := refused(client)
-			control := Beside(t, Handshaking)
-			switch {
-			case !FallsBack(client) && !FallsBack(control):
-				t.NotApplicable("the client speaks no revision with a handshake")
-			case !t.Observed(FallsBack(client)):
-				client.Missing(refusal, Mismatch{
-					Wanted: "initialize, as after the code " + Show(jsonrpc.MethodNotFound),
-					Found:  "no such request",
-					Where:  "/error/code",
-				})
-			case control != nil && !FallsBack(control):
-				client.Missing(refusal, Mismatch{
-					Wanted: "that the client falls back after every code",
-					Found:  "fallback after this one, and not after " + Show(jsonrpc.MethodNotFound),
-				})
-			}
-		})
+	discoveringFirst()
 
 	// fallsBack is a check of a refusal that is like another one, after which clients fall back.
 	fallsBack := func(after, requirement string, scenario *Scenario, like string) {
@@ -348,18 +291,14 @@ func probing() {
 			Verifies(inspected), In(one.scenario), NeedsTransport(protocol.HTTP), func(t *T) {
 				client := RunScenario(t)
 
-				DemandFallback(t, client, Probe(client), Mismatch{
-					Wanted: "initialize: this error is not of this revision", Found: "no such request",
-				})
+				DemandFallback(t, client, Probe(client), Mismatch{Wanted: "initialize: this error is not of this revision", Found: "no such request"})
 			})
 	}
 	It("falls back to initialize after HTTP 400 with the error -32601",
 		Verifies(inspected), In(Handshaking), NeedsTransport(protocol.HTTP), func(t *T) {
 			client := RunScenario(t)
 
-			DemandFallback(t, client, Probe(client), Mismatch{
-				Wanted: "initialize, as after other errors", Found: "no such request",
-			})
+			DemandFallback(t, client, Probe(client), Mismatch{Wanted: "initialize, as after other errors", Found: "no such request"})
 		})
 	for _, one := range otherStatuses {
 		fallsBack(one.words, "versioning.eras.others", one.scenario, "HTTP 400")
@@ -369,51 +308,93 @@ func probing() {
 	fallsBack("HTTP 400 with an empty body", inspected, wordless, "an error in the body")
 	fallsBack("the error -32601 with HTTP 200", "versioning.eras.others", polite, "the same error with HTTP 400")
 
-	It("falls back to initialize without the Mcp-Session-Id of an HTTP 400",
-		Verifies("transports.http.older.inspected"), In(muttering), func(t *T) {
-			client := RunScenario(t)
+	rememberingEras()
+}
 
-			handshakes := client.Requests("initialize")
-			if len(handshakes) == 0 {
-				t.NotApplicable("the client does not fall back to initialize")
+func rememberingEras() {
+	It("falls back to initialize without the Mcp-Session-Id of an HTTP 400", Verifies("transports.http.older.inspected"), In(muttering), func(t *T) {
+		client := RunScenario(t)
+
+		handshakes := client.Requests("initialize")
+		if len(handshakes) == 0 {
+			t.NotApplicable("the client does not fall back to initialize")
+		}
+		var attached *Message
+		for _, initialize := range handshakes {
+			head, there := client.HeadOf(initialize)
+			if there && t.Observed(head.HTTP.Header.Get(scripted.SessionHeader) == "") {
+				return
 			}
-			var attached *Message
-			for _, initialize := range handshakes {
-				head, there := client.HeadOf(initialize)
-				if there && t.Observed(head.HTTP.Header.Get(scripted.SessionHeader) == "") {
-					return
-				}
-				attached = initialize
-			}
-			client.Blame(attached, Mismatch{
-				Wanted: "initialize without a session id: a session begins with the answer to it",
-				Found:  Show(refusedSession) + ", from the response to server/discover",
-				Where:  "header Mcp-Session-Id",
-			})
+			attached = initialize
+		}
+		client.Fail(attached, Mismatch{
+			Wanted: "initialize without a session id: a session begins with the answer to it",
+			Found:  Show(refusedSession) + ", from the response to server/discover",
+			Where:  "header Mcp-Session-Id",
 		})
+	})
 
-	It("sends no server/discover to a server that is known to need initialize",
-		Verifies("versioning.eras.remembered"), In(forgetful), func(t *T) {
+	It("sends no server/discover to a server that is known to need initialize", Verifies("versioning.eras.remembered"), In(forgetful), func(t *T) {
+		client := RunScenario(t)
+
+		handshakes := client.Requests("initialize")
+		if len(handshakes) == 0 {
+			t.NotApplicable("the client speaks no revision with a handshake")
+		}
+		if len(handshakes) < 2 {
+			client.Inconclusive("the client began no new session after the server ended the first", "tools/list")
+		}
+		if len(handshakes) > 2 || client.ByHand() {
+			client.Inconclusive("it is unknown whether one client began all sessions", "initialize")
+		}
+		client.Judging(handshakes[1])
+		for _, probe := range client.Requests("server/discover") {
+			if probe.Event.At.After(handshakes[0].Event.At) {
+				client.Fail(probe, Mismatch{Wanted: "initialize at once, since the client knows that the server needs it", Found: probe.Method})
+			}
+		}
+	})
+}
+
+func discoveringFirst() {
+	It(
+		"sends server/discover as its first request",
+		Verifies("transports.stdio.probe.anyway", "versioning.eras.probed"),
+		In(Meeting),
+		NeedsTransport(protocol.Stdio),
+		func(t *T) { demandProbe(RunScenario(t)) },
+	)
+
+	It("sends server/discover first if it supports initialize, too",
+		Verifies("transports.stdio.probe.first", "discover.probe"), In(Handshaking), NeedsTransport(protocol.Stdio), func(t *T) {
 			client := RunScenario(t)
 
-			handshakes := client.Requests("initialize")
-			if len(handshakes) == 0 {
+			if !FallsBack(client) {
 				t.NotApplicable("the client speaks no revision with a handshake")
 			}
-			if len(handshakes) < 2 {
-				client.NeverBut("the client began no new session after the server ended the first", "tools/list")
-			}
-			if len(handshakes) > 2 || client.ByHand() {
-				client.NeverBut("it is unknown whether one client began all sessions", "initialize")
-			}
-			client.Judging(handshakes[1])
-			for _, probe := range client.Requests("server/discover") {
-				if probe.Event.At.After(handshakes[0].Event.At) {
-					client.Blame(probe, Mismatch{
-						Wanted: "initialize at once, since the client knows that the server needs it",
-						Found:  probe.Method,
-					})
-				}
+			demandProbe(client)
+		})
+
+	It("falls back to initialize after any error code for server/discover",
+		Verifies("transports.stdio.probe.any-error"), In(Balking), NeedsTransport(protocol.Stdio), func(t *T) {
+			client := RunScenario(t)
+
+			refusal := refused(client)
+			control := AlsoRun(t, Handshaking)
+			switch {
+			case !FallsBack(client) && !FallsBack(control):
+				t.NotApplicable("the client speaks no revision with a handshake")
+			case !t.Observed(FallsBack(client)):
+				client.Missing(refusal, Mismatch{
+					Wanted: "initialize, as after the code " + Show(jsonrpc.MethodNotFound),
+					Found:  "no such request",
+					Where:  "/error/code",
+				})
+			case control != nil && !FallsBack(control):
+				client.Missing(refusal, Mismatch{
+					Wanted: "that the client falls back after every code",
+					Found:  "fallback after this one, and not after " + Show(jsonrpc.MethodNotFound),
+				})
 			}
 		})
 }
@@ -423,13 +404,13 @@ func probing() {
 func demandProbe(client *Client) {
 	requests := client.Requests()
 	if len(requests) == 0 {
-		client.Never("server/discover")
+		client.InconclusiveWithout("server/discover")
 	}
 	first := requests[0]
 	client.Judging(first)
 	if version, _ := first.Meta()[mcp.MetaVersion].(string); first.Method != "server/discover" ||
 		version != protocol.First(protocol.Discovery) {
-		client.Blame(first, Mismatch{
+		client.Fail(first, Mismatch{
 			Wanted: "server/discover at " + protocol.First(protocol.Discovery),
 			Found:  first.Method + " at " + Show(first.Meta()[mcp.MetaVersion]),
 		})

@@ -56,11 +56,10 @@ var otherStatuses = []refusal{
 		func(call *scripted.Call) { refuseInWords(call, http.StatusNotFound) })},
 	{"HTTP 406 with a text", refusesBy("with-406", "the status 406 and a text", protocol.HTTP,
 		func(call *scripted.Call) { refuseInWords(call, http.StatusNotAcceptable) })},
-	{"the error -32602 with HTTP 200", refusesBy("with-200", "the status 200 and the error -32602", protocol.HTTP,
-		func(call *scripted.Call) {
-			answer := jsonrpc.NewError(call.Message.ID, jsonrpc.InvalidParams, "Invalid request parameters")
-			call.Exchange.Answer(http.StatusOK, nil, answer, "")
-		})},
+	{"the error -32602 with HTTP 200", refusesBy("with-200", "the status 200 and the error -32602", protocol.HTTP, func(call *scripted.Call) {
+		answer := jsonrpc.NewError(call.Message.ID, jsonrpc.InvalidParams, "Invalid request parameters")
+		call.Exchange.Answer(http.StatusOK, nil, answer, "")
+	})},
 }
 
 // refuseInWords refuses by what people read.

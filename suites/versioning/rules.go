@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
@@ -39,22 +40,22 @@ func Rules() []rules.Rule {
 }
 
 func unlistedVersions(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range facts.StandaloneErrors(conversation) {
-		refusal, _ := said.Error()
+	for _, message := range facts.StandaloneErrors(conversation) {
+		refusal, _ := message.Error()
 		if refusal.Code != jsonrpc.UnsupportedRevision {
 			continue
 		}
 		reporter.Observe()
-		data, _ := refusal.Data.(map[string]any)
+		data := mcp.Object(refusal.Data)
 		if !isListOfNames(data["supported"]) {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "a list of revisions",
 				Found:  rules.ShowMember(data, "supported"),
 				Where:  "/error/data/supported",
 			})
 		}
 		if _, isText := data["requested"].(string); !isText {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "the requested revision",
 				Found:  rules.ShowMember(data, "requested"),
 				Where:  "/error/data/requested",
@@ -64,7 +65,7 @@ func unlistedVersions(conversation *rules.Conversation, reporter *rules.Reporter
 }
 
 func isListOfNames(value any) bool {
-	list, _ := value.([]any)
+	list := mcp.List(value)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(one any) bool {
 		name, isText := one.(string)
 		return !isText || name == ""
@@ -96,9 +97,9 @@ func isExtension(name string) bool {
 // both have.
 func extendedResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	offered := facts.Extensions(conversation.ServerCapabilities)
-	for _, said := range facts.StandaloneResults(conversation) {
-		shared := facts.Extensions(conversation.ClientDeclared(said))
-		kind, isText := said.ResultObject()["resultType"].(string)
+	for _, message := range facts.StandaloneResults(conversation) {
+		shared := facts.Extensions(conversation.ClientDeclared(message))
+		kind, isText := message.ResultObject()["resultType"].(string)
 		lacking := slices.ContainsFunc(offered, func(name string) bool { return !slices.Contains(shared, name) })
 		if !isText || !lacking {
 			continue
@@ -108,14 +109,10 @@ func extendedResults(conversation *rules.Conversation, reporter *rules.Reporter)
 			return facts.UnknownExtension(name) || slices.Contains(facts.ResultTypes[name], kind)
 		}
 		if !facts.IsCoreType(kind) && slices.ContainsFunc(offered, mayMean) && !slices.ContainsFunc(shared, mayMean) {
-			reporter.Violation(said, rules.Mismatch{
-				Wanted: fmt.Sprintf(
-					"%q or %q: the request declares no extension that has another type",
-					facts.Complete,
-					facts.InputRequired,
-				),
-				Found: rules.Show(kind),
-				Where: claims.ResultTypePlace,
+			reporter.Violation(message, rules.Mismatch{
+				Wanted: fmt.Sprintf("%q or %q: the request declares no extension that has another type", facts.Complete, facts.InputRequired),
+				Found:  rules.Show(kind),
+				Where:  claims.ResultTypePlace,
 			})
 		}
 	}
@@ -128,15 +125,15 @@ func extendedRequests(conversation *rules.Conversation, reporter *rules.Reporter
 	if conversation.Role != protocol.ClientRole || !conversation.Has(protocol.Extensions) || declared == nil {
 		return
 	}
-	for _, said := range conversation.ByTarget() {
-		if _, stateless := facts.RevisionOf(said); !stateless {
+	for _, message := range conversation.ByTarget() {
+		if _, stateless := facts.RevisionOf(message); !stateless {
 			continue
 		}
 		reporter.Observe()
-		if strings.HasPrefix(said.Method, "tasks/") && !tasks.DeclaresExtension(declared) {
-			reporter.Violation(said, rules.Mismatch{
+		if strings.HasPrefix(message.Method, "tasks/") && !tasks.DeclaresExtension(declared) {
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "nothing of " + tasks.Extension + ", which the server does not declare",
-				Found:  said.Method,
+				Found:  message.Method,
 				Where:  "/method",
 			})
 		}

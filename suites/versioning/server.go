@@ -2,19 +2,18 @@
 package versioning
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // ServerChecks registers the checks of a target server.
@@ -36,32 +35,29 @@ const (
 const undated = "v999.0.0"
 
 func unsupported() {
-	It("rejects the unknown protocol version 1900-01-01 with -32022",
-		Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
-			server := Connect(t)
+	It("rejects the unknown protocol version 1900-01-01 with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
+		server := Connect(t)
 
-			InEachMethod(t, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
-				return server.AttemptWith(t, request, Object{mcp.MetaVersion: ancient}, "")
-			})
+		InEachMethod(t, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
+			return server.Call(request.Method, request.With(Object{mcp.MetaVersion: ancient}), ToBeRefused("")).May().OrStatus()
 		})
+	})
 
-	It("rejects the future protocol version 2999-12-31 with -32022",
-		Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
-			server := Connect(t)
+	It("rejects the future protocol version 2999-12-31 with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
+		server := Connect(t)
 
-			reply := askAt(t, server, distant)
+		reply := askAt(t, server, distant)
 
-			t.Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
-		})
+		t.Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+	})
 
-	It("rejects a protocol version that is not a date with -32022",
-		Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
-			server := Connect(t)
+	It("rejects a protocol version that is not a date with -32022", Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
+		server := Connect(t)
 
-			reply := askAt(t, server, undated)
+		reply := askAt(t, server, undated)
 
-			t.Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
-		})
+		t.Expect(reply).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
+	})
 
 	It("rejects released protocol versions that it does not implement with -32022",
 		Verifies("versioning.unsupported.refused"), ByBarrier(), func(t *T) {
@@ -75,27 +71,28 @@ func unsupported() {
 				t.Expect(askAt(t, server, revision)).To(BeJSONRPCError(jsonrpc.UnsupportedRevision))
 			}
 			InEachMethod(t, BeJSONRPCError(jsonrpc.UnsupportedRevision), func(request Harmless) any {
-				return server.AttemptWith(t, request, Object{mcp.MetaVersion: unlisted[last]}, "")
+				return server.Call(request.Method, request.With(Object{mcp.MetaVersion: unlisted[last]}), ToBeRefused("")).May().OrStatus()
 			})
 		})
 
-	It("lists the protocol version under test in data.supported of the error -32022",
-		Verifies("versioning.unsupported.listed"), func(t *T) {
-			server := Connect(t)
-			refusalOf(t, server)
+	listingSupported()
+}
 
-			InEachMethod(t, beListed(t), func(request Harmless) any {
-				return server.AttemptWith(t, request, Object{mcp.MetaVersion: distant}, "")
-			})
+func listingSupported() {
+	It("lists the protocol version under test in data.supported of the error -32022", Verifies("versioning.unsupported.listed"), func(t *T) {
+		server := Connect(t)
+		refusalOf(t, server)
+
+		InEachMethod(t, beListed(t), func(request Harmless) any {
+			return server.Call(request.Method, request.With(Object{mcp.MetaVersion: distant}), ToBeRefused("")).May().OrStatus()
 		})
+	})
 
-	It("lists only protocol versions that it serves in data.supported of the error -32022",
-		Verifies("versioning.unsupported.listed"), func(t *T) {
-			refusal := refusalOf(t, Connect(t))
+	It("lists only protocol versions that it serves in data.supported of the error -32022", Verifies("versioning.unsupported.listed"), func(t *T) {
+		refusal := refusalOf(t, Connect(t))
 
-			data, _ := refusal.Data.(map[string]any)
-			judgeSupported(t, data["supported"])
-		})
+		judgeSupported(t, mcp.Value(refusal.Data, "supported"))
+	})
 }
 
 // judgeSupported judges what the error for a revision lists as supported: the server does
@@ -103,7 +100,7 @@ func unsupported() {
 func judgeSupported(t *T, supported any) {
 	const most = 5
 	discovered := listedVersions(t, Session(t))
-	named, _ := supported.([]any)
+	named := mcp.List(supported)
 	asked := 0
 	for _, one := range named {
 		revision, isText := one.(string)
@@ -125,87 +122,85 @@ func independence() {
 
 			refusalOf(t, server)
 
-			t.Expect(server.Ask(t, BarrierMethod(t), nil)).To(BeResult())
+			t.Expect(server.Call(BarrierMethod(t), nil).Must()).To(BeResult())
 		})
 
-	It("rejects an unsupported protocol version after it served a supported one",
-		Verifies("versioning.requests.independent"), func(t *T) {
-			refusalOf(t, Connect(t)) // or else nothing shows what it remembers
-			server := Connect(t)
+	It("rejects an unsupported protocol version after it served a supported one", Verifies("versioning.requests.independent"), func(t *T) {
+		refusalOf(t, Connect(t)) // or else nothing shows what it remembers
+		server := Connect(t)
 
-			server.Need(t, BarrierMethod(t), nil)
-			reply := askAt(t, server, distant)
+		server.Call(BarrierMethod(t), nil).Need().Result()
+		reply := askAt(t, server, distant)
 
-			t.Expect(reply).To(BeJSONRPCError())
-		})
+		t.Expect(reply).To(BeJSONRPCError())
+	})
 }
 
 func eras() {
-	It("names the protocol version under test in the error if it rejects initialize",
-		Verifies("versioning.eras.refusal-helps"), func(t *T) {
-			server := handshakeClient(t)
+	It("names the protocol version under test in the error if it rejects initialize", Verifies("versioning.eras.refusal-helps"), func(t *T) {
+		server := handshakeClient(t)
 
-			reply, _, err := server.Attempt(t, "initialize", oldHello(), "")
+		reply := server.Call("initialize", oldHello(), ToBeRefused("")).May()
 
-			said := reply.Raw
-			if status, refused := errors.AsType[*scripted.StatusError](err); refused {
-				said = status.Body
-				t.Judging(Status{Response: status})
-			} else if _, refused := reply.Error(); err != nil || !refused {
-				t.NotApplicable("the server does not reject initialize")
-			}
-			t.Demand(strings.Contains(string(said), t.Revision()), "an error that names "+t.Revision(), excerpt.Short(said))
-		})
+		raw := reply.Raw
+		if !reply.Answered() {
+			raw = reply.Instead.Body
+			t.Judging(Status{Response: reply.Instead})
+		} else if _, refused := reply.Error(); !refused {
+			t.NotApplicable("the server does not reject initialize")
+		}
+		t.Demand(strings.Contains(string(raw), t.Revision()), "an error that names "+t.Revision(), excerpt.Short(raw))
+	})
 
 	It("negotiates and serves a protocol version that has initialize if it accepts initialize",
 		Verifies("versioning.eras.handshake-served"), func(t *T) {
 			server := handshakeClient(t)
 
-			reply, responded := server.Try(t, "initialize", oldHello())
+			reply := server.Call("initialize", oldHello()).May()
 
-			if _, refused := reply.Error(); !responded || refused {
+			if _, refused := reply.Error(); !reply.Answered() || refused {
 				t.NotApplicable("the server does not accept initialize")
 			}
-			revision, _ := reply.Object()["protocolVersion"].(string)
+			revision := mcp.Text(reply.Object(), "protocolVersion")
 			t.Demand(protocol.Has(revision, protocol.Handshake), "a revision that has initialize", Show(revision))
-			goOn(t, server, revision)
-			t.Expect(server.Ask(t, "ping", nil)).To(BeResult())
+			goOn(server, revision)
+			t.Expect(server.Call("ping", nil).Must()).To(BeResult())
 		})
 
 	It("negotiates a protocol version with initialize even if initialize requests one without it",
 		Verifies("versioning.eras.handshake-served"), func(t *T) {
-			plain, responded := handshakeClient(t).Try(t, "initialize", oldHello())
-			if _, refused := plain.Error(); !responded || refused {
+			plain := handshakeClient(t).Call("initialize", oldHello()).May()
+			if _, refused := plain.Error(); !plain.Answered() || refused {
 				t.NotApplicable("the server does not accept initialize")
 			}
 
 			hello := oldHello()
 			hello["protocolVersion"] = t.Revision()
 			server := handshakeClient(t)
-			reply, responded := server.Try(t, "initialize", hello)
+			reply := server.Call("initialize", hello).May()
 
-			t.Demand(responded, "a response to initialize", "none")
+			t.Demand(reply.Answered(), "a response to initialize", "none")
 			refusal, refused := reply.Error()
 			if refused && (refusal.Code == jsonrpc.InvalidParams || refusal.Code == jsonrpc.UnsupportedRevision) {
 				t.NotApplicable("the server rejects the version")
 			}
-			revision, _ := reply.Object()["protocolVersion"].(string)
+			revision := mcp.Text(reply.Object(), "protocolVersion")
 			t.DemandOf(
 				reply,
 				slices.Contains(protocol.Released(), revision) && protocol.Has(revision, protocol.Handshake),
 				"a revision that has initialize",
 			)
-			goOn(t, server, revision)
-			t.Expect(server.Ask(t, "ping", nil)).To(BeResult())
+			goOn(server, revision)
+			t.Expect(server.Call("ping", nil).Must()).To(BeResult())
 		})
 }
 
 // goOn ends the handshake.
-func goOn(t *T, server *Server, revision string) {
+func goOn(server *Server, revision string) {
 	if server.HTTP != nil {
 		server.HTTP.SetVersion(revision)
 	}
-	server.Tell(t, "notifications/initialized", nil)
+	server.Notify("notifications/initialized", nil).Must()
 }
 
 func oldHello() Object {
@@ -232,26 +227,23 @@ func beListed(t *T) types.GomegaMatcher {
 		if !refused || refusal.Code != jsonrpc.UnsupportedRevision {
 			return true
 		}
-		data, _ := refusal.Data.(map[string]any)
-		list, _ := data["supported"].([]any)
-		return slices.Contains(list, any(t.Revision()))
+		return slices.Contains(mcp.List(refusal.Data, "supported"), any(t.Revision()))
 	})
 }
 
 // askAt asks for something harmless at a revision.
 func askAt(t *T, server *Server, revision string) Reply {
 	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
-	reply, _ := server.Provoke(t, BarrierMethod(t), params, "")
-	return reply
+	return server.Call(BarrierMethod(t), params, ToBeRefused("")).Must()
 }
 
 // refusalOf returns the error for a revision that no server supports. A
 // server that does not refuse it in the right way ends the check: another judges it.
 func refusalOf(t *T, server *Server) jsonrpc.Error {
 	params := Object{"_meta": Object{mcp.MetaVersion: distant}}
-	reply, _, err := server.Attempt(t, BarrierMethod(t), params, "")
+	reply := server.Call(BarrierMethod(t), params, ToBeRefused("")).May()
 	refusal, refused := reply.Error()
-	if err != nil || !refused || refusal.Code != jsonrpc.UnsupportedRevision {
+	if !refused || refusal.Code != jsonrpc.UnsupportedRevision {
 		t.NotApplicable("the server does not reject " + distant + " as a revision that it does not support")
 	}
 	return refusal
@@ -275,7 +267,7 @@ func beginsWithInitialize(revision any) bool {
 
 // listedVersions are the revisions that the server says it supports.
 func listedVersions(t *T, server *Server) []any {
-	listed, isList := server.Need(t, "server/discover", nil)["supportedVersions"].([]any)
+	listed, isList := server.Call("server/discover", nil).Need().Result()["supportedVersions"].([]any)
 	if !isList {
 		t.Inconclusive("server/discover lists no revisions", "fix the failures of server/discover first")
 	}

@@ -38,12 +38,12 @@ const InputRequestsPlace = "/result/inputRequests"
 
 // IsOfInput tells whether what the schema says of a place in a response, or of a
 // member that is missing there, is judged by the rules about input.
-func IsOfInput(said *rules.Message, place string, violation schema.Violation) bool {
+func IsOfInput(message *rules.Message, place string, violation schema.Violation) bool {
 	switch place {
 	case "/result": // both are missing
 		return violation.Definition == "InputRequiredResult"
 	case "/result/resultType":
-		result, _ := said.Object["result"].(map[string]any)
+		result, _ := message.Object["result"].(map[string]any)
 		return result["resultType"] == "input_required"
 	}
 	return place == InputRequestsPlace || strings.HasPrefix(place, InputRequestsPlace+"/")
@@ -120,11 +120,11 @@ var inputClaims = lazy.MustCompile(
 const ProgressPlace = "/params/_meta/progressToken"
 
 // MethodOf is the method of a message, or of the request that it answers.
-func MethodOf(said *rules.Message) string {
-	if said.Request != nil {
-		return said.Request.Method
+func MethodOf(message *rules.Message) string {
+	if message.Request != nil {
+		return message.Request.Method
 	}
-	return said.Method
+	return message.Method
 }
 
 // ResultTypePlace is where a result tells its type.

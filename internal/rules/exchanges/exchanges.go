@@ -28,7 +28,7 @@ const EventStreamType = "text/event-stream"
 type Exchange struct {
 	Method  string
 	Request transcript.Event // its head
-	Sent    *rules.Message   // the message in its body, or nil
+	Sent    *rules.Message   // the message or batch in its body, or nil
 	Head    *transcript.Event
 	Events  []transcript.Event // blocks and messages of the response, in order
 	Said    []*rules.Message   // the messages among them
@@ -45,9 +45,9 @@ func Of(conversation *rules.Conversation) []*Exchange {
 func readExchanges(conversation *rules.Conversation) []*Exchange {
 	var all []*Exchange
 	open := map[string]*Exchange{}
-	messages := map[int]*rules.Message{}
-	for _, said := range conversation.Messages {
-		messages[said.Event.Sequence] = said
+	messages := map[int][]*rules.Message{} // several of a batch, which itself is the first
+	for _, message := range conversation.Messages {
+		messages[message.Event.Sequence] = append(messages[message.Event.Sequence], message)
 	}
 	for _, event := range conversation.Events {
 		if event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil {
@@ -64,17 +64,20 @@ func readExchanges(conversation *rules.Conversation) []*Exchange {
 	return all
 }
 
-func (e *Exchange) add(event transcript.Event, said *rules.Message) {
+func (e *Exchange) add(event transcript.Event, messages []*rules.Message) {
 	switch {
 	case event.Kind == transcript.Head:
 		e.Head = &event
 	case event.Kind == transcript.Message && event.From == protocol.Client:
-		e.Sent = said
+		if len(messages) > 0 {
+			e.Sent = messages[0]
+		}
 	case event.IsContent(), event.Kind == transcript.Block:
 		e.Events = append(e.Events, event)
-		if said != nil {
-			e.Said = append(e.Said, said)
+		if len(messages) > 1 {
+			messages = messages[1:] // those of the batch, without it
 		}
+		e.Said = append(e.Said, messages...)
 	case event.Kind == transcript.End, event.Kind == transcript.Failure:
 		e.End = &event
 	}
@@ -132,9 +135,9 @@ func (e *Exchange) Root() *Exchange {
 	return e
 }
 
-// Standing tells whether the exchange is a GET for what the server sends
+// Listens tells whether the exchange is a GET for what the server sends
 // unasked.
-func (e *Exchange) Standing() bool {
+func (e *Exchange) Listens() bool {
 	_, resumes := e.LastEventID()
 	return e.Method == http.MethodGet && !resumes
 }
@@ -194,8 +197,8 @@ func (e *Exchange) OpenAt(event transcript.Event) bool {
 }
 
 // Answer returns the response to the request of the exchange among messages.
-func (e *Exchange) Answer(said []*rules.Message) *rules.Message {
-	for _, one := range said {
+func (e *Exchange) Answer(messages []*rules.Message) *rules.Message {
+	for _, one := range messages {
 		if one.Kind == jsonrpc.Response && e.Sent != nil && one.ID == e.Sent.ID {
 			return one
 		}
@@ -262,8 +265,9 @@ func (e *Exchange) Name() string {
 
 // Cancelled tells whether the client gave up the request of an exchange.
 func (e *Exchange) Cancelled(conversation *rules.Conversation) bool {
-	return slices.ContainsFunc(conversation.ByPeer(), func(said *rules.Message) bool {
-		return said.Method == "notifications/cancelled" && jsonrpc.IDOf(said.ParamsObject()["requestId"]) == e.Sent.ID
+	return slices.ContainsFunc(conversation.ByPeer(), func(message *rules.Message) bool {
+		return message.Method == "notifications/cancelled" &&
+			jsonrpc.IDOf(message.ParamsObject()["requestId"]) == e.Sent.ID
 	})
 }
 
@@ -289,8 +293,8 @@ func (e *Exchange) AnsweredIn(family []*Exchange) bool {
 // Misnamed tells whether the exchange brought a response to no request at all: it may be the
 // one that is missing, under another id, which is judged as such.
 func (e *Exchange) Misnamed() bool {
-	return slices.ContainsFunc(e.Said, func(said *rules.Message) bool {
-		return said.Kind == jsonrpc.Response && said.Request == nil
+	return slices.ContainsFunc(e.Said, func(message *rules.Message) bool {
+		return message.Kind == jsonrpc.Response && message.Request == nil
 	})
 }
 

@@ -42,11 +42,12 @@ func readAnswers(conversation *rules.Conversation) []Answer {
 func responsesGiven(conversation *rules.Conversation) []Answer {
 	var all []Answer
 	creators := Creators(conversation)
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsResponse(said) || said.Request == nil || rules.IsRefusal(said) || said.ResultObject() == nil {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsResponse(message) || message.Request == nil || rules.IsRefusal(message) ||
+			message.ResultObject() == nil {
 			continue
 		}
-		request := said.Request
+		request := message.Request
 		if request.Method == "tasks/result" {
 			request = creators[tasks.ID(request.ParamsObject())]
 		} else if tasks.OfRequest(request) != "" {
@@ -56,7 +57,7 @@ func responsesGiven(conversation *rules.Conversation) []Answer {
 			all = append(
 				all,
 				Answer{
-					places.Found{Place: places.ResultOf(said), Said: said},
+					places.Found{Place: places.ResultOf(message), Said: message},
 					request.Method,
 					request.ParamsObject(),
 					conversation.ClientCapabilities,
@@ -83,14 +84,14 @@ func inputsGiven(conversation *rules.Conversation) []Answer {
 func updatesGiven(conversation *rules.Conversation) []Answer {
 	var all []Answer
 	requests := map[string]any{} // by task
-	for _, said := range conversation.Messages {
-		if said.FromTarget(conversation.Leg) {
-			if rules.IsRequest(said) && said.Method == "tasks/update" {
-				all = append(all, inputsOf(conversation, said, requests[tasks.ID(said.ParamsObject())])...)
+	for _, message := range conversation.Messages {
+		if message.FromTarget(conversation.Cell) {
+			if rules.IsRequest(message) && message.Method == "tasks/update" {
+				all = append(all, inputsOf(conversation, message, requests[tasks.ID(message.ParamsObject())])...)
 			}
 			continue
 		}
-		for _, task := range []rules.Object{said.ResultObject(), said.ParamsObject()} {
+		for _, task := range []rules.Object{message.ResultObject(), message.ParamsObject()} {
 			if asked, there := task["inputRequests"]; there && tasks.ID(task) != "" {
 				requests[tasks.ID(task)] = asked
 			}
@@ -100,9 +101,9 @@ func updatesGiven(conversation *rules.Conversation) []Answer {
 }
 
 // inputsOf returns the input responses in a request that answer input requests.
-func inputsOf(conversation *rules.Conversation, said *rules.Message, asked any) []Answer {
+func inputsOf(conversation *rules.Conversation, message *rules.Message, asked any) []Answer {
 	requests, _ := asked.(map[string]any)
-	responses, _ := places.ParamsOf(said).Member(InputResponses)
+	responses, _ := places.ParamsOf(message).Member(InputResponses)
 	var all []Answer
 	for key, response := range responses.Object() {
 		request := places.Place{Pointer: "", Value: requests[key]}
@@ -111,9 +112,9 @@ func inputsOf(conversation *rules.Conversation, said *rules.Message, asked any) 
 		if InputCapabilities[method.Text()] != "" {
 			where := places.Found{
 				Place: places.Place{Pointer: responses.Pointer + jsonrpc.Pointer(key), Value: response},
-				Said:  said,
+				Said:  message,
 			}
-			all = append(all, Answer{where, method.Text(), params.Object(), conversation.ClientDeclared(said)})
+			all = append(all, Answer{where, method.Text(), params.Object(), conversation.ClientDeclared(message)})
 		}
 	}
 	slices.SortFunc(all, func(a, b Answer) int { return strings.Compare(a.Pointer, b.Pointer) })

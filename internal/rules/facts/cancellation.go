@@ -22,14 +22,14 @@ func Withdrawals(conversation *rules.Conversation) []Withdrawal {
 func readWithdrawals(conversation *rules.Conversation) []Withdrawal {
 	var all []Withdrawal
 	requests := map[jsonrpc.ID]*rules.Message{}
-	for _, said := range rules.Originals(conversation) {
+	for _, message := range rules.Originals(conversation) {
 		switch {
-		case rules.IsRequest(said):
-			requests[said.ID] = said
-		case said.Method == "notifications/cancelled":
-			if named, there := said.ParamsObject()["requestId"]; there {
+		case rules.IsRequest(message):
+			requests[message.ID] = message
+		case message.Method == "notifications/cancelled":
+			if named, there := message.ParamsObject()["requestId"]; there {
 				id := jsonrpc.IDOf(named)
-				all = append(all, Withdrawal{said, id, requests[id]})
+				all = append(all, Withdrawal{message, id, requests[id]})
 			}
 		}
 	}

@@ -9,18 +9,18 @@ import (
 )
 
 // Probes tells whether a client asks for the other era, which needs no handshake.
-func Probes(said *rules.Message) bool {
-	revision, named := RevisionOf(said)
-	return rules.IsRequest(said) &&
-		(said.Method == "server/discover" || named && protocol.Has(revision, protocol.PerRequestMeta))
+func Probes(message *rules.Message) bool {
+	revision, named := RevisionOf(message)
+	return rules.IsRequest(message) &&
+		(message.Method == "server/discover" || named && protocol.Has(revision, protocol.PerRequestMeta))
 }
 
 // HandshakeOf returns the successful answer to initialize, or nil.
 func HandshakeOf(conversation *rules.Conversation) *rules.Message {
-	for _, said := range conversation.Messages {
-		if rules.IsResponse(said) && said.Request != nil && said.Request.Method == "initialize" &&
-			said.ResultObject() != nil {
-			return said
+	for _, message := range conversation.Messages {
+		if rules.IsResponse(message) && message.Request != nil && message.Request.Method == "initialize" &&
+			message.ResultObject() != nil {
+			return message
 		}
 	}
 	return nil
@@ -38,14 +38,14 @@ func DeclaredBy(conversation *rules.Conversation, declarer protocol.Party) any {
 // server in answer to server/discover, a client with each request.
 func Declarations(conversation *rules.Conversation) []places.Found {
 	all := places.Within(places.Results(conversation, "server/discover"), "capabilities")
-	for _, said := range conversation.ByTarget() {
-		meta, _ := places.ParamsOf(said).Member("_meta")
-		if declared, there := meta.Object()[mcp.MetaCapabilities]; there && rules.IsRequest(said) {
+	for _, message := range conversation.ByTarget() {
+		meta, _ := places.ParamsOf(message).Member("_meta")
+		if declared, there := meta.Object()[mcp.MetaCapabilities]; there && rules.IsRequest(message) {
 			all = append(
 				all,
 				places.Found{
 					Place: places.Place{Pointer: meta.Pointer + jsonrpc.Pointer(mcp.MetaCapabilities), Value: declared},
-					Said:  said,
+					Said:  message,
 				},
 			)
 		}

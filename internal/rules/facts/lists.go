@@ -12,8 +12,8 @@ import (
 var Paged = []string{"resources/list", "resources/templates/list", "prompts/list", "tools/list"}
 
 // NextCursor returns the cursor in a result, if it has one.
-func NextCursor(said *rules.Message) (places.Place, bool) {
-	return places.ResultOf(said).Member("nextCursor")
+func NextCursor(message *rules.Message) (places.Place, bool) {
+	return places.ResultOf(message).Member("nextCursor")
 }
 
 // Continuation is the answer to a request with a cursor, and the page that gave
@@ -26,18 +26,18 @@ func Continuations(conversation *rules.Conversation) []Continuation {
 	type cursor struct{ method, text string }
 	given := map[cursor]*rules.Message{}
 	var all []Continuation
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsResponse(said) || said.Request == nil || !slices.Contains(Paged, said.Request.Method) {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsResponse(message) || message.Request == nil || !slices.Contains(Paged, message.Request.Method) {
 			continue
 		}
-		asked, isText := said.Request.ParamsObject()["cursor"].(string)
-		giver := given[cursor{said.Request.Method, asked}]
-		if isText && giver != nil && said.Request.Event.Deliberate == "" {
-			all = append(all, Continuation{said, giver})
+		asked, isText := message.Request.ParamsObject()["cursor"].(string)
+		giver := given[cursor{message.Request.Method, asked}]
+		if isText && giver != nil && message.Request.Event.Deliberate == "" {
+			all = append(all, Continuation{message, giver})
 		}
-		if next, there := NextCursor(said); there {
+		if next, there := NextCursor(message); there {
 			if text, isText := next.Value.(string); isText {
-				given[cursor{said.Request.Method, text}] = said
+				given[cursor{message.Request.Method, text}] = message
 			}
 		}
 	}
@@ -53,22 +53,22 @@ func InventedCursors(lists ...string) rules.Judge {
 		given := map[cursor]bool{}
 		some := map[string]bool{} // by method: whether a cursor was given
 		restarts := conversation.Has(protocol.Statelessness) && conversation.Transport == protocol.Stdio
-		for _, said := range conversation.Messages {
-			fromTarget := said.FromTarget(conversation.Leg)
+		for _, message := range conversation.Messages {
+			fromTarget := message.FromTarget(conversation.Cell)
 			switch {
-			case !fromTarget && rules.IsResponse(said) && said.Request != nil:
-				if next, isText := said.ResultObject()["nextCursor"].(string); isText {
-					given[cursor{said.Request.Method, next}], some[said.Request.Method] = true, true
+			case !fromTarget && rules.IsResponse(message) && message.Request != nil:
+				if next, isText := message.ResultObject()["nextCursor"].(string); isText {
+					given[cursor{message.Request.Method, next}], some[message.Request.Method] = true, true
 				}
-			case fromTarget && rules.IsRequest(said) && slices.Contains(lists, said.Method):
-				text, isText := said.ParamsObject()["cursor"].(string)
-				if !isText || !conversation.Complete || restarts && !some[said.Method] {
+			case fromTarget && rules.IsRequest(message) && slices.Contains(lists, message.Method):
+				text, isText := message.ParamsObject()["cursor"].(string)
+				if !isText || !conversation.Complete || restarts && !some[message.Method] {
 					continue
 				}
 				reporter.Observe()
-				if !given[cursor{said.Method, text}] {
+				if !given[cursor{message.Method, text}] {
 					reporter.Violation(
-						said,
+						message,
 						rules.Mismatch{
 							Wanted: "a cursor that the list returned",
 							Found:  rules.Show(text),

@@ -7,8 +7,8 @@ import (
 )
 
 // IsAnonymous tells whether a response has no id, or null for one.
-func IsAnonymous(said *rules.Message) bool {
-	return said.ID == jsonrpc.NoID || said.ID == jsonrpc.NullID
+func IsAnonymous(message *rules.Message) bool {
+	return message.ID == jsonrpc.NoID || message.ID == jsonrpc.NullID
 }
 
 // Prior knows from when on the peer had said what may provoke a response: the
@@ -25,26 +25,26 @@ type Prior struct {
 func PriorOf(conversation *rules.Conversation) Prior {
 	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
 	p := Prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
-	p.lane = func(said *rules.Message) string {
+	p.lane = func(message *rules.Message) string {
 		if byExchange {
-			return said.Event.Stream
+			return message.Event.Stream
 		}
 		return ""
 	}
-	first := func(kind map[string]int, said *rules.Message) {
-		if _, earlier := kind[p.lane(said)]; !earlier {
-			kind[p.lane(said)] = said.Index
+	first := func(kind map[string]int, message *rules.Message) {
+		if _, earlier := kind[p.lane(message)]; !earlier {
+			kind[p.lane(message)] = message.Index
 		}
 	}
-	for _, said := range conversation.ByPeer() {
-		if said.Event.Deliberate != "" {
-			p.deliberate = min(p.deliberate, said.Index)
+	for _, message := range conversation.ByPeer() {
+		if message.Event.Deliberate != "" {
+			p.deliberate = min(p.deliberate, message.Index)
 		}
 		switch {
-		case said.Kind == jsonrpc.Notification:
-			first(p.notification, said)
-		case rules.IsRequest(said) && (byExchange || len(said.Answers) == 0):
-			first(p.request, said)
+		case message.Kind == jsonrpc.Notification:
+			first(p.notification, message)
+		case rules.IsRequest(message) && (byExchange || len(message.Answers) == 0):
+			first(p.request, message)
 		}
 	}
 	return p

@@ -26,17 +26,17 @@ func readProgressReports(conversation *rules.Conversation) []ProgressReport {
 	var reports []ProgressReport
 	requests := map[jsonrpc.ID][]*rules.Message{}
 	repeated := rules.Redelivered(conversation)
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case !said.FromTarget(conversation.Leg):
-			if token, asks := rules.ProgressToken(said); asks && rules.IsRequest(said) {
+		case !message.FromTarget(conversation.Cell):
+			if token, asks := rules.ProgressToken(message); asks && rules.IsRequest(message) {
 				id := jsonrpc.IDOf(token)
-				requests[id] = append(requests[id], said)
+				requests[id] = append(requests[id], message)
 			}
-		case said.Kind == jsonrpc.Notification && said.Method == ProgressMethod && !repeated[said]:
-			if token, there := said.ParamsObject()["progressToken"]; there { // the schema has it otherwise
+		case message.Kind == jsonrpc.Notification && message.Method == ProgressMethod && !repeated[message]:
+			if token, there := message.ParamsObject()["progressToken"]; there { // the schema has it otherwise
 				id := jsonrpc.IDOf(token)
-				reports = append(reports, ProgressReport{said, id, requests[id]})
+				reports = append(reports, ProgressReport{message, id, requests[id]})
 			}
 		}
 	}
@@ -50,9 +50,9 @@ func Creators(conversation *rules.Conversation) map[string]*rules.Message {
 
 func readCreators(conversation *rules.Conversation) map[string]*rules.Message {
 	requests := map[string]*rules.Message{}
-	for _, said := range conversation.ByPeer() {
-		if id := tasks.OfRequest(said); rules.IsRequest(said) && id != "" {
-			requests[id] = said
+	for _, message := range conversation.ByPeer() {
+		if id := tasks.OfRequest(message); rules.IsRequest(message) && id != "" {
+			requests[id] = message
 		}
 	}
 	return requests

@@ -37,11 +37,12 @@ func StandaloneResults(conversation *rules.Conversation) []*rules.Message {
 }
 
 func readStandaloneResults(conversation *rules.Conversation) []*rules.Message {
-	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(said *rules.Message) bool {
-		if !rules.IsResponse(said) || rules.IsRefusal(said) || said.ResultObject() == nil || said.Request == nil {
+	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(message *rules.Message) bool {
+		if !rules.IsResponse(message) || rules.IsRefusal(message) || message.ResultObject() == nil ||
+			message.Request == nil {
 			return true
 		}
-		revision, _ := RevisionOf(said.Request)
+		revision, _ := RevisionOf(message.Request)
 		return revision != conversation.Revision
 	})
 }
@@ -55,19 +56,19 @@ func StandaloneErrors(conversation *rules.Conversation) []*rules.Message {
 
 func readStandaloneErrors(conversation *rules.Conversation) []*rules.Message {
 	spoken := Negotiations(conversation)
-	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(said *rules.Message) bool {
-		if !rules.IsRefusal(said) || !rules.IsWholeError(said) {
+	return slices.DeleteFunc(slices.Clone(conversation.ByTarget()), func(message *rules.Message) bool {
+		if !rules.IsRefusal(message) || !rules.IsWholeError(message) {
 			return true
 		}
-		if said.Request != nil {
-			if _, named := RevisionOf(said.Request); named {
+		if message.Request != nil {
+			if _, named := RevisionOf(message.Request); named {
 				return false
 			}
-			if said.Request.Method == "initialize" {
+			if message.Request.Method == "initialize" {
 				return true
 			}
 		}
-		return !protocol.Has(spoken[said.Index], protocol.PerRequestMeta)
+		return !protocol.Has(spoken[message.Index], protocol.PerRequestMeta)
 	})
 }
 

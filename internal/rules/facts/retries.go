@@ -31,33 +31,33 @@ func Retries(conversation *rules.Conversation) []Retry {
 func readRetries(conversation *rules.Conversation) []Retry {
 	var all []Retry
 	open := map[*rules.Message]bool{}
-	for _, said := range conversation.Messages {
-		if !said.FromTarget(conversation.Leg) {
-			open[said] = rules.IsResponse(said) && said.Request != nil && AsksForInput(said)
+	for _, message := range conversation.Messages {
+		if !message.FromTarget(conversation.Cell) {
+			open[message] = rules.IsResponse(message) && message.Request != nil && AsksForInput(message)
 			continue
 		}
-		if !isRetry(said) {
+		if !isRetry(message) {
 			continue
 		}
 		var asked *rules.Message
-		for _, result := range slices.Backward(conversation.Messages[:said.Index]) {
-			if open[result] && sameRequest(result.Request, said) &&
-				(asked == nil || !fits(asked, said) && fits(result, said)) {
+		for _, result := range slices.Backward(conversation.Messages[:message.Index]) {
+			if open[result] && sameRequest(result.Request, message) &&
+				(asked == nil || !fits(asked, message) && fits(result, message)) {
 				asked = result
 			}
 		}
 		delete(open, asked)
-		all = append(all, Retry{said, asked})
+		all = append(all, Retry{message, asked})
 	}
 	return all
 }
 
 // isRetry leaves out updates of tasks, which carry input of their own.
-func isRetry(said *rules.Message) bool {
-	params := said.ParamsObject()
+func isRetry(message *rules.Message) bool {
+	params := message.ParamsObject()
 	_, answers := params[InputResponses]
 	_, remembers := params[RequestState]
-	return rules.IsRequest(said) && said.Method != "tasks/update" && (answers || remembers)
+	return rules.IsRequest(message) && message.Method != "tasks/update" && (answers || remembers)
 }
 
 // sameRequest tells whether a request makes another one again.

@@ -14,7 +14,7 @@ func RevisionOf(request *rules.Message) (revision string, named bool) {
 }
 
 // Negotiations returns, for each message, the revision that it is said in: that of
-// the leg until a handshake says otherwise. The answer that negotiates is itself in
+// the cell until a handshake says otherwise. The answer that negotiates is itself in
 // the revision that it names, and the result for a request of the stateless era in
 // the one that the request names.
 func Negotiations(conversation *rules.Conversation) []string {
@@ -24,15 +24,15 @@ func Negotiations(conversation *rules.Conversation) []string {
 func readNegotiations(conversation *rules.Conversation) []string {
 	revisions := make([]string, len(conversation.Messages))
 	spoken := conversation.Revision
-	for index, said := range conversation.Messages {
-		if rules.IsResponse(said) && said.Request != nil && said.Request.Method == "initialize" {
-			if answered, isText := said.ResultObject()["protocolVersion"].(string); isText {
+	for index, message := range conversation.Messages {
+		if rules.IsResponse(message) && message.Request != nil && message.Request.Method == "initialize" {
+			if answered, isText := message.ResultObject()["protocolVersion"].(string); isText {
 				spoken = answered
 			}
 		}
 		revisions[index] = spoken
-		if rules.IsResponse(said) && said.Request != nil && !rules.IsRefusal(said) {
-			if named, some := RevisionOf(said.Request); some {
+		if rules.IsResponse(message) && message.Request != nil && !rules.IsRefusal(message) {
+			if named, some := RevisionOf(message.Request); some {
 				revisions[index] = named
 			}
 		}
@@ -62,12 +62,12 @@ func readSchemas(conversation *rules.Conversation) []*schema.Schema {
 
 // revisionAsked returns the revision that a request names as its own: initialize in
 // its params, one of the stateless era in its _meta.
-func revisionAsked(said *rules.Message) (revision string, named bool) {
-	if rules.IsRequest(said) && said.Method == "initialize" {
-		revision, named = said.ParamsObject()["protocolVersion"].(string)
+func revisionAsked(message *rules.Message) (revision string, named bool) {
+	if rules.IsRequest(message) && message.Method == "initialize" {
+		revision, named = message.ParamsObject()["protocolVersion"].(string)
 		return revision, named
 	}
-	return RevisionOf(said)
+	return RevisionOf(message)
 }
 
 // HasHandshake tells the era of a revision.

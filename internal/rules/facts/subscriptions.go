@@ -14,7 +14,7 @@ const (
 )
 
 // SubscriptionID returns the id of the subscription that a message names.
-func SubscriptionID(said *rules.Message) (id jsonrpc.ID, there bool) {
-	value, there := said.Meta()[mcp.MetaSubscription]
+func SubscriptionID(message *rules.Message) (id jsonrpc.ID, there bool) {
+	value, there := message.Meta()[mcp.MetaSubscription]
 	return jsonrpc.IDOf(value), there
 }

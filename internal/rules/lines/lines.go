@@ -16,9 +16,9 @@ import (
 
 // LooksLikeJSON leaves out what a program writes to standard output beside its
 // messages: no JSON, but no message either. A line such as "[INFO] ready" is none.
-func LooksLikeJSON(said *rules.Message) bool {
+func LooksLikeJSON(message *rules.Message) bool {
 	const spaces = " \t\r\n\f"
-	begun := bytes.TrimLeft(said.Raw, spaces+"\ufeff")
+	begun := bytes.TrimLeft(message.Raw, spaces+"\ufeff")
 	if list, isList := bytes.CutPrefix(begun, []byte("[")); isList {
 		list = bytes.TrimLeft(list, spaces)
 		return len(list) > 0 && bytes.IndexByte([]byte("[]{"), list[0]) >= 0
@@ -50,7 +50,7 @@ func EveryWhole(concerned func(*rules.Message) bool, wrong func(*rules.Message) 
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		stray := strayLines(conversation)
 		rules.Every(
-			func(said *rules.Message) bool { return !stray[said] && concerned(said) },
+			func(message *rules.Message) bool { return !stray[message] && concerned(message) },
 			wrong,
 		)(
 			conversation,
@@ -72,13 +72,13 @@ func readStrayLines(conversation *rules.Conversation) map[*rules.Message]bool {
 		return nil
 	}
 	stray := map[*rules.Message]bool{}
-	said := conversation.ByTarget()
-	for first, count := range Spread(said) {
-		for _, part := range said[first : first+count] {
+	messages := conversation.ByTarget()
+	for first, count := range Spread(messages) {
+		for _, part := range messages[first : first+count] {
 			stray[part] = true
 		}
 	}
-	for _, one := range said {
+	for _, one := range messages {
 		if !MeantAsMessage(one) || one.Event.Note != "" || ObjectsIn(one) > 1 {
 			stray[one] = true
 		}
@@ -88,14 +88,14 @@ func readStrayLines(conversation *rules.Conversation) map[*rules.Message]bool {
 
 // MeantAsMessage tells whether a line was meant for a message, well made or not: a
 // list, or an object that has a member of one, as those of a log have not.
-func MeantAsMessage(said *rules.Message) bool {
-	if said.Object == nil {
-		return LooksLikeJSON(said)
+func MeantAsMessage(message *rules.Message) bool {
+	if message.Object == nil {
+		return LooksLikeJSON(message)
 	}
 	return slices.ContainsFunc(
 		[]string{"jsonrpc", "id", "method", "params", "result", "error"},
 		func(name string) bool {
-			_, there := said.Object[name]
+			_, there := message.Object[name]
 			return there
 		},
 	)
@@ -111,15 +111,15 @@ const (
 
 // Spread finds objects that are written over several lines: for the index of
 // the first line of each, how many there are.
-func Spread(said []*rules.Message) map[int]int {
+func Spread(messages []*rules.Message) map[int]int {
 	found := map[int]int{}
-	for first, attempts := 0, 0; first < len(said) && attempts < maxAttempts; first++ {
-		_, broken := said[first].Broken()
-		if !broken || !bytes.HasPrefix(bytes.TrimLeft(said[first].Raw, " \t\r"), []byte("{")) {
+	for first, attempts := 0, 0; first < len(messages) && attempts < maxAttempts; first++ {
+		_, broken := messages[first].Broken()
+		if !broken || !bytes.HasPrefix(bytes.TrimLeft(messages[first].Raw, " \t\r"), []byte("{")) {
 			continue
 		}
 		attempts++
-		if count := objectLines(said[first:]); count > 1 {
+		if count := objectLines(messages[first:]); count > 1 {
 			found[first] = count
 			first += count - 1
 		}
@@ -129,10 +129,10 @@ func Spread(said []*rules.Message) map[int]int {
 
 // objectLines returns on how many of the first lines there is one JSON object,
 // or 0. The newlines do not count, as some may stand inside a text.
-func objectLines(said []*rules.Message) int {
-	said = said[:min(len(said), maxSpread)]
-	readers := make([]io.Reader, 0, len(said))
-	for _, line := range said {
+func objectLines(messages []*rules.Message) int {
+	messages = messages[:min(len(messages), maxSpread)]
+	readers := make([]io.Reader, 0, len(messages))
+	for _, line := range messages {
 		readers = append(readers, bytes.NewReader(line.Raw))
 	}
 	decoder := json.NewDecoder(io.MultiReader(readers...))
@@ -141,7 +141,7 @@ func objectLines(said []*rules.Message) int {
 		return 0
 	}
 	end := decoder.InputOffset()
-	for index, line := range said {
+	for index, line := range messages {
 		if length := int64(len(line.Raw)); end > length {
 			end -= length
 			continue

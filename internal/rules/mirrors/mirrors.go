@@ -106,19 +106,19 @@ func valueAt(value any, path []string) any {
 func designations(conversation *rules.Conversation) map[*rules.Message][]mcp.Mirror {
 	known := map[string][]places.Place{}
 	all := map[*rules.Message][]mcp.Mirror{}
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case !said.FromTarget(conversation.Leg):
-			if rules.IsResponse(said) && said.Request != nil && said.Request.Method == "tools/list" {
-				for _, tool := range places.ResultOf(said).Items("tools") {
+		case !message.FromTarget(conversation.Cell):
+			if rules.IsResponse(message) && message.Request != nil && message.Request.Method == "tools/list" {
+				for _, tool := range places.ResultOf(message).Items("tools") {
 					name, _ := tool.Member("name")
 					known[name.Text()] = append(known[name.Text()], tool)
 				}
 			}
-		case rules.IsRequest(said) && said.Method == "tools/call":
-			name, _ := said.ParamsObject()["name"].(string)
+		case rules.IsRequest(message) && message.Method == "tools/call":
+			name, _ := message.ParamsObject()["name"].(string)
 			if tools := known[name]; len(tools) > 0 && oneDesignation(tools) {
-				all[said] = mcp.Mirrors(tools[0].Object()["inputSchema"])
+				all[message] = mcp.Mirrors(tools[0].Object()["inputSchema"])
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 // Results returns the target's results for requests of a method.
 func Results(conversation *rules.Conversation, method string) []Found {
 	var all []Found
-	for _, said := range conversation.Results(method) {
-		all = append(all, Found{ResultOf(said), said})
+	for _, message := range conversation.Results(method) {
+		all = append(all, Found{ResultOf(message), message})
 	}
 	return all
 }
@@ -17,9 +17,9 @@ func Results(conversation *rules.Conversation, method string) []Found {
 // Listed returns the items of every page of a list that the target sent.
 func Listed(conversation *rules.Conversation, method string) []Found {
 	var all []Found
-	for _, said := range conversation.Results(method) {
-		for _, item := range ResultOf(said).Items(mcp.ListMember(method)) {
-			all = append(all, Found{item, said})
+	for _, message := range conversation.Results(method) {
+		for _, item := range ResultOf(message).Items(mcp.ListMember(method)) {
+			all = append(all, Found{item, message})
 		}
 	}
 	return all
@@ -39,10 +39,10 @@ func ToolContent(conversation *rules.Conversation) []Found {
 // PromptContent returns the content of all messages of prompts.
 func PromptContent(conversation *rules.Conversation) []Found {
 	var all []Found
-	for _, said := range conversation.Results("prompts/get") {
-		for _, message := range ResultOf(said).Items("messages") {
+	for _, sent := range conversation.Results("prompts/get") {
+		for _, message := range ResultOf(sent).Items("messages") {
 			if content, there := message.Member("content"); there {
-				all = append(all, Found{content, said})
+				all = append(all, Found{content, sent})
 			}
 		}
 	}
@@ -52,9 +52,9 @@ func PromptContent(conversation *rules.Conversation) []Found {
 // ReadContents returns the contents of all resources that were read.
 func ReadContents(conversation *rules.Conversation) []Found {
 	var all []Found
-	for _, said := range conversation.Results("resources/read") {
-		for _, contents := range ResultOf(said).Items("contents") {
-			all = append(all, Found{contents, said})
+	for _, message := range conversation.Results("resources/read") {
+		for _, contents := range ResultOf(message).Items("contents") {
+			all = append(all, Found{contents, message})
 		}
 	}
 	return all
@@ -63,14 +63,14 @@ func ReadContents(conversation *rules.Conversation) []Found {
 // ToolResult returns the result of a tool in a response: to the call itself, to
 // tasks/result, or to tasks/get of the tasks extension when the task is done. There
 // is false when the response has none, but says what comes first.
-func ToolResult(said *rules.Message) (result Found, there bool) {
-	whole := ResultOf(said)
-	if said.Request.Method == "tasks/get" {
+func ToolResult(message *rules.Message) (result Found, there bool) {
+	whole := ResultOf(message)
+	if message.Request.Method == "tasks/get" {
 		inner, there := whole.Member("result")
-		return Found{inner, said}, there && whole.Object()["status"] == "completed"
+		return Found{inner, message}, there && whole.Object()["status"] == "completed"
 	}
 	kind, typed := whole.Object()["resultType"].(string)
-	return Found{whole, said}, !typed || kind == "complete"
+	return Found{whole, message}, !typed || kind == "complete"
 }
 
 // ToolResults returns the results of all tools.
@@ -81,8 +81,8 @@ func ToolResults(conversation *rules.Conversation) []Found {
 func readToolResults(conversation *rules.Conversation) []Found {
 	var all []Found
 	for _, method := range []string{"tools/call", "tasks/result", "tasks/get"} {
-		for _, said := range conversation.Results(method) {
-			if result, there := ToolResult(said); there && result.Object() != nil {
+		for _, message := range conversation.Results(method) {
+			if result, there := ToolResult(message); there && result.Object() != nil {
 				all = append(all, result)
 			}
 		}

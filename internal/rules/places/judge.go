@@ -36,22 +36,22 @@ func JudgeText(
 func UniqueNames(method, key, changed string) func(*rules.Conversation, *rules.Reporter) {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
 		listings := map[string]*listing{} // by the cursor of the page that comes next
-		for _, said := range conversation.ByTarget() {
-			if said.Kind == jsonrpc.Notification && said.Method == changed {
+		for _, message := range conversation.ByTarget() {
+			if message.Kind == jsonrpc.Notification && message.Method == changed {
 				clear(listings)
 			}
-			if said.Request == nil || said.Request.Method != method || said.ResultObject() == nil {
+			if message.Request == nil || message.Request.Method != method || message.ResultObject() == nil {
 				continue
 			}
-			cursor, isLater := said.Request.ParamsObject()["cursor"].(string)
+			cursor, isLater := message.Request.ParamsObject()["cursor"].(string)
 			list := listings[cursor]
 			if !isLater || list == nil {
 				list = &listing{seen: map[string]bool{}, pages: map[[sha256.Size]byte]bool{}}
 			}
 			delete(listings, cursor)
-			list.judge(said, method, key, reporter)
+			list.judge(message, method, key, reporter)
 			// Many take an empty cursor for none, and begin anew: the pagination checks judge that.
-			if next, _ := said.ResultObject()["nextCursor"].(string); next != "" {
+			if next, _ := message.ResultObject()["nextCursor"].(string); next != "" {
 				listings[next] = list
 			}
 		}
@@ -74,10 +74,10 @@ func Fingerprint(names []string) (sum [sha256.Size]byte) {
 	return sum
 }
 
-func (l *listing) judge(said *rules.Message, method, key string, reporter *rules.Reporter) {
+func (l *listing) judge(message *rules.Message, method, key string, reporter *rules.Reporter) {
 	var keys []Place
 	var names []string
-	for _, item := range ResultOf(said).Items(mcp.ListMember(method)) {
+	for _, item := range ResultOf(message).Items(mcp.ListMember(method)) {
 		if name, _ := item.Member(key); name.Text() != "" {
 			keys = append(keys, name)
 			names = append(names, name.Text())
@@ -93,7 +93,7 @@ func (l *listing) judge(said *rules.Message, method, key string, reporter *rules
 			reporter.Observe()
 		}
 		if l.seen[name.Text()] {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: fmt.Sprintf("a %s that no other item of the list has", key),
 				Found:  rules.Show(name.Text()) + " a second time", Where: name.Pointer,
 			})

@@ -49,8 +49,8 @@ func (p Place) Items(name string) []Place {
 }
 
 // ResultOf is the result of a response.
-func ResultOf(said *rules.Message) Place {
-	result, _ := said.Result()
+func ResultOf(message *rules.Message) Place {
+	result, _ := message.Result()
 	return Place{"/result", result}
 }
 
@@ -85,4 +85,4 @@ func OfType(blocks []Found, types ...string) []Found {
 }
 
 // ParamsOf are the params of a request or notification.
-func ParamsOf(said *rules.Message) Place { return Place{"/params", said.Params()} }
+func ParamsOf(message *rules.Message) Place { return Place{"/params", message.Params()} }

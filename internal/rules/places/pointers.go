@@ -20,13 +20,13 @@ var opaque = map[string]bool{
 
 // Named returns every member of a name in the objects of a message that
 // belong to the protocol, sorted by place.
-func Named(said *rules.Message, name string) []Place {
+func Named(message *rules.Message, name string) []Place {
 	// Most messages have none, and walking through a long list takes its time.
-	if said.Object == nil || !bytes.Contains(said.Raw, []byte(`"`+name+`"`)) {
+	if message.Object == nil || !bytes.Contains(message.Raw, []byte(`"`+name+`"`)) {
 		return nil
 	}
 	var members []Place
-	collect(&members, nil, said.Object, name)
+	collect(&members, nil, message.Object, name)
 	slices.SortFunc(members, func(a, b Place) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	return members
 }

@@ -26,11 +26,11 @@ const InSession = ListsBoth + " " + AgreedOn
 //	.  the server ends the response; x the client does
 func Carry(t *testing.T, revision, script string) *rules.Conversation {
 	t.Helper()
-	return CarryFor(t, rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}, script)
+	return CarryFor(t, rules.Cell{Role: protocol.ServerRole, Revision: revision, Transport: protocol.HTTP}, script)
 }
 
 // CarryFor is Carry for any role, revision and transport.
-func CarryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
+func CarryFor(t *testing.T, cell rules.Cell, script string) *rules.Conversation {
 	t.Helper()
 	var events []transcript.Event
 	method, status := map[string]string{}, map[string]int{} // by stream
@@ -78,7 +78,7 @@ func CarryFor(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 		}
 		events = append(events, event)
 	}
-	return rules.NewConversation(leg, events, true)
+	return rules.NewConversation(cell, events, true)
 }
 
 func headersOf(text string) http.Header {

@@ -6,10 +6,10 @@ import (
 )
 
 // Stdio is a server over stdio, of the handshake era.
-var Stdio = rules.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}
+var Stdio = rules.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}
 
 // OverHTTP is a server over Streamable HTTP, of the handshake era.
-var OverHTTP = rules.Leg{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}
+var OverHTTP = rules.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP}
 
-// StatelessLeg is a server over stdio, of the stateless era.
-var StatelessLeg = rules.Leg{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}
+// StatelessCell is a server over stdio, of the stateless era.
+var StatelessCell = rules.Cell{Role: protocol.ServerRole, Revision: "2026-07-28", Transport: protocol.Stdio}

@@ -131,12 +131,12 @@ func Streamed(stream, script string) string {
 	var text strings.Builder
 	for line := range strings.Lines(script) {
 		line = strings.TrimSpace(line)
-		if said, byClient := strings.CutPrefix(line, "c "); byClient {
+		if words, byClient := strings.CutPrefix(line, "c "); byClient {
 			text.WriteString(
-				"> " + stream + " POST\nc " + stream + " " + said + "\n< " + stream + " 200 Content-Type:text/event-stream\n",
+				"> " + stream + " POST\nc " + stream + " " + words + "\n< " + stream + " 200 Content-Type:text/event-stream\n",
 			)
-		} else if said, byServer := strings.CutPrefix(line, "s "); byServer {
-			text.WriteString("e " + stream + " " + said + "\n")
+		} else if words, byServer := strings.CutPrefix(line, "s "); byServer {
+			text.WriteString("e " + stream + " " + words + "\n")
 		}
 	}
 	return text.String()

@@ -43,8 +43,8 @@ func Talk(revision string, lines ...string) *rules.Conversation {
 			),
 		})
 	}
-	leg := rules.Leg{Role: protocol.ServerRole, Revision: revision, Transport: transport}
-	return rules.NewConversation(leg, events, true)
+	cell := rules.Cell{Role: protocol.ServerRole, Revision: revision, Transport: transport}
+	return rules.NewConversation(cell, events, true)
 }
 
 // Began is when all transcripts of tests begin; their events follow each other
@@ -55,7 +55,7 @@ var Began = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // the server), a mark ! where the harness lies on purpose, a stream after @,
 // and the message. Other lines are "head @stream STATUS", "resume @stream",
 // "signal NOTE", "exit" and "now" (what follows comes at once).
-func Converse(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
+func Converse(t *testing.T, cell rules.Cell, script string) *rules.Conversation {
 	t.Helper()
 	var events []transcript.Event
 	at, pace := Began, 100*time.Millisecond
@@ -100,5 +100,5 @@ func Converse(t *testing.T, leg rules.Leg, script string) *rules.Conversation {
 		events = append(events, event)
 		at = at.Add(pace)
 	}
-	return rules.NewConversation(leg, events, true)
+	return rules.NewConversation(cell, events, true)
 }

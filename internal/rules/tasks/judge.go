@@ -175,14 +175,14 @@ func JudgeEndings(created, states []places.Found, reporter *rules.Reporter) {
 
 // UnexplainedFailures judges that failed tasks say why.
 func UnexplainedFailures(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.Results("tasks/get") {
-		result := places.ResultOf(said)
+	for _, sent := range conversation.Results("tasks/get") {
+		result := places.ResultOf(sent)
 		if status, _ := result.Member("status"); status.Value != "failed" {
 			continue
 		}
 		reporter.Observe()
 		if message, _ := result.Member("statusMessage"); strings.TrimSpace(message.Text()) == "" {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(sent, rules.Mismatch{
 				Wanted: "a statusMessage that says why",
 				Found:  rules.ShowMember(result.Object(), "statusMessage"),
 				Where:  message.Pointer,
@@ -194,39 +194,39 @@ func UnexplainedFailures(conversation *rules.Conversation, reporter *rules.Repor
 // JudgePolls judges them by what the answer before says.
 func JudgePolls(conversation *rules.Conversation, reporter *rules.Reporter, interval string) {
 	answered := map[string]*rules.Message{} // by task: the last answer that had an interval
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case said.FromTarget(conversation.Leg) && rules.IsRequest(said) && said.Method == "tasks/get":
-			before := answered[ID(said.ParamsObject())]
+		case message.FromTarget(conversation.Cell) && rules.IsRequest(message) && message.Method == "tasks/get":
+			before := answered[ID(message.ParamsObject())]
 			if before == nil {
 				continue
 			}
 			reporter.Observe()
 			asked := pollInterval(before, interval)
 			// From request to request: some count from what they sent, others from its answer.
-			if waited := said.Event.At.Sub(before.Request.Event.At); waited < asked/2 {
-				reporter.Violation(said, rules.Mismatch{
+			if waited := message.Event.At.Sub(before.Request.Event.At); waited < asked/2 {
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: fmt.Sprintf("tasks/get again after %s", asked),
 					Found:  fmt.Sprintf("after %s", waited.Round(time.Millisecond)),
 				})
 			}
-		case said.FromTarget(conversation.Leg) || !rules.IsResponse(said) || said.Request == nil:
-		case IsCreated(said.ResultObject()):
-			task, _ := said.ResultObject()["task"].(map[string]any)
+		case message.FromTarget(conversation.Cell) || !rules.IsResponse(message) || message.Request == nil:
+		case IsCreated(message.ResultObject()):
+			task, _ := message.ResultObject()["task"].(map[string]any)
 			delete(answered, ID(task)) // what an earlier task of the id was told is over
-		case said.Request.Method == "tasks/get":
-			switch id := ID(said.ResultObject()); {
-			case slices.Contains(Terminal, said.ResultObject()["status"]):
+		case message.Request.Method == "tasks/get":
+			switch id := ID(message.ResultObject()); {
+			case slices.Contains(Terminal, message.ResultObject()["status"]):
 				delete(answered, id) // nobody polls what is over: who asks wants to know
-			case pollInterval(said, interval) > 0:
-				answered[id] = said
+			case pollInterval(message, interval) > 0:
+				answered[id] = message
 			}
 		}
 	}
 }
 
-func pollInterval(said *rules.Message, member string) time.Duration {
-	milliseconds, isNumber := said.ResultObject()[member].(interface{ Float64() (float64, error) })
+func pollInterval(message *rules.Message, member string) time.Duration {
+	milliseconds, isNumber := message.ResultObject()[member].(interface{ Float64() (float64, error) })
 	if !isNumber {
 		return 0
 	}

@@ -15,8 +15,8 @@ import (
 // Related returns the id of the task that a message names in its metadata:
 // in params for requests and notifications, in the result for responses. There
 // is false when it names none.
-func Related(said *rules.Message) (id string, there bool) {
-	related, there := said.Meta()[mcp.RelatedTask]
+func Related(message *rules.Message) (id string, there bool) {
+	related, there := message.Meta()[mcp.RelatedTask]
 	object, _ := related.(map[string]any)
 	return ID(object), there
 }
@@ -55,10 +55,10 @@ func ID(object map[string]any) string {
 // Created returns the answers of the target that announce a task.
 func Created(conversation *rules.Conversation) []*rules.Message {
 	var all []*rules.Message
-	for _, said := range rules.Originals(conversation) {
-		result, _ := said.Result()
-		if rules.IsResponse(said) && said.Request != nil && AskedFor(said.Request) && IsCreated(result) {
-			all = append(all, said)
+	for _, message := range rules.Originals(conversation) {
+		result, _ := message.Result()
+		if rules.IsResponse(message) && message.Request != nil && AskedFor(message.Request) && IsCreated(result) {
+			all = append(all, message)
 		}
 	}
 	return all
@@ -70,9 +70,9 @@ func IsTimestamp(text string) bool { return strings.ContainsRune(text, 'T') && f
 // CreatedTasks returns the tasks that the target announced.
 func CreatedTasks(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
-	for _, said := range Created(conversation) {
-		task, _ := places.ResultOf(said).Member("task")
-		all = append(all, places.Found{Place: task, Said: said})
+	for _, message := range Created(conversation) {
+		task, _ := places.ResultOf(message).Member("task")
+		all = append(all, places.Found{Place: task, Said: message})
 	}
 	return all
 }
@@ -90,8 +90,8 @@ func DeclaresExtension(capabilities rules.Object) bool {
 }
 
 // IsOfExtension tells whether a response says that it creates a task.
-func IsOfExtension(said *rules.Message) bool {
-	return said.ResultObject()["resultType"] == TaskType && !IsAbout(said.Request)
+func IsOfExtension(message *rules.Message) bool {
+	return message.ResultObject()["resultType"] == TaskType && !IsAbout(message.Request)
 }
 
 // IsAbout tells whether a request asks for something about a task, and so makes

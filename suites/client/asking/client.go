@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -12,7 +12,7 @@ import (
 )
 
 // Numbers are arguments of the tool that every scripted server has.
-var Numbers = conform.Object{"a": 5, "b": 3}
+var Numbers = check.Object{"a": 5, "b": 3}
 
 // Tool adds a tool to a scripted server that asks the client some questions before it
 // ends.
@@ -35,8 +35,8 @@ func DuringCalls(server *scripted.Server, questions ...scripted.ServerRequest) {
 }
 
 // On returns the requests whose question is illegal for a reason on purpose.
-func On(requests []conform.AnsweredRequest, deliberate string) []conform.AnsweredRequest {
-	var all []conform.AnsweredRequest
+func On(requests []clientrun.AnsweredRequest, deliberate string) []clientrun.AnsweredRequest {
+	var all []clientrun.AnsweredRequest
 	for _, request := range requests {
 		if request.Message.Event.Deliberate == deliberate {
 			all = append(all, request)
@@ -58,18 +58,13 @@ var Undeclared = &scenario.Scenario{
 		const reason = "the client does not declare this capability"
 		DuringCalls(server,
 			scripted.ServerRequest{Method: "roots/list", Deliberate: reason},
-			scripted.ServerRequest{Method: "sampling/createMessage", Deliberate: reason, Params: conform.Object{
-				"messages": []any{
-					conform.Object{"role": "user", "content": conform.Object{"type": "text", "text": "Say hello."}},
-				},
+			scripted.ServerRequest{Method: "sampling/createMessage", Deliberate: reason, Params: check.Object{
+				"messages":  []any{check.Object{"role": "user", "content": check.Object{"type": "text", "text": "Say hello."}}},
 				"maxTokens": 100,
 			}},
-			scripted.ServerRequest{Method: "elicitation/create", Deliberate: reason, Params: conform.Object{
-				"message": "Who are you?",
-				"requestedSchema": conform.Object{
-					"type":       "object",
-					"properties": conform.Object{"name": conform.Object{"type": "string"}},
-				},
+			scripted.ServerRequest{Method: "elicitation/create", Deliberate: reason, Params: check.Object{
+				"message":         "Who are you?",
+				"requestedSchema": check.Object{"type": "object", "properties": check.Object{"name": check.Object{"type": "string"}}},
 			}},
 		)
 	},
@@ -91,14 +86,14 @@ var Declared = &scenario.Scenario{
 	Says:  "During calls the server requests sampling, a form elicitation and roots, which the steps ask the client to declare and answer.",
 	Until: "2025-11-25",
 	Steps: scenario.Steps{
-		scenario.ToAnswer("sampling/createMessage", conform.Object{
+		scenario.ToAnswer("sampling/createMessage", check.Object{
 			"role":       "assistant",
-			"content":    conform.Object{"type": "text", "text": "I am."},
+			"content":    check.Object{"type": "text", "text": "I am."},
 			"model":      "a-model",
 			"stopReason": "endTurn",
 		}),
-		scenario.ToAnswer("elicitation/create", conform.Object{"action": "accept", "content": conform.Object{"there": true}}),
-		scenario.ToAnswer("roots/list", conform.Object{"roots": []any{conform.Object{"uri": "file:///home/user/project"}}}),
+		scenario.ToAnswer("elicitation/create", check.Object{"action": "accept", "content": check.Object{"there": true}}),
+		scenario.ToAnswer("roots/list", check.Object{"roots": []any{check.Object{"uri": "file:///home/user/project"}}}),
 		scenario.ToConnect(),
 		scenario.ToList("tools"),
 		scenario.ToCall(SamplingTool, nil),
@@ -108,18 +103,13 @@ var Declared = &scenario.Scenario{
 		scenario.ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		Tool(server, SamplingTool, scripted.ServerRequest{Method: "sampling/createMessage", Params: conform.Object{
-			"messages": []any{
-				conform.Object{"role": "user", "content": conform.Object{"type": "text", "text": greeting}},
-			},
+		Tool(server, SamplingTool, scripted.ServerRequest{Method: "sampling/createMessage", Params: check.Object{
+			"messages":  []any{check.Object{"role": "user", "content": check.Object{"type": "text", "text": greeting}}},
 			"maxTokens": 100,
 		}})
-		Tool(server, ElicitationTool, scripted.ServerRequest{Method: "elicitation/create", Params: conform.Object{
-			"message": greeting,
-			"requestedSchema": conform.Object{
-				"type":       "object",
-				"properties": conform.Object{"there": conform.Object{"type": "boolean"}},
-			},
+		Tool(server, ElicitationTool, scripted.ServerRequest{Method: "elicitation/create", Params: check.Object{
+			"message":         greeting,
+			"requestedSchema": check.Object{"type": "object", "properties": check.Object{"there": check.Object{"type": "boolean"}}},
 		}})
 		Tool(server, RootsTool, scripted.ServerRequest{Method: "roots/list"})
 	},
@@ -128,30 +118,30 @@ var Declared = &scenario.Scenario{
 // NeedDeclared returns what came of a question of Declared, and the call during which it
 // was asked. Of a client that does not declare the capability nothing is shown.
 func NeedDeclared(
-	client *conform.Client,
+	client *clientrun.Client,
 	tool, method, capability string,
-) (call *rules.Message, request conform.AnsweredRequest) {
+) (call *rules.Message, request clientrun.AnsweredRequest) {
 	call = client.NeedCalls(tool)[0]
 	if !client.Declares(capability) {
-		client.NeverBut("the client does not declare "+capability, method)
+		client.Inconclusive("the client does not declare "+capability, method)
 	}
 	return call, client.NeedServerRequests(method)[0]
 }
 
 // JudgeFulfilment judges that the client answers what it was asked for by a question of
 // Declared. One that refuses may have its reasons, but not that it knows no such request.
-func JudgeFulfilment(t *check.T, client *conform.Client, call *rules.Message, request conform.AnsweredRequest) {
+func JudgeFulfilment(t *check.T, client *clientrun.Client, call *rules.Message, request clientrun.AnsweredRequest) {
 	switch {
 	case t.Observed(request.Answered()):
 	case request.Refused && disowns(request.Refusal.Code):
-		client.Blame(request.Answer, rules.Mismatch{
+		client.Fail(request.Answer, rules.Mismatch{
 			Wanted: "an answer to " + request.Method + ", whose capability the client declares",
 			Found:  request.Describe(),
 		})
 	case request.Refused:
-		client.NeverBut("the client rejected "+request.Method, request.Method)
+		client.Inconclusive("the client rejected "+request.Method, request.Method)
 	default:
-		client.NeedGoingOn(conform.AnswerTo(call)) // which came when the server had waited for the answer
+		client.NeedRequestAfter(clientrun.AnswerTo(call)) // which came when the server had waited for the answer
 		client.Missing(request.Message, rules.Mismatch{
 			Wanted: "an answer to " + request.Method + ", whose capability the client declares",
 			Found:  "none, though the client continues",
@@ -167,7 +157,7 @@ func disowns(code int64) bool {
 
 // JudgeUntold judges that a client which declares a capability though nobody has told it to
 // does not refuse what it is asked for then as if it knew nothing of it.
-func JudgeUntold(t *check.T, client *conform.Client, method, capability string) {
+func JudgeUntold(t *check.T, client *clientrun.Client, method, capability string) {
 	client.NeedRequests("tools/call")
 	if !client.Declares(capability) {
 		t.NotApplicable("the client declares " + capability + " only if the steps ask for it")
@@ -175,7 +165,7 @@ func JudgeUntold(t *check.T, client *conform.Client, method, capability string) 
 	answered := false
 	for _, request := range client.NeedServerRequests(method) {
 		if request.Refused && disowns(request.Refusal.Code) {
-			client.Blame(request.Answer, rules.Mismatch{
+			client.Fail(request.Answer, rules.Mismatch{
 				Wanted: "an answer to " + method + ", whose capability the client declares, or no such capability",
 				Found:  request.Describe(),
 			})
@@ -183,45 +173,45 @@ func JudgeUntold(t *check.T, client *conform.Client, method, capability string) 
 		answered = t.Observed(request.Answered()) || answered
 	}
 	if !answered {
-		client.NeverBut("the client neither answered "+method+" nor rejected it as unknown", method)
+		client.Inconclusive("the client neither answered "+method+" nor rejected it as unknown", method)
 	}
 }
 
 // NeedUndeclared returns what came of a question of Undeclared, of which the check needs
 // an answer. Of a client that declares the capability nothing is shown.
-func NeedUndeclared(t *check.T, client *conform.Client, method, capability string) conform.AnsweredRequest {
+func NeedUndeclared(t *check.T, client *clientrun.Client, method, capability string) clientrun.AnsweredRequest {
 	client.NeedRequests("tools/call")
 	if client.Declares(capability) {
 		t.NotApplicable("the client declares " + capability + " regardless of the steps")
 	}
 	request := client.NeedServerRequests(method)[0]
 	if request.Answer == nil {
-		client.NeverBut("the client did not answer "+method, "tools/call")
+		client.Inconclusive("the client did not answer "+method, "tools/call")
 	}
 	return request
 }
 
 // Abstained observes that the client gave nothing to what it has not declared, though it
 // gives that where it has: to a question of Declared by the same method.
-func Abstained(t *check.T, client *conform.Client, request conform.AnsweredRequest) {
-	if declared := conform.Beside(t, Declared); declared != nil &&
-		slices.ContainsFunc(declared.ServerRequests(request.Method), conform.AnsweredRequest.Answered) {
+func Abstained(t *check.T, client *clientrun.Client, request clientrun.AnsweredRequest) {
+	if declared := clientrun.AlsoRun(t, Declared); declared != nil &&
+		slices.ContainsFunc(declared.ServerRequests(request.Method), clientrun.AnsweredRequest.Answered) {
 		client.Judging(request.Answer)
 		return
 	}
-	client.NeverBut("it is unknown whether the client would answer "+request.Method+" if it had declared it", request.Method)
+	client.Inconclusive("it is unknown whether the client would answer "+request.Method+" if it had declared it", request.Method)
 }
 
 // JudgeDeclaration judges that the client has declared a capability of which it makes
 // use: in the handshake, or with the very request that brings its answer.
-func JudgeDeclaration(t *check.T, client *conform.Client, request conform.AnsweredRequest, capability string) {
+func JudgeDeclaration(t *check.T, client *clientrun.Client, request clientrun.AnsweredRequest, capability string) {
 	for _, conversation := range client.Conversations {
 		if !slices.Contains(conversation.Messages, request.Answer) {
 			continue
 		}
 		declared := conversation.ClientDeclared(request.Answer)
 		if _, there := declared[capability]; !t.Observed(there) {
-			client.Blame(request.Answer, rules.Mismatch{
+			client.Fail(request.Answer, rules.Mismatch{
 				Wanted: "the capability " + capability + " declared, since it answers", Found: rules.Show(declared),
 			})
 		}

@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -151,49 +152,80 @@ func missingDefaults(content Object) []string {
 }
 
 func forms() {
+	declaringForms()
+
+	fillingForms()
+
+	It("treats elicitation/create without mode as form mode", Verifies("elicitation.mode.default"), In(filled), func(t *T) {
+		client := RunScenario(t)
+
+		accepted := needAccepted(client)
+		if t.Observed(slices.ContainsFunc(accepted, withoutMode)) {
+			return
+		}
+		for _, request := range client.ServerRequests(method) {
+			if withoutMode(request) && !request.Answered() {
+				client.Missing(request.Message, Mismatch{Wanted: "an answer, as to the same form with mode", Found: request.Describe()})
+			}
+		}
+	})
+
+	It("answers elicitation/create with a choice of several values", Verifies("elicitation.capability.fulfilled"), In(filled), func(t *T) {
+		client := RunScenario(t)
+
+		if t.Revision() < modeSince {
+			t.NotApplicable("forms of this revision have no multi-select")
+		}
+		needAccepted(client)
+		for _, request := range client.ServerRequests(method) {
+			if mcp.Value(request.Params, "requestedSchema", "properties", several) == nil {
+				continue
+			}
+			if !t.Observed(request.Answered()) {
+				client.Missing(request.Message, Mismatch{Wanted: "an answer, as to other forms", Found: request.Describe()})
+			}
+			return
+		}
+		client.Inconclusive("the client received no form with a multi-select", "tools/call")
+	})
+}
+
+func declaringForms() {
 	It("accepts no elicitation/create if it does not declare elicitation",
 		Verifies("elicitation.capability.declared"), In(asking.Undeclared), func(t *T) {
 			client := RunScenario(t)
 
 			request := asking.NeedUndeclared(t, client, method, "elicitation")
 			if request.Result["action"] == "accept" {
-				client.Blame(
-					request.Answer,
-					Mismatch{Wanted: "no content, as the client does not declare elicitation", Found: request.Describe()},
-				)
+				client.Fail(request.Answer, Mismatch{Wanted: "no content, as the client does not declare elicitation", Found: request.Describe()})
 			}
 			asking.Abstained(t, client, request)
 		})
 
-	It("implements elicitation/create if it declares elicitation",
-		Verifies("elicitation.capability.mode"), In(asking.Declared), func(t *T) {
-			client := RunScenario(t)
+	It("implements elicitation/create if it declares elicitation", Verifies("elicitation.capability.mode"), In(asking.Declared), func(t *T) {
+		client := RunScenario(t)
 
-			_, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
-			switch {
-			case t.Observed(request.Answered()):
-			case request.Answer == nil:
-				client.NeverBut("the client did not answer "+method, method)
-			case request.Refusal.Code == jsonrpc.MethodNotFound:
-				client.Blame(
-					request.Answer,
-					Mismatch{Wanted: "an answer in form mode, which the client declares", Found: request.Describe()},
-				)
-			default:
-				client.NeverBut("the client rejected "+method, method)
-			}
-		})
+		_, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
+		switch {
+		case t.Observed(request.Answered()):
+		case request.Answer == nil:
+			client.Inconclusive("the client did not answer "+method, method)
+		case request.Refusal.Code == jsonrpc.MethodNotFound:
+			client.Fail(request.Answer, Mismatch{Wanted: "an answer in form mode, which the client declares", Found: request.Describe()})
+		default:
+			client.Inconclusive("the client rejected "+method, method)
+		}
+	})
 
-	It("answers elicitation/create if it declares elicitation",
-		Verifies("elicitation.capability.fulfilled"), In(asking.Declared), func(t *T) {
-			client := RunScenario(t)
+	It("answers elicitation/create if it declares elicitation", Verifies("elicitation.capability.fulfilled"), In(asking.Declared), func(t *T) {
+		client := RunScenario(t)
 
-			call, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
-			if t.Revision() >= modeSince && request.Refused {
-				client.NeverBut("the client rejected "+method, method) // which breaks a requirement of its own
-			}
-			asking.JudgeFulfilment(t, client, call, request)
-		})
+		call, request := asking.NeedDeclared(client, asking.ElicitationTool, method, "elicitation")
+		if t.Revision() >= modeSince && request.Refused {
+			client.Inconclusive("the client rejected "+method, method) // which breaks a requirement of its own
+		}
+		asking.JudgeFulfilment(t, client, call, request)
+	})
 
 	It(
 		"implements elicitation/create or does not declare elicitation",
@@ -210,100 +242,59 @@ func forms() {
 				asking.JudgeDeclaration(t, client, request, "elicitation")
 			}
 		})
+}
 
-	It("fills in the defaults of all fields if it fills in any",
-		Verifies("elicitation.defaults.filled-in"), In(filled), func(t *T) {
-			client := RunScenario(t)
+func fillingForms() {
+	It("fills in the defaults of all fields if it fills in any", Verifies("elicitation.defaults.filled-in"), In(filled), func(t *T) {
+		client := RunScenario(t)
 
-			seen := false
-			for _, request := range needAccepted(client) {
-				content, _ := request.Result["content"].(map[string]any)
-				if content["name"] == entered["name"] {
-					continue // what the user has entered
-				}
-				missing := missingDefaults(content)
-				if len(missing) == len(suggestions)+1 {
-					continue // a client need not support defaults
-				}
-				seen = true
-				if !t.Observed(len(missing) == 0) {
-					client.Blame(request.Answer, Mismatch{
-						Wanted: "the defaults of all fields, as it fills in some: also of " + strings.Join(missing, ", "),
+		seen := false
+		for _, request := range needAccepted(client) {
+			content := mcp.Object(request.Result, "content")
+			if content["name"] == entered["name"] {
+				continue // what the user has entered
+			}
+			missing := missingDefaults(content)
+			if len(missing) == len(suggestions)+1 {
+				continue // a client need not support defaults
+			}
+			seen = true
+			if !t.Observed(len(missing) == 0) {
+				client.Fail(request.Answer, Mismatch{
+					Wanted: "the defaults of all fields, as it fills in some: also of " + strings.Join(missing, ", "),
+					Found:  Show(content),
+					Where:  request.Where + "/content",
+				})
+			}
+		}
+		if !seen {
+			t.NotApplicable("the client fills in no defaults, which are optional")
+		}
+	})
+
+	It("returns the required fields and a listed enum value in elicitation content", Verifies("elicitation.content.matches"), In(filled), func(t *T) {
+		client := RunScenario(t)
+
+		for _, request := range needAccepted(client) {
+			content := mcp.Object(request.Result, "content")
+			for _, name := range mcp.List(request.Params, "requestedSchema", "required") {
+				if _, there := content[name.(string)]; !t.Observed(there) {
+					client.Fail(request.Answer, Mismatch{
+						Wanted: "the member " + Show(name) + ", which the form requires",
 						Found:  Show(content),
 						Where:  request.Where + "/content",
 					})
 				}
 			}
-			if !seen {
-				t.NotApplicable("the client fills in no defaults, which are optional")
-			}
-		})
-
-	It("returns the required fields and a listed enum value in elicitation content",
-		Verifies("elicitation.content.matches"), In(filled), func(t *T) {
-			client := RunScenario(t)
-
-			for _, request := range needAccepted(client) {
-				content, _ := request.Result["content"].(map[string]any)
-				asked, _ := request.Params["requestedSchema"].(map[string]any)
-				required, _ := asked["required"].([]any)
-				for _, name := range required {
-					if _, there := content[name.(string)]; !t.Observed(there) {
-						client.Blame(request.Answer, Mismatch{
-							Wanted: "the member " + Show(name) + ", which the form requires",
-							Found:  Show(content),
-							Where:  request.Where + "/content",
-						})
-					}
-				}
-				if status, there := content["status"]; t.Observed(there) && !slices.Contains(statuses, status) {
-					client.Blame(request.Answer, Mismatch{
-						Wanted: "one of " + Show(statuses),
-						Found:  Show(status),
-						Where:  request.Where + "/content/status",
-					})
-				}
-			}
-		})
-
-	It("treats elicitation/create without mode as form mode", Verifies("elicitation.mode.default"), In(filled), func(t *T) {
-		client := RunScenario(t)
-
-		accepted := needAccepted(client)
-		if t.Observed(slices.ContainsFunc(accepted, withoutMode)) {
-			return
-		}
-		for _, request := range client.ServerRequests(method) {
-			if withoutMode(request) && !request.Answered() {
-				client.Missing(request.Message, Mismatch{
-					Wanted: "an answer, as to the same form with mode",
-					Found:  request.Describe(),
+			if status, there := content["status"]; t.Observed(there) && !slices.Contains(statuses, status) {
+				client.Fail(request.Answer, Mismatch{
+					Wanted: "one of " + Show(statuses),
+					Found:  Show(status),
+					Where:  request.Where + "/content/status",
 				})
 			}
 		}
 	})
-
-	It("answers elicitation/create with a choice of several values",
-		Verifies("elicitation.capability.fulfilled"), In(filled), func(t *T) {
-			client := RunScenario(t)
-
-			if t.Revision() < modeSince {
-				t.NotApplicable("forms of this revision have no multi-select")
-			}
-			needAccepted(client)
-			for _, request := range client.ServerRequests(method) {
-				schema, _ := request.Params["requestedSchema"].(Object)
-				properties, _ := schema["properties"].(Object)
-				if properties[several] == nil {
-					continue
-				}
-				if !t.Observed(request.Answered()) {
-					client.Missing(request.Message, Mismatch{Wanted: "an answer, as to other forms", Found: request.Describe()})
-				}
-				return
-			}
-			client.NeverBut("the client received no form with a multi-select", "tools/call")
-		})
 }
 
 func withoutMode(request AnsweredRequest) bool {
@@ -321,7 +312,7 @@ func needAccepted(client *Client) []AnsweredRequest {
 		}
 	}
 	if len(all) == 0 {
-		client.NeverBut("the client accepted no elicitation", method)
+		client.Inconclusive("the client accepted no elicitation", method)
 	}
 	return all
 }
@@ -353,40 +344,33 @@ var formsOnly = &Scenario{
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		asking.DuringCalls(
-			server,
-			form(server.Revision(), formMode),
-			visit(server.Revision(), "https://example.com/visit", "visit-1", notDeclared),
-		)
+		asking.DuringCalls(server, form(server.Revision(), formMode), visit(server.Revision(), "https://example.com/visit", "visit-1", notDeclared))
 	},
 }
 
 func modes() {
-	It("rejects URL elicitation with -32602 if it declares only elicitation.form",
-		Verifies("elicitation.mode.refused"), In(formsOnly), func(t *T) {
-			client := RunScenario(t)
+	It("rejects URL elicitation with -32602 if it declares only elicitation.form", Verifies("elicitation.mode.refused"), In(formsOnly), func(t *T) {
+		client := RunScenario(t)
 
-			client.NeedRequests("tools/call")
+		client.NeedRequests("tools/call")
+		switch {
+		case !client.Declares("elicitation"):
+			client.Inconclusive("the client does not declare elicitation", method)
+		case client.Declares("elicitation.url"):
+			t.NotApplicable("the client declares URL mode regardless of the steps")
+		}
+		if !slices.ContainsFunc(client.NeedServerRequests(method), AnsweredRequest.Answered) {
+			client.Inconclusive("the client accepts no forms either", method)
+		}
+		for _, request := range asking.On(client.ServerRequests(method), notDeclared) {
 			switch {
-			case !client.Declares("elicitation"):
-				client.NeverBut("the client does not declare elicitation", method)
-			case client.Declares("elicitation.url"):
-				t.NotApplicable("the client declares URL mode regardless of the steps")
+			case request.Answer == nil:
+				client.Inconclusive("the client did not answer "+method, method)
+			case !t.Observed(request.Refusal.Code == jsonrpc.InvalidParams):
+				client.Fail(request.Answer, Mismatch{Wanted: "error -32602 (Invalid params), since " + notDeclared, Found: request.Describe()})
 			}
-			if !slices.ContainsFunc(client.NeedServerRequests(method), AnsweredRequest.Answered) {
-				client.NeverBut("the client accepts no forms either", method)
-			}
-			for _, request := range asking.On(client.ServerRequests(method), notDeclared) {
-				switch {
-				case request.Answer == nil:
-					client.NeverBut("the client did not answer "+method, method)
-				case !t.Observed(request.Refusal.Code == jsonrpc.InvalidParams):
-					client.Blame(request.Answer, Mismatch{
-						Wanted: "error -32602 (Invalid params), since " + notDeclared, Found: request.Describe(),
-					})
-				}
-			}
-		})
+		}
+	})
 }
 
 // Why announcements of a completion are to be ignored.
@@ -411,7 +395,7 @@ var visited = &Scenario{
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		address := server.Lure() + "/visit"
+		address := server.Decoy() + "/visit"
 		server.On("tools/call", func(call *scripted.Call) {
 			asked := visit(server.Revision(), address, "visit-1", "")
 			if !call.SendRequests(asked) {
@@ -439,13 +423,13 @@ func visiting() {
 
 		visits := client.NeedServerRequests(method)
 		for _, fetched := range client.Fetched() {
-			client.BlameEvent(fetched, Mismatch{Wanted: "no request for the URL", Found: fetched.Note})
+			client.FailEvent(fetched, Mismatch{Wanted: "no request for the URL", Found: fetched.Note})
 		}
 		handled := func(request AnsweredRequest) bool {
-			return request.Answered() && len(client.AskedAfter(request.Answer)) > 0
+			return request.Answered() && len(client.RequestsAfter(request.Answer)) > 0
 		}
 		if !t.Observed(slices.ContainsFunc(visits, handled)) {
-			client.NeverBut("the client did not answer a URL elicitation and continue", method)
+			client.Inconclusive("the client did not answer a URL elicitation and continue", method)
 		}
 	})
 
@@ -456,11 +440,11 @@ func visiting() {
 			client.NeedRequests("tools/call")
 			announced := client.FromServer(completion)
 			if len(announced) == 0 {
-				client.NeverBut("the client received no notifications/elicitation/complete", "tools/call")
+				client.Inconclusive("the client received no notifications/elicitation/complete", "tools/call")
 			}
-			for _, said := range client.Sent() {
-				if said.Kind == jsonrpc.Response && said.Request == nil {
-					client.Blame(said, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(said.Raw)})
+			for _, message := range client.Sent() {
+				if message.Kind == jsonrpc.Response && message.Request == nil {
+					client.Fail(message, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(message.Raw)})
 				}
 			}
 			client.StaysUsable(announced[0], "notifications/elicitation/complete for no open elicitation")

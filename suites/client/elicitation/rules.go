@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/lazy"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
@@ -19,7 +20,7 @@ import (
 
 // Rules are the rules of the page client/elicitation.
 func Rules() []rules.Rule {
-	return append([]rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "sends elicitation/create with a message and a requestedSchema",
 			Verifies: rules.Verifies("elicitation.request.members"),
@@ -55,21 +56,18 @@ func Rules() []rules.Rule {
 			Verifies: rules.Verifies("elicitation.form.secret-names"),
 			Judge:    secretFields,
 		},
-		{
-			Text:     "sends no clickable URLs in form elicitation",
-			Verifies: rules.Verifies("elicitation.form.no-urls"),
-			Judge:    clickable,
-		},
+		{Text: "sends no clickable URLs in form elicitation", Verifies: rules.Verifies("elicitation.form.no-urls"), Judge: clickable},
 		{
 			Text:     "gives each URL elicitation a url and, until 2025-11-25, an elicitationId, both strings",
 			Verifies: rules.Verifies("elicitation.url.parameters"),
 			Judge:    visitsDescribed,
 		},
-		{
-			Text:     "gives each URL elicitation a valid url",
-			Verifies: rules.Verifies("elicitation.url.valid"),
-			Judge:    everyURL(invalidURL),
-		},
+	}, formRules(), elicitationAnswerRules())
+}
+
+func formRules() []rules.Rule {
+	return []rules.Rule{
+		{Text: "gives each URL elicitation a valid url", Verifies: rules.Verifies("elicitation.url.valid"), Judge: everyURL(invalidURL)},
 		{
 			Text:     "sends URL elicitations whose url begins with https, except for loopback hosts",
 			Verifies: rules.Verifies("elicitation.url.https"),
@@ -105,7 +103,7 @@ func Rules() []rules.Rule {
 			Verifies: rules.Verifies("elicitation.required.elicitations"),
 			Judge:    judgeDemands(lazy.MustCompile(`^/error/data/elicitations/\d+`)),
 		},
-	}, elicitationAnswerRules()...)
+	}
 }
 
 const (
@@ -191,8 +189,8 @@ func judgeForms(concerned func(place string) bool) rules.Judge {
 // without that, the rule of the page about the lifecycle has them.
 func undeclaredModes(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, ask := range conversation.Asks(elicitationMethod) {
-		declared, _ := conversation.ClientDeclared(ask.Message)["elicitation"].(map[string]any)
-		mode, _ := modeOf(ask).(string)
+		declared := mcp.Object(conversation.ClientDeclared(ask.Message), "elicitation")
+		mode := mcp.Text(modeOf(ask))
 		if declared == nil || mode != "form" && mode != "url" {
 			continue
 		}
@@ -340,10 +338,10 @@ func urlRequests(conversation *rules.Conversation) []places.Found {
 	for _, ask := range elicitations(conversation, inURLMode) {
 		all = append(all, places.Found{Place: places.OfAsk(ask), Said: ask.Message})
 	}
-	for _, said := range conversation.ByTarget() {
-		if isDemand(said) {
-			for _, demanded := range demands(said).Items("elicitations") {
-				all = append(all, places.Found{Place: demanded, Said: said})
+	for _, message := range conversation.ByTarget() {
+		if isDemand(message) {
+			for _, demanded := range demands(message).Items("elicitations") {
+				all = append(all, places.Found{Place: demanded, Said: message})
 			}
 		}
 	}
@@ -361,10 +359,7 @@ func everyURL(wrong func(address *url.URL, err error) (wanted, why string)) rule
 			}
 			reporter.Observe()
 			if wanted, why := wrong(url.Parse(text)); wanted != "" {
-				reporter.Violation(
-					visit.Said,
-					rules.Mismatch{Wanted: wanted, Found: rules.Show(text) + why, Where: member.Pointer},
-				)
+				reporter.Violation(visit.Said, rules.Mismatch{Wanted: wanted, Found: rules.Show(text) + why, Where: member.Pointer})
 			}
 		}
 	}
@@ -404,11 +399,11 @@ func isLoopback(host string) bool {
 
 func sharedElicitationIDs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	given := map[string]bool{}
-	for _, said := range rules.Originals(conversation) {
-		if !rules.IsRequest(said) || said.Method != elicitationMethod || said.ParamsObject()["mode"] != "url" {
+	for _, message := range rules.Originals(conversation) {
+		if !rules.IsRequest(message) || message.Method != elicitationMethod || message.ParamsObject()["mode"] != "url" {
 			continue
 		}
-		id, isText := said.ParamsObject()["elicitationId"].(string)
+		id, isText := message.ParamsObject()["elicitationId"].(string)
 		if !isText {
 			continue
 		}
@@ -416,7 +411,7 @@ func sharedElicitationIDs(conversation *rules.Conversation, reporter *rules.Repo
 			reporter.Observe()
 		}
 		if given[id] {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "an id that no other elicitation has",
 				Found:  rules.Show(id) + " again",
 				Where:  "/params/elicitationId",
@@ -442,16 +437,16 @@ func announcements(asked bool) rules.Judge {
 			id, _ := visit.Member("elicitationId")
 			ids[id.Text()] = true
 		}
-		for _, said := range conversation.Notifications(completionMethod) {
-			id, _ := said.ParamsObject()["elicitationId"].(string)
+		for _, message := range conversation.Notifications(completionMethod) {
+			id := mcp.Text(message.ParamsObject(), "elicitationId")
 			if known := ids[id]; !known && asked != (len(ids) > 0) {
 				continue // the other rule has it
 			}
 			reporter.Observe()
 			if !ids[id] {
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: wanted,
-					Found:  rules.ShowMember(said.ParamsObject(), "elicitationId"),
+					Found:  rules.ShowMember(message.ParamsObject(), "elicitationId"),
 					Where:  "/params/elicitationId",
 				})
 			}
@@ -462,26 +457,26 @@ func announcements(asked bool) rules.Judge {
 // urlElicitationRequired is the code of the error that demands a visit.
 const urlElicitationRequired = -32042
 
-func isDemand(said *rules.Message) bool {
-	refusal, refused := said.Error()
-	return rules.IsResponse(said) && refused && refusal.Code == urlElicitationRequired
+func isDemand(message *rules.Message) bool {
+	refusal, refused := message.Error()
+	return rules.IsResponse(message) && refused && refusal.Code == urlElicitationRequired
 }
 
 // demands is what the error says beside its code and message.
-func demands(said *rules.Message) places.Place {
-	refusal, _ := said.Error()
+func demands(message *rules.Message) places.Place {
+	refusal, _ := message.Error()
 	return places.Place{Pointer: "/error/data", Value: refusal.Data}
 }
 
 func demandsNothing(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.ByTarget() {
-		if !isDemand(said) {
+	for _, message := range conversation.ByTarget() {
+		if !isDemand(message) {
 			continue
 		}
 		reporter.Observe()
-		list, _ := demands(said).Member("elicitations")
+		list, _ := demands(message).Member("elicitations")
 		if all, isArray := list.Value.([]any); isArray && len(all) == 0 {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "at least one elicitation that the request needs",
 				Found:  "an empty list",
 				Where:  list.Pointer,
@@ -493,17 +488,14 @@ func demandsNothing(conversation *rules.Conversation, reporter *rules.Reporter) 
 // judgeDemands judges what the error holds, as far as places are concerned.
 func judgeDemands(concerned *lazy.Regexp) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		for _, said := range conversation.ByTarget() {
-			if !isDemand(said) || conversation.Schema == nil {
+		for _, message := range conversation.ByTarget() {
+			if !isDemand(message) || conversation.Schema == nil {
 				continue
 			}
 			reporter.Observe()
-			for _, violation := range conversation.Schema.ValidateError(claims.Mended(said.Object, true)) {
+			for _, violation := range conversation.Schema.ValidateError(claims.Mended(message.Object, true)) {
 				if concerned.MatchString(claims.MemberPlace("", violation)) {
-					reporter.Violation(
-						said,
-						rules.Mismatch{Wanted: violation.Expected, Found: violation.Found, Where: violation.Pointer},
-					)
+					reporter.Violation(message, rules.Mismatch{Wanted: violation.Expected, Found: violation.Found, Where: violation.Pointer})
 				}
 			}
 		}

@@ -51,8 +51,8 @@ func accepts(one facts.Answer) bool { return one.Object()["action"] == "accept" 
 // that nothing is declared of it means forms.
 func modelessClients(conversation *rules.Conversation, reporter *rules.Reporter) {
 	var all []places.Found
-	for _, said := range conversation.Requests("initialize") {
-		all = append(all, places.Found{Place: places.ParamsOf(said), Said: said})
+	for _, message := range conversation.Requests("initialize") {
+		all = append(all, places.Found{Place: places.ParamsOf(message), Said: message})
 	}
 	capabilities := slices.Concat(places.Within(all, "capabilities"), facts.Declarations(conversation))
 	for _, elicitation := range places.Within(capabilities, "elicitation") {
@@ -62,35 +62,29 @@ func modelessClients(conversation *rules.Conversation, reporter *rules.Reporter)
 		}
 		reporter.Observe()
 		if !mcp.OffersMode(declared, "form") && !mcp.OffersMode(declared, "url") {
-			reporter.Violation(
-				elicitation.Said,
-				rules.Mismatch{Wanted: "form, url or both", Found: rules.Show(declared), Where: elicitation.Pointer},
-			)
+			reporter.Violation(elicitation.Said, rules.Mismatch{Wanted: "form, url or both", Found: rules.Show(declared), Where: elicitation.Pointer})
 		}
 	}
 }
 
 func modesTaken(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsResponse(said) || said.Request == nil || said.Request.Method != elicitationMethod ||
-			tasks.OfRequest(said.Request) != "" ||
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsResponse(message) || message.Request == nil || message.Request.Method != elicitationMethod ||
+			tasks.OfRequest(message.Request) != "" ||
 			!mcp.Declares(conversation.ClientCapabilities, "elicitation") {
 			continue
 		}
-		mode := modeOf(rules.Ask{Params: said.Request.ParamsObject()})
-		declared, _ := conversation.ClientCapabilities["elicitation"].(map[string]any)
+		mode := modeOf(rules.Ask{Params: message.Request.ParamsObject()})
+		declared := mcp.Object(conversation.ClientCapabilities, "elicitation")
 		if name, _ := mode.(string); name != "form" && name != "url" || mcp.OffersMode(declared, name) {
 			continue
 		}
 		reporter.Observe()
 		wanted := "-32602 (Invalid params), as the client does not declare the mode " + rules.Show(mode)
-		if refusal, refused := said.Error(); !refused {
-			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: excerpt.Short(said.Raw)})
+		if refusal, refused := message.Error(); !refused {
+			reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: excerpt.Short(message.Raw)})
 		} else if refusal.Code != jsonrpc.InvalidParams {
-			reporter.Violation(
-				said,
-				rules.Mismatch{Wanted: wanted, Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"},
-			)
+			reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: strconv.FormatInt(refusal.Code, 10), Where: "/error/code"})
 		}
 	}
 }
@@ -135,10 +129,7 @@ func contentsOfVisits(conversation *rules.Conversation, reporter *rules.Reporter
 		}
 		reporter.Observe()
 		if content, there := one.Member("content"); there {
-			reporter.Violation(
-				one.Said,
-				rules.Mismatch{Wanted: "no content", Found: rules.Show(content.Value), Where: content.Pointer},
-			)
+			reporter.Violation(one.Said, rules.Mismatch{Wanted: "no content", Found: rules.Show(content.Value), Where: content.Pointer})
 		}
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
@@ -30,8 +31,8 @@ func ServerChecks() {
 
 func requests() {
 	It("requests elicitation/create only from a client that declares elicitation",
-		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("elicitation"), func(t *T) {
-			server := SessionOf(t, scripted.Everything(t.Revision()).Without("elicitation"))
+		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), AtRevisionsWith(protocol.Elicitation), NeedsProvocation("elicitation"), func(t *T) {
+			server := DeclaringSession(t, scripted.Everything(t.Revision()).Without("elicitation"))
 
 			requests := asking.Unasked(t, Session(t), server, "elicitation", method)
 
@@ -40,7 +41,7 @@ func requests() {
 
 	It("sends no form elicitation to a client that declares only elicitation.url",
 		Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"), func(t *T) {
-			server := SessionOf(t, offering(t, Object{"url": Object{}}))
+			server := DeclaringSession(t, offering(t, Object{"url": Object{}}))
 
 			requests := asking.Unasked(t, Session(t), server, "elicitation", method)
 
@@ -49,7 +50,7 @@ func requests() {
 
 	It("sends no URL elicitation to a client that declares only elicitation.form",
 		Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"), func(t *T) {
-			server := SessionOf(t, offering(t, Object{"form": Object{}}))
+			server := DeclaringSession(t, offering(t, Object{"form": Object{}}))
 
 			requests := asking.Unasked(t, Session(t), server, "elicitation-url", method)
 
@@ -58,17 +59,17 @@ func requests() {
 
 	It("sends form, not URL, elicitation to a client that declares only elicitation.form",
 		Verifies("elicitation.request.mode"), NeedsProvocation("elicitation"), func(t *T) {
-			server := SessionOf(t, offering(t, Object{"form": Object{}}))
+			server := DeclaringSession(t, offering(t, Object{"form": Object{}}))
 
 			question := asking.Provoke(t, server, "elicitation", method)
-			question.Outcome(t)
+			question.Outcome()
 
 			asking.DemandNone(t, inMode(true, question.Since(method))...)
 		})
 
 	It("sends no URL elicitation to a client whose elicitation capability is an empty object",
 		Verifies("elicitation.request.mode"), NeedsProvocation("elicitation-url"), func(t *T) {
-			server := SessionOf(t, offering(t, Object{}))
+			server := DeclaringSession(t, offering(t, Object{}))
 
 			requests := asking.Unasked(t, Session(t), server, "elicitation-url", method)
 
@@ -86,35 +87,17 @@ func offering(t *T, modes Object) scripted.Capabilities {
 	return scripted.Everything(t.Revision()).With("elicitation", modes)
 }
 
+// acting is the answer of a user who declines or cancels.
+func acting(action string) scripted.Answer {
+	return Answering(func(Object) Object { return Object{"action": action} })
+}
+
 func answers() {
-	It("continues after form elicitation was accepted",
-		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
-			server := Session(t)
+	asking.Answered("continues after form elicitation was accepted", "elicitation.answer.handled", "elicitation", method, nil)
 
-			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
+	asking.Answered("continues after form elicitation was declined", "elicitation.answer.handled", "elicitation", method, acting("decline"))
 
-			server.StaysUsable(t)
-		})
-
-	It("continues after form elicitation was declined",
-		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
-			server := Session(t)
-			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
-
-			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
-
-			server.StaysUsable(t)
-		})
-
-	It("continues after form elicitation was cancelled",
-		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
-			server := Session(t)
-			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
-
-			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
-
-			server.StaysUsable(t)
-		})
+	asking.Answered("continues after form elicitation was cancelled", "elicitation.answer.handled", "elicitation", method, acting("cancel"))
 
 	It(
 		"continues after form elicitation of a second round was declined or cancelled",
@@ -132,37 +115,25 @@ func answers() {
 					return Object{"action": action}
 				}))
 
-				asking.Provoke(t, server, "input-rounds", method).MustEnd(t)
+				asking.Provoke(t, server, "input-rounds", method).MustEnd()
 
 				if rounds < 2 {
 					t.Inconclusive("the tool requested input only once",
 						"name one that requests it twice under provocations.input-rounds in mcpconform.yaml")
 				}
-				server.StaysUsable(t)
+				server.StaysUsable()
 			}
 		},
 	)
 
-	It("continues after the client rejected elicitation/create with -32602",
-		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
-			server := Session(t)
-			server.Answer(method, scripted.Refusal(jsonrpc.InvalidParams, "this client cannot show this form"))
+	refusedForms()
+}
 
-			asking.Provoke(t, server, "elicitation", method).MustEnd(t)
+func refusedForms() {
+	asking.Answered("continues after the client rejected elicitation/create with -32602", "elicitation.answer.handled", "elicitation", method,
+		scripted.Refusal(jsonrpc.InvalidParams, "this client cannot show this form"))
 
-			server.StaysUsable(t)
-		})
-
-	It("continues while elicitation/create is unanswered",
-		Verifies("elicitation.answer.handled"), NeedsProvocation("elicitation"), func(t *T) {
-			server := FreshSession(t)
-			server.Answer(method, scripted.Silence)
-
-			question := asking.Provoke(t, server, "elicitation", method)
-
-			server.StaysUsable(t)
-			question.GiveUp(t)
-		})
+	asking.Unanswered("continues while elicitation/create is unanswered", "elicitation.answer.handled", "elicitation", method)
 
 	It("rejects elicitation content that does not match requestedSchema",
 		Verifies("elicitation.answer.validated"), NeedsProvocation("elicitation"), func(t *T) {
@@ -177,7 +148,7 @@ func answers() {
 			}))
 
 			question := asking.Provoke(t, server, "elicitation", method)
-			outcome := question.Outcome(t)
+			outcome := question.Outcome()
 
 			if len(question.Since(method)) > 1 {
 				t.Observe() // it asked again
@@ -189,8 +160,7 @@ func answers() {
 
 // fieldsOf returns the names of the fields of a form.
 func fieldsOf(params Object) []string {
-	form, _ := params["requestedSchema"].(map[string]any)
-	properties, _ := form["properties"].(map[string]any)
+	properties := mcp.Object(params, "requestedSchema", "properties")
 	var names []string
 	for name := range properties {
 		names = append(names, name)
@@ -211,7 +181,7 @@ func visits() {
 			if t.Has(protocol.ElicitationIDs) {
 				t.Expect(question.Params()).To(HaveMember("elicitationId", BeText()))
 			}
-			question.Outcome(t)
+			question.Outcome()
 		})
 
 	It("gives URL elicitations in two sessions different elicitationIds",
@@ -225,31 +195,19 @@ func visits() {
 				t.Inconclusive("the server sent no elicitationId", "see the result of elicitation.url.parameters")
 			}
 			t.Expect(second.Params()).NotTo(HaveMember("elicitationId", elicitationID(first)))
-			first.Outcome(t)
-			second.Outcome(t)
-			server.Try(t, "tools/call", Provoking(t, "elicitation-url").Call()) // a rule compares those of one session
+			first.Outcome()
+			second.Outcome()
+			server.Call("tools/call", Provoking(t, "elicitation-url").Call()).May() // a rule compares those of one session
 		})
 
-	It("continues after URL elicitation was declined",
-		Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"), func(t *T) {
-			server := Session(t)
-			server.Answer(method, Answering(func(Object) Object { return Object{"action": "decline"} }))
+	asking.Answered("continues after URL elicitation was declined", "elicitation.answer.url-mode", "elicitation-url", method, acting("decline"))
 
-			asking.Provoke(t, server, "elicitation-url", method).MustEnd(t)
+	asking.Answered("continues after URL elicitation was cancelled", "elicitation.answer.url-mode", "elicitation-url", method, acting("cancel"))
 
-			server.StaysUsable(t)
-		})
+	completedVisits()
+}
 
-	It("continues after URL elicitation was cancelled",
-		Verifies("elicitation.answer.url-mode"), NeedsProvocation("elicitation-url"), func(t *T) {
-			server := Session(t)
-			server.Answer(method, Answering(func(Object) Object { return Object{"action": "cancel"} }))
-
-			asking.Provoke(t, server, "elicitation-url", method).MustEnd(t)
-
-			server.StaysUsable(t)
-		})
-
+func completedVisits() {
 	It(
 		"sends notifications/elicitation/complete only to the client that received the elicitation",
 		Verifies("elicitation.completion.client"),
@@ -257,17 +215,17 @@ func visits() {
 		NeedsProvocation("elicitation-url"),
 		func(t *T) {
 			server, bystander := FreshSession(t), FreshSession(t)
-			listen(t, server)
-			listen(t, bystander)
+			listen(server)
+			listen(bystander)
 
 			question := asking.Provoke(t, server, "elicitation-url", method)
-			question.Outcome(t)
+			question.Outcome()
 			if demanding, there := Provocable(t, "url-required"); there {
-				server.TryTool(t, demanding.Call()) // its error, too, makes the client visit a URL
+				server.Call("tools/call", demanding.Call()).May(BeLate) // its error, too, makes the client visit a URL
 			}
 
-			server.Barrier(t)
-			bystander.BarrierOnAllStreams(t)
+			server.Barrier()
+			bystander.BarrierOnAllStreams()
 			announced := bystander.Sent(bystander.Began(), Notification(completion))
 			if len(announced)+len(server.Sent(server.Began(), Notification(completion))) == 0 {
 				t.Inconclusive("the server sent no notifications/elicitation/complete",
@@ -284,7 +242,7 @@ func visits() {
 		func(t *T) {
 			server := FreshSession(t)
 
-			reply := server.NeedReply(t, "tools/call", Provoking(t, "url-required").Call())
+			reply := server.Call("tools/call", Provoking(t, "url-required").Call()).Need()
 
 			refusal, refused := reply.Error()
 			if !refused || refusal.Code != urlRequired {
@@ -292,7 +250,7 @@ func visits() {
 					"name a tool that is rejected so under provocations.url-required in mcpconform.yaml")
 			}
 			t.Expect(refusal.Data).To(HaveMember("elicitations", BeAList()))
-			elicitations, _ := refusal.Data.(map[string]any)["elicitations"].([]any)
+			elicitations := mcp.List(refusal.Data, "elicitations")
 			t.Demand(len(elicitations) > 0, "at least one elicitation", "an empty list")
 			for _, one := range elicitations {
 				t.Expect(one).To(HaveMember("mode", "url"))
@@ -304,8 +262,8 @@ func visits() {
 }
 
 // listen opens the stream for what belongs to no request, if the server has one.
-func listen(t *T, server *Server) {
-	server.KeepListening(t)
+func listen(server *Server) {
+	server.KeepListening()
 }
 
 func elicitationID(question *asking.ServerRequest) any { return question.Params()["elicitationId"] }

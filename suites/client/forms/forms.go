@@ -3,22 +3,22 @@
 package forms
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
 // A Form is one way in which the server answers one step of the client.
 type Form struct {
-	// Despite says what the answer has, for the report: "an audio block in the result".
-	Despite string
+	// Has says what the answer has, for the report: "an audio block in the result".
+	Has string
 	// Step is what the client is told to do. Without one it calls scripted.AddNumbers.
 	Step scenario.Step
 	// Answer gives the answer; nil for that of a good server.
@@ -42,26 +42,26 @@ const Told = "mcpconform told an error"
 
 // A Table is what the client does step by step, each answered in a form of its own. A
 // form that is like any other stands before those that it is compared with.
-type Table struct {
-	forms []*Form
-	first int // position of the first step
-}
+type Table struct{ forms []*Form }
 
-// NewTable makes a table of forms. The first step stands at a position of the scenario;
-// the calls of scripted.AddNumbers are told apart by their first argument, which counts on
-// from a number.
-func NewTable(at, from int, all ...*Form) *Table {
-	table := &Table{first: at, forms: all}
+// NewTable makes a table of forms. Each step has its id from what the form has. The calls of
+// scripted.AddNumbers are told apart by their first argument, which counts on from a number:
+// no two tables have one, so that a fault can mean the call of one form.
+func NewTable(from int, all ...*Form) *Table {
 	for i, form := range all {
 		if form.Step == nil {
 			form.Step = scenario.ToCall(scripted.AddNumbers, scripted.Object{"a": from + i, "b": 3})
 		}
+		form.Step = form.Step.ID(form.id())
 		if form.Progress {
 			form.Step = form.Step.WithProgress()
 		}
 	}
-	return table
+	return &Table{all}
 }
+
+// id is that of the step.
+func (f *Form) id() string { return scenario.Hyphenated(f.Has) }
 
 // Steps are those of the forms, in order.
 func (table *Table) Steps() scenario.Steps {
@@ -72,19 +72,16 @@ func (table *Table) Steps() scenario.Steps {
 	return steps
 }
 
-// Refused are the positions of the steps that are answered with an error.
-func (table *Table) Refused() []int {
-	var refused []int
-	for i, form := range table.forms {
+// Refused are the ids of the steps that are answered with an error.
+func (table *Table) Refused() []string {
+	var refused []string
+	for _, form := range table.forms {
 		if form.Fails {
-			refused = append(refused, table.first+i)
+			refused = append(refused, form.id())
 		}
 	}
 	return refused
 }
-
-// End is the position of the step that follows those of the forms.
-func (table *Table) End() int { return table.first + len(table.forms) }
 
 // Bind lets a server answer in the forms, and returns what tells whether the client has
 // come to the last one.
@@ -110,11 +107,9 @@ func (table *Table) last() *Form { return table.forms[len(table.forms)-1] }
 
 // Afterwards returns the requests of a method with which the client comes when it has come
 // to the last form.
-func (table *Table) Afterwards(client *conform.Client, method string) []*conform.Message {
+func (table *Table) Afterwards(client *clientrun.Client, method string) []*check.Message {
 	last := table.request(client, table.last())
-	return slices.DeleteFunc(client.Requests(method), func(request *conform.Message) bool {
-		return !request.Event.At.After(last.Event.At)
-	})
+	return slices.DeleteFunc(client.Requests(method), func(request *check.Message) bool { return !request.Event.At.After(last.Event.At) })
 }
 
 // answering returns the form in which a call is answered; nil for none.
@@ -134,9 +129,8 @@ func (f *Form) asksFor(params scripted.Object) bool {
 		if params["name"] != f.Step["tool"] {
 			return false
 		}
-		wanted, _ := f.Step["arguments"].(map[string]any)
-		given, _ := params["arguments"].(map[string]any)
-		return wanted["a"] == nil || conform.Same(wanted["a"], given["a"])
+		wanted := mcp.Object(f.Step["arguments"])
+		return wanted["a"] == nil || check.Same(wanted["a"], mcp.Value(params, "arguments", "a"))
 	case "resources/read":
 		return params["uri"] == f.Step["uri"]
 	case "prompts/get":
@@ -148,102 +142,87 @@ func (f *Form) asksFor(params scripted.Object) bool {
 // Accepts demands that the client takes what the server answers in a form, as it takes
 // another, and continues.
 func (table *Table) Accepts(t *check.T, form, like *Form) {
-	client := conform.RunScenario(t)
+	client := clientrun.RunScenario(t)
 
 	request := table.request(client, form)
-	answer := conform.AnswerTo(request)
+	answer := clientrun.AnswerTo(request)
 	if form.Before != "" && !precedes(client, form.Before, request, answer) {
-		client.NeverBut("the client did not request "+form.Before, form.Step.Method())
+		client.Inconclusive("the client did not request "+form.Before, form.Step.Method())
 	}
 	if form.Fails {
 		if answer == nil {
 			answer = request
 		}
-		client.GoesOn(answer, form.Despite)
+		client.Continues(answer, form.Has)
 		table.tellsError(client, form)
 		return
 	}
-	outcome, _ := client.ToldOutcome(table.position(form))
+	outcome, _ := client.Outcome(form.id())
 	if form.Reports && outcome.Failed() && t.Observed(strings.Contains(outcome.Error, Told)) {
-		client.GoesOn(answer, form.Despite)
+		client.Continues(answer, form.Has)
 		return
 	}
-	client.Does(table.position(form), table.position(like), form.Despite)
+	client.DemandStep(form.id(), like.id(), form.Has)
 	if !table.doesTheRest(t, client, form, request) {
-		client.GoesOn(answer, form.Despite)
+		client.Continues(answer, form.Has)
 	}
-	given := client.Given(table.position(form))
+	given := client.ResultOf(form.id())
 	if given == nil {
-		client.NeverBut("the driver reports no result of the step with "+form.Despite, form.Step.Method())
+		client.Inconclusive("the driver reports no result of the step with "+form.Has, form.Step.Method())
 	}
 	if form.Shows == "" || shows(given, form.Shows) {
 		return
 	}
-	if like.Shows == "" || !shows(client.Given(table.position(like)), like.Shows) {
-		client.NeverBut("the client does not report the text that it received", form.Step.Method())
+	if like.Shows == "" || !shows(client.ResultOf(like.id()), like.Shows) {
+		client.Inconclusive("the client does not report the text that it received", form.Step.Method())
 	}
-	client.Blame(answer, check.Mismatch{
-		Wanted: "the text as it was sent: " + conform.Show(form.Shows),
-		Found:  conform.Show(given),
-	})
+	client.Fail(answer, check.Mismatch{Wanted: "the text as it was sent: " + check.Show(form.Shows), Found: check.Show(given)})
 }
 
 // doesTheRest tells whether the client is known to have done the step of a form and all that
 // follow, and to have ended well, on no other connection: with requests or, as from a cache,
 // without.
-func (table *Table) doesTheRest(t *check.T, client *conform.Client, form *Form, request *conform.Message) bool {
-	for position := table.position(form); position < table.End(); position++ {
-		told, there := client.ToldOutcome(position)
-		if !there || told.Failed() != table.forms[position-table.first].Fails {
+func (table *Table) doesTheRest(t *check.T, client *clientrun.Client, form *Form, request *check.Message) bool {
+	for _, later := range table.forms[slices.Index(table.forms, form):] {
+		outcome, there := client.Outcome(later.id())
+		if !there || outcome.Failed() != later.Fails {
 			return false
 		}
 	}
-	leaves := slices.ContainsFunc(client.Requests(), func(later *conform.Message) bool {
+	leaves := slices.ContainsFunc(client.Requests(), func(later *check.Message) bool {
 		return later.Event.Connection != request.Event.Connection && later.Event.At.After(request.Event.At)
 	})
 	return t.Observed(client.Exit.Well() && !leaves)
 }
 
 // precedes tells whether the server said a notification between a request and its answer.
-func precedes(client *conform.Client, method string, request, answer *conform.Message) bool {
-	return slices.ContainsFunc(client.FromServer(method), func(said *conform.Message) bool {
-		return said.Event.Connection == request.Event.Connection && said.Event.Sequence > request.Event.Sequence &&
-			(answer == nil || said.Event.Sequence < answer.Event.Sequence)
+func precedes(client *clientrun.Client, method string, request, answer *check.Message) bool {
+	return slices.ContainsFunc(client.FromServer(method), func(message *check.Message) bool {
+		return message.Event.Connection == request.Event.Connection && message.Event.Sequence > request.Event.Sequence &&
+			(answer == nil || message.Event.Sequence < answer.Event.Sequence)
 	})
 }
 
 // tellsError demands that the API of the client gives its caller an error.
-func (table *Table) tellsError(client *conform.Client, form *Form) {
-	outcome := client.OutcomeOf(table.position(form))
+func (table *Table) tellsError(client *clientrun.Client, form *Form) {
+	outcome := client.NeedOutcome(form.id())
 	if outcome.Failed() || shows(outcome.Result, Told) {
 		return
 	}
-	client.NeedGiven(table.position(form))
-	client.Blame(table.request(client, form), check.Mismatch{
-		Wanted: "a failure of the step, with " + form.Despite,
-		Found:  conform.ShowOutcome(outcome),
-	})
+	client.NeedResult(form.id())
+	client.Fail(table.request(client, form), check.Mismatch{Wanted: "a failure of the step, with " + form.Has, Found: clientrun.ShowOutcome(outcome)})
 }
 
 // request returns the request of the client that is answered in a form. Without one the
 // check is inconclusive.
-func (table *Table) request(client *conform.Client, form *Form) *conform.Message {
+func (table *Table) request(client *clientrun.Client, form *Form) *check.Message {
 	for _, request := range client.Requests(form.Step.Method()) {
 		if form.asksFor(request.ParamsObject()) {
 			return request
 		}
 	}
-	client.NeverBut("the client did not reach "+form.Despite, form.Step.Method())
+	client.Inconclusive("the client did not reach "+form.Has, form.Step.Method())
 	return nil
-}
-
-func (table *Table) position(of *Form) int {
-	for i, form := range table.forms {
-		if form == of {
-			return table.first + i
-		}
-	}
-	panic(fmt.Sprintf("forms: %q is in another table", of.Despite)) // written in a scenario
 }
 
 // shows tells whether a text stands anywhere in a value.
@@ -294,33 +273,30 @@ func After(say func(call *scripted.Call)) func(*scripted.Call) {
 
 // Opens demands that the client goes on when its first request was answered in a form of
 // its own, as it does when the answer is that of a good server.
-func Opens(t *check.T, despite string) {
-	client := conform.RunScenario(t)
+func Opens(t *check.T, what string) {
+	client := clientrun.RunScenario(t)
 
 	requests := client.Requests()
-	if len(requests) == 0 || conform.AnswerTo(requests[0]) == nil {
-		client.NeverBut("the client did not wait for the answer to its first request", "initialize")
+	if len(requests) == 0 || clientrun.AnswerTo(requests[0]) == nil {
+		client.Inconclusive("the client did not wait for the answer to its first request", "initialize")
 	}
-	opened := conform.AnswerTo(requests[0])
-	goesOn := func(request *conform.Message) bool { // perhaps on another connection, after a look
-		return isOpening(request) && conform.AnswerTo(request) != nil && slices.ContainsFunc(
-			client.AskedAfter(conform.AnswerTo(request)),
-			func(next *conform.Message) bool { return !isOpening(next) },
+	opened := clientrun.AnswerTo(requests[0])
+	goesOn := func(request *check.Message) bool { // perhaps on another connection, after a look
+		return isOpening(request) && clientrun.AnswerTo(request) != nil && slices.ContainsFunc(
+			client.RequestsAfter(clientrun.AnswerTo(request)),
+			func(next *check.Message) bool { return !isOpening(next) },
 		)
 	}
 	if t.Observed(slices.ContainsFunc(requests, goesOn) || len(client.Notifications("notifications/initialized")) > 0) {
 		return
 	}
-	failed, met := client.Unconnected(), conform.Beside(t, scenario.Meeting)
-	if failed == "" || met == nil || met.Unconnected() != "" {
-		client.NeverBut("the client sent no further request after its first was answered", "tools/list")
+	failed, met := client.ConnectFailure(), clientrun.AlsoRun(t, scenario.Meeting)
+	if failed == "" || met == nil || met.ConnectFailure() != "" {
+		client.Inconclusive("the client sent no further request after its first was answered", "tools/list")
 	}
-	client.Missing(opened, check.Mismatch{
-		Wanted: "that the client continues after " + despite + ", as it does without",
-		Found:  failed,
-	})
+	client.Missing(opened, check.Mismatch{Wanted: "that the client continues after " + what + ", as it does without", Found: failed})
 }
 
-func isOpening(request *conform.Message) bool {
+func isOpening(request *check.Message) bool {
 	return request.Method == "initialize" || request.Method == "server/discover"
 }

@@ -2,8 +2,9 @@ package roots
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
@@ -20,9 +21,6 @@ var (
 	notes   = Object{"uri": "file:///home/user/my%20notes"}
 	moved   = Object{"uri": "file:///home/user/moved", "name": "Moved"}
 )
-
-// changeStep is the position of the step that changes them.
-const changeStep = 4
 
 // changing is a client whose roots change.
 var changing = &Scenario{
@@ -56,9 +54,9 @@ func listing() {
 			switch {
 			case t.Observed(request.Answered()):
 			case request.Answer == nil:
-				client.NeverBut("the client did not answer "+method, method)
+				client.Inconclusive("the client did not answer "+method, method)
 			case request.Refused:
-				client.Blame(request.Answer, Mismatch{Wanted: "the roots of its step", Found: request.Describe()})
+				client.Fail(request.Answer, Mismatch{Wanted: "the roots of its step", Found: request.Describe()})
 			}
 		}
 	})
@@ -68,10 +66,10 @@ func listing() {
 
 		announced := client.Notifications(changed)
 		if len(announced) == 0 {
-			client.Never(changed)
+			client.InconclusiveWithout(changed)
 		}
-		if told, there := client.ToldOutcome(changeStep); !there || told.Failed() {
-			client.NeverBut("the client does not report that its roots changed", changed)
+		if outcome, there := client.Outcome("change-roots"); !there || outcome.Failed() {
+			client.Inconclusive("the client does not report that its roots changed", changed)
 		}
 		before, after := lists(client)
 		for _, request := range client.ServerRequests(method) {
@@ -79,10 +77,10 @@ func listing() {
 				continue
 			}
 			if Same(before, after) && !Same(before, []any{project["uri"], notes["uri"]}) {
-				client.NeverBut("the client did not return its first roots before", method)
+				client.Inconclusive("the client did not return its first roots before", method)
 			}
 			if !t.Observed(!Same(before, after)) {
-				client.Blame(request.Answer, Mismatch{
+				client.Fail(request.Answer, Mismatch{
 					Wanted: "the new roots: " + Show([]any{moved["uri"]}),
 					Found:  "the old ones",
 					Where:  "/result/roots",
@@ -90,9 +88,13 @@ func listing() {
 			}
 			return
 		}
-		client.NeverBut("the client received no roots/list after the change", method)
+		client.Inconclusive("the client received no roots/list after the change", method)
 	})
 
+	declaringRoots()
+}
+
+func declaringRoots() {
 	It("implements roots/list if it declares roots", Verifies("roots.list.answered"), In(asking.Declared), func(t *T) {
 		client := RunScenario(t)
 
@@ -116,7 +118,7 @@ func listing() {
 			}
 			before, after := lists(client)
 			if Same(before, after) {
-				client.Never(changed)
+				client.InconclusiveWithout(changed)
 			}
 			client.Missing(nil, Mismatch{
 				Wanted: changed + " when the roots change",
@@ -124,29 +126,27 @@ func listing() {
 			})
 		})
 
-	It("rejects roots/list with -32601 if it does not declare roots",
-		Verifies("roots.error.unsupported"), In(asking.Undeclared), func(t *T) {
-			client := RunScenario(t)
+	It("rejects roots/list with -32601 if it does not declare roots", Verifies("roots.error.unsupported"), In(asking.Undeclared), func(t *T) {
+		client := RunScenario(t)
 
-			asking.NeedUndeclared(t, client, method, "roots")
-			for _, request := range client.ServerRequests(method) {
-				if request.Answer != nil && !t.Observed(request.Refusal.Code == jsonrpc.MethodNotFound) {
-					client.Blame(request.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()})
-				}
+		asking.NeedUndeclared(t, client, method, "roots")
+		for _, request := range client.ServerRequests(method) {
+			if request.Answer != nil && !t.Observed(request.Refusal.Code == jsonrpc.MethodNotFound) {
+				client.Fail(request.Answer, Mismatch{Wanted: "error -32601 (Method not found)", Found: request.Describe()})
 			}
-		})
+		}
+	})
 
-	It("declares roots in the request whose inputResponses contain its roots",
-		Verifies("roots.capability.declared"), In(input), func(t *T) {
-			client := RunScenario(t)
+	It("declares roots in the request whose inputResponses contain its roots", Verifies("roots.capability.declared"), In(input), func(t *T) {
+		client := RunScenario(t)
 
-			for _, request := range client.NeedServerRequests(method) {
-				if !request.Answered() {
-					client.NeverBut("the client did not retry the call with its roots", method)
-				}
-				asking.JudgeDeclaration(t, client, request, "roots")
+		for _, request := range client.NeedServerRequests(method) {
+			if !request.Answered() {
+				client.Inconclusive("the client did not retry the call with its roots", method)
 			}
-		})
+			asking.JudgeDeclaration(t, client, request, "roots")
+		}
+	})
 }
 
 // lists are the roots that the client told first and last: their URIs.
@@ -156,9 +156,7 @@ func lists(client *Client) (before, after []any) {
 			continue
 		}
 		after = []any{}
-		roots, _ := request.Result["roots"].([]any)
-		for _, one := range roots {
-			root, _ := one.(map[string]any)
+		for _, root := range mcp.Objects(request.Result, "roots") {
 			after = append(after, root["uri"])
 		}
 		if before == nil {

@@ -30,11 +30,7 @@ func Rules() []rules.Rule {
 				if schema.IsURI(uri.Text()) && strings.HasPrefix(strings.ToLower(uri.Text()), "file://") {
 					return rules.Mismatch{}
 				}
-				return rules.Mismatch{
-					Wanted: "a URI (RFC 3986) that begins with file://",
-					Found:  rules.Show(uri.Value),
-					Where:  uri.Pointer,
-				}
+				return rules.Mismatch{Wanted: "a URI (RFC 3986) that begins with file://", Found: rules.Show(uri.Value), Where: uri.Pointer}
 			}),
 		},
 		{
@@ -44,11 +40,7 @@ func Rules() []rules.Rule {
 				if !slices.Contains(earlier, any(uri.Text())) {
 					return rules.Mismatch{}
 				}
-				return rules.Mismatch{
-					Wanted: "a URI that no other root has",
-					Found:  rules.Show(uri.Value) + " again",
-					Where:  uri.Pointer,
-				}
+				return rules.Mismatch{Wanted: "a URI that no other root has", Found: rules.Show(uri.Value) + " again", Where: uri.Pointer}
 			}),
 		},
 		{
@@ -83,17 +75,17 @@ func everyRoot(wrong func(uri places.Place, earlier []any) rules.Mismatch) rules
 }
 
 func rootsRefused(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.ByTarget() {
-		refusal, _ := said.Error()
-		if !rules.IsRefusal(said) || !rules.IsWholeError(said) || said.Request == nil ||
-			said.Request.Method != rootsMethod ||
+	for _, message := range conversation.ByTarget() {
+		refusal, _ := message.Error()
+		if !rules.IsRefusal(message) || !rules.IsWholeError(message) || message.Request == nil ||
+			message.Request.Method != rootsMethod ||
 			conversation.ClientCapabilities == nil ||
 			mcp.Declares(conversation.ClientCapabilities, "roots") {
 			continue
 		}
 		reporter.Observe()
 		if refusal.Code != jsonrpc.MethodNotFound {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "-32601 (Method not found)",
 				Found:  strconv.FormatInt(refusal.Code, 10),
 				Where:  "/error/code",

@@ -2,13 +2,11 @@
 package roots
 
 import (
-	"context"
-
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
@@ -23,12 +21,12 @@ func ServerChecks() {
 
 		It("sends roots/list only to a client that declares roots",
 			Verifies("roots.request.capability", "mrtr.requests.declared"), NeedsProvocation("roots"), func(t *T) {
-				provoke(t, sessionOf(t, Answering(Roots))).outcome(t) // it does ask a client that declares them
-				server := SessionOf(t, scripted.Everything(t.Revision()).Without("roots"))
+				provoke(t, sessionOf(t, Answering(Roots))).outcome() // it does ask a client that declares them
+				server := DeclaringSession(t, scripted.Everything(t.Revision()).Without("roots"))
 
-				server.KeepListening(t)
-				server.NeedReply(t, "tools/call", Provoking(t, "roots").Call())
-				server.BarrierOnAllStreams(t)
+				server.KeepListening()
+				server.Call("tools/call", Provoking(t, "roots").Call()).Need()
+				server.BarrierOnAllStreams()
 
 				asking.DemandNone(t, server.ServerRequests(server.Began(), method)...)
 			})
@@ -36,55 +34,58 @@ func ServerChecks() {
 		It("continues after roots/list returned roots", Verifies("roots.change.handled"), func(t *T) {
 			server := sessionOf(t, Answering(Roots))
 
-			provoke(t, server).mustEnd(t)
+			provoke(t, server).mustEnd()
 
-			server.StaysUsable(t)
+			server.StaysUsable()
 		})
 
 		It("continues after roots/list returned an empty list", Verifies("roots.unavailable.handled"), func(t *T) {
 			server := sessionOf(t, Answering(noRoots))
 
-			provoke(t, server).mustEnd(t)
+			provoke(t, server).mustEnd()
 
-			server.StaysUsable(t)
+			server.StaysUsable()
 		})
 
 		It("continues after roots/list was rejected with -32603", Verifies("roots.unavailable.handled"), func(t *T) {
 			server := sessionOf(t, scripted.Refusal(jsonrpc.InternalError, "the workspace is not ready"))
 
-			provoke(t, server).mustEnd(t)
+			provoke(t, server).mustEnd()
 
-			server.StaysUsable(t)
+			server.StaysUsable()
 		})
 
-		It("continues while roots/list is not answered", Verifies("roots.unavailable.handled"), func(t *T) {
-			server := sessionOf(t, scripted.Silence)
+		laterRoots()
+	})
+}
 
-			question := provoke(t, server)
+func laterRoots() {
+	It("continues while roots/list is not answered", Verifies("roots.unavailable.handled"), func(t *T) {
+		server := sessionOf(t, scripted.Silence)
 
-			server.StaysUsable(t)
-			question.giveUp(t)
-		})
+		question := provoke(t, server)
 
-		It("continues after notifications/roots/list_changed", Verifies("roots.change.handled"), func(t *T) {
-			server := sessionOf(t, Answering(Roots))
-			provoke(t, server).outcome(t) // it makes use of them
+		server.StaysUsable()
+		question.giveUp()
+	})
 
-			server.Tell(t, changed, nil)
+	It("continues after notifications/roots/list_changed", Verifies("roots.change.handled"), func(t *T) {
+		server := sessionOf(t, Answering(Roots))
+		provoke(t, server).outcome() // it makes use of them
 
-			server.StaysUsable(t)
-		})
+		server.Notify(changed, nil).Must()
 
-		It("continues after roots/list returned roots first and an empty list later",
-			Verifies("roots.change.handled"), func(t *T) {
-				server := sessionOf(t, Answering(Roots))
-				provoke(t, server).outcome(t)
-				server.Answer(method, Answering(noRoots))
+		server.StaysUsable()
+	})
 
-				provoke(t, server).mustEnd(t)
+	It("continues after roots/list returned roots first and an empty list later", Verifies("roots.change.handled"), func(t *T) {
+		server := sessionOf(t, Answering(Roots))
+		provoke(t, server).outcome()
+		server.Answer(method, Answering(noRoots))
 
-				server.StaysUsable(t)
-			})
+		provoke(t, server).mustEnd()
+
+		server.StaysUsable()
 	})
 }
 
@@ -100,10 +101,10 @@ func sessionOf(t *T, answer scripted.Answer) *Server {
 	}
 	server := Connect(t)
 	server.Answer(method, answer)
-	if _, err := server.Handshake(t, Hello(t, t.Revision())); err != nil {
+	if _, err := server.Handshake(Hello(t, t.Revision())); err != nil {
 		t.Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 	}
-	server.Hear(t) // a server that asks by itself needs a way to; one that does not has none
+	server.ListenForChanges() // a server that asks by itself needs a way to; one that does not has none
 	return server
 }
 
@@ -111,7 +112,7 @@ func sessionOf(t *T, answer scripted.Answer) *Server {
 // it asked by itself.
 type question struct {
 	server *Server
-	call   *scripted.Pending     // of the handshake era
+	call   *Answer               // of the handshake era
 	asked  *asking.ServerRequest // of the stateless era
 }
 
@@ -124,15 +125,14 @@ func provoke(t *T, server *Server) question {
 	if !t.Has(protocol.RootsListChanged) {
 		return question{asked: asking.Provoke(t, server, "roots", method)}
 	}
-	server.Tell(t, changed, nil)
+	server.Notify(changed, nil).Must()
 	provoked := question{server: server}
 	tool, known := Provocable(t, "roots")
 	if known {
-		provoked.call = server.Start(t, "tools/call", tool.Call())
-		received, err := provoked.call.WaitOr(t, RequestOf(method))
-		server.Needed(provoked.call, received, err)
+		provoked.call = server.Call("tools/call", tool.Call())
+		provoked.call.OrUntil(RequestOf(method)).Need()
 	} else {
-		server.Barrier(t)
+		server.Barrier()
 	}
 	if len(server.ServerRequests(server.Began(), method)) == 0 { // it may remember what it asked before
 		if !known {
@@ -145,29 +145,28 @@ func provoke(t *T, server *Server) question {
 
 // outcome waits for the end of the call that made the server ask. A call that
 // does not end makes the check inconclusive.
-func (q question) outcome(ctx context.Context) {
+func (q question) outcome() {
 	switch {
 	case q.asked != nil:
-		q.asked.Outcome(ctx)
+		q.asked.Outcome()
 	case q.call != nil:
-		received, err := q.call.Settle(ctx)
-		q.server.Needed(q.call, received, err)
+		q.call.Need()
 	}
 }
 
 // mustEnd does the same for a check that is about the end: a call without one fails it.
-func (q question) mustEnd(ctx context.Context) {
+func (q question) mustEnd() {
 	switch {
 	case q.asked != nil:
-		q.asked.MustEnd(ctx)
+		q.asked.MustEnd()
 	case q.call != nil:
-		q.server.MustAwait(ctx, q.call)
+		q.call.Must(BeAnswered)
 	}
 }
 
 // giveUp cancels the call and leaves its end to the server.
-func (q question) giveUp(ctx context.Context) {
+func (q question) giveUp() {
 	if q.call != nil {
-		q.server.Abandon(ctx, q.call)
+		q.server.Cancel(q.call)
 	}
 }

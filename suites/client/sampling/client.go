@@ -5,8 +5,9 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
@@ -67,10 +68,7 @@ func lending(mode string) Object {
 var model = &Scenario{
 	Name: "sampling", Says: "During a call the server sends two sampling/createMessage requests.",
 	Since: "2026-07-28",
-	Steps: Steps{
-		ToAnswer(method, spoken), ToConnect(), ToList("tools"),
-		ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose(),
-	},
+	Steps: Steps{ToAnswer(method, spoken), ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("prompts"), ToClose()},
 	Server: func(server *scripted.Server) {
 		asking.DuringCalls(server,
 			question("", Object{
@@ -115,21 +113,17 @@ func samplings() {
 
 			request := asking.NeedUndeclared(t, client, method, "sampling")
 			if request.Answered() {
-				client.Blame(
-					request.Answer,
-					Mismatch{Wanted: "no message, as the client does not declare sampling", Found: request.Describe()},
-				)
+				client.Fail(request.Answer, Mismatch{Wanted: "no message, as the client does not declare sampling", Found: request.Describe()})
 			}
 			asking.Abstained(t, client, request)
 		})
 
-	It("implements sampling/createMessage if it declares sampling",
-		Verifies("sampling.capability.fulfilled"), In(asking.Declared), func(t *T) {
-			client := RunScenario(t)
+	It("implements sampling/createMessage if it declares sampling", Verifies("sampling.capability.fulfilled"), In(asking.Declared), func(t *T) {
+		client := RunScenario(t)
 
-			call, request := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
-			asking.JudgeFulfilment(t, client, call, request)
-		})
+		call, request := asking.NeedDeclared(client, asking.SamplingTool, method, "sampling")
+		asking.JudgeFulfilment(t, client, call, request)
+	})
 
 	It(
 		"implements sampling/createMessage or does not declare sampling",
@@ -143,47 +137,42 @@ func samplings() {
 			client := RunScenario(t)
 
 			if needResults(client); !client.Declares("sampling.tools") {
-				client.NeverBut("the client does not declare sampling.tools", method)
+				client.Inconclusive("the client does not declare sampling.tools", method)
 			}
 			for request := range ObserveEach(t, client.ServerRequests(method)) {
 				if request.Refusal.Code == jsonrpc.InvalidParams || request.Refusal.Code == jsonrpc.InvalidRequest {
-					client.Blame(request.Answer, Mismatch{
-						Wanted: "a message, as for the other sampling requests", Found: request.Describe(),
-					})
+					client.Fail(request.Answer, Mismatch{Wanted: "a message, as for the other sampling requests", Found: request.Describe()})
 				}
 			}
 		})
 
-	It("declares sampling in the request whose inputResponses contain a message",
-		Verifies("sampling.capability.declared"), In(model), func(t *T) {
-			client := RunScenario(t)
+	It("declares sampling in the request whose inputResponses contain a message", Verifies("sampling.capability.declared"), In(model), func(t *T) {
+		client := RunScenario(t)
 
-			for _, request := range needResults(client) {
-				asking.JudgeDeclaration(t, client, request, "sampling")
-			}
-		})
+		for _, request := range needResults(client) {
+			asking.JudgeDeclaration(t, client, request, "sampling")
+		}
+	})
 
-	It("answers a sampling request with toolChoice required with tool_use",
-		Verifies("sampling.tool-choice.required"), In(lent), func(t *T) {
-			judgeChoice(RunScenario(t), "required", true)
-		})
+	It("answers a sampling request with toolChoice required with tool_use", Verifies("sampling.tool-choice.required"), In(lent), func(t *T) {
+		judgeChoice(RunScenario(t), "required", true)
+	})
 
-	It("answers a sampling request with toolChoice none without tool_use",
-		Verifies("sampling.tool-choice.none"), In(lent), func(t *T) {
-			judgeChoice(RunScenario(t), "none", false)
-		})
+	It("answers a sampling request with toolChoice none without tool_use", Verifies("sampling.tool-choice.none"), In(lent), func(t *T) {
+		judgeChoice(RunScenario(t), "none", false)
+	})
 }
 
 // judgeChoice judges whether the model uses a tool where the toolChoice has a mode.
 func judgeChoice(client *Client, mode string, wanted bool) {
 	for _, request := range needResults(client) {
-		choice, _ := request.Params["toolChoice"].(map[string]any)
+		choice := mcp.Object(request.Params, "toolChoice")
 		if choice["mode"] != mode {
 			continue
 		}
 		client.Judging(request.Answer)
 		if uses(request.Result["content"]) != wanted {
-			client.Blame(request.Answer, Mismatch{
+			client.Fail(request.Answer, Mismatch{
 				Wanted: "an answer that fits the toolChoice " + Show(choice),
 				Found:  Show(request.Result["content"]),
 				Where:  request.Where + "/content",
@@ -202,10 +191,7 @@ func holds(content any, member, value string) bool {
 	if !isList {
 		blocks = []any{content}
 	}
-	return slices.ContainsFunc(blocks, func(block any) bool {
-		said, _ := block.(map[string]any)
-		return said[member] == value
-	})
+	return slices.ContainsFunc(blocks, func(block any) bool { return mcp.Value(block, member) == value })
 }
 
 // needResults returns the requests for sampling that were answered by a result, of
@@ -218,7 +204,7 @@ func needResults(client *Client) []AnsweredRequest {
 		}
 	}
 	if len(all) == 0 {
-		client.NeverBut("the client answered no sampling request with a result", method)
+		client.Inconclusive("the client answered no sampling request with a result", method)
 	}
 	return all
 }
@@ -230,7 +216,7 @@ var rejects = &Scenario{
 	Until: "2025-11-25",
 	Steps: Steps{
 		ToAnswer(method, spoken),
-		ToRefuse(method, rejected, "User rejected sampling request"),
+		ToRefuse(method, rejected, "User rejected sampling request").ID(rejection),
 		ToConnect(),
 		ToList("tools"),
 		ToCall(scripted.AddNumbers, asking.Numbers),
@@ -247,40 +233,36 @@ func rejections() {
 
 			request := needRejected(client)
 			if !t.Observed(request.Refused) {
-				client.Blame(
-					request.Answer,
-					Mismatch{Wanted: "an error, as the user rejects the request", Found: request.Describe()},
-				)
+				client.Fail(request.Answer, Mismatch{Wanted: "an error, as the user rejects the request", Found: request.Describe()})
 			}
 		})
 
-	It("uses -1 as error code when the user rejects sampling/createMessage",
-		Verifies("sampling.error.rejected"), In(rejects), func(t *T) {
-			client := RunScenario(t)
+	It("uses -1 as error code when the user rejects sampling/createMessage", Verifies("sampling.error.rejected"), In(rejects), func(t *T) {
+		client := RunScenario(t)
 
-			request := needRejected(client)
-			if !request.Refused {
-				client.NeverBut("the client did not reject "+method, method)
-			}
-			if !t.Observed(request.Refusal.Code == rejected) {
-				client.Blame(request.Answer, Mismatch{Wanted: "the code -1", Found: request.Describe(), Where: "/error/code"})
-			}
-		})
+		request := needRejected(client)
+		if !request.Refused {
+			client.Inconclusive("the client did not reject "+method, method)
+		}
+		if !t.Observed(request.Refusal.Code == rejected) {
+			client.Fail(request.Answer, Mismatch{Wanted: "the code -1", Found: request.Describe(), Where: "/error/code"})
+		}
+	})
 }
 
 // needRejected returns the request for sampling that the user rejects. That the client
 // answers as it is told its answer to the one before shows, and its driver tells.
 func needRejected(client *Client) AnsweredRequest {
 	all := client.NeedServerRequests(method)
-	if client.OutcomeOf(rejection).Failed() || len(all) < 2 || all[1].Answer == nil ||
+	if client.NeedOutcome(rejection).Failed() || len(all) < 2 || all[1].Answer == nil ||
 		!holds(all[0].Result["content"], "text", greeting) {
-		client.NeverBut("the client does not answer "+method+" as it is told", method)
+		client.Inconclusive("the client does not answer "+method+" as it is told", method)
 	}
 	return all[1]
 }
 
-// rejection is the position of the step by which the client is told to refuse.
-const rejection = 1
+// rejection is the step by which the client is told to refuse.
+const rejection = "rejection"
 
 // What is wrong with the messages of requests for sampling.
 const (
@@ -347,26 +329,25 @@ var wrongResults = &Scenario{
 }
 
 func wrongRequests() {
-	It("returns no result for sampling/createMessage with malformed messages",
-		Verifies("sampling.content.validated"), In(wrongMessages), func(t *T) {
-			client := RunScenario(t)
+	It("returns no result for sampling/createMessage with malformed messages", Verifies("sampling.content.validated"), In(wrongMessages), func(t *T) {
+		client := RunScenario(t)
 
-			needResults(client)
-			for _, wrong := range []string{noData, noContent, noSecondContent, noSound, otherRole} {
-				for _, request := range needAsked(client, wrong) {
-					if request.Answered() {
-						client.Blame(request.Answer, Mismatch{
-							Wanted: "no result, since the messages have " + wrong,
-							Found:  Show(request.Result),
-							Where:  request.Where,
-						})
-					}
-					if !t.Observed(request.Refused || client.GoneOn(request.Message)) {
-						client.NeverBut("the client neither rejected the sampling request nor continued after "+wrong, method)
-					}
+		needResults(client)
+		for _, wrong := range []string{noData, noContent, noSecondContent, noSound, otherRole} {
+			for _, request := range needAsked(client, wrong) {
+				if request.Answered() {
+					client.Fail(request.Answer, Mismatch{
+						Wanted: "no result, since the messages have " + wrong,
+						Found:  Show(request.Result),
+						Where:  request.Where,
+					})
+				}
+				if !t.Observed(request.Refused || client.Continued(request.Message)) {
+					client.Inconclusive("the client neither rejected the sampling request nor continued after "+wrong, method)
 				}
 			}
-		})
+		}
+	})
 
 	It("rejects sampling messages without the tool_result of a tool_use with -32602",
 		Verifies("sampling.error.result-missing"), In(wrongResults), func(t *T) {
@@ -385,17 +366,15 @@ func wrongRequests() {
 
 func judgeInvalid(t *T, client *Client, wrong string) {
 	if client.NeedRequests("tools/call"); !client.Declares("sampling.tools") {
-		client.NeverBut("the client does not declare sampling.tools", method)
+		client.Inconclusive("the client does not declare sampling.tools", method)
 	}
 	needResults(client)
 	for _, request := range needAsked(client, wrong) {
 		switch {
 		case request.Answer == nil:
-			client.NeverBut("the client did not answer "+method, method)
+			client.Inconclusive("the client did not answer "+method, method)
 		case !t.Observed(request.Refusal.Code == jsonrpc.InvalidParams):
-			client.Blame(request.Answer, Mismatch{
-				Wanted: "error -32602 (Invalid params), since " + wrong, Found: request.Describe(),
-			})
+			client.Fail(request.Answer, Mismatch{Wanted: "error -32602 (Invalid params), since " + wrong, Found: request.Describe()})
 		}
 	}
 }
@@ -405,7 +384,7 @@ func judgeInvalid(t *T, client *Client, wrong string) {
 func needAsked(client *Client, wrong string) []AnsweredRequest {
 	all := asking.On(client.ServerRequests(method), wrong)
 	if len(all) == 0 {
-		client.NeverBut("the client did not make the call during which "+wrong+" would have been sent", "tools/call")
+		client.Inconclusive("the client did not make the call during which "+wrong+" would have been sent", "tools/call")
 	}
 	return all
 }

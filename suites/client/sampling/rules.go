@@ -13,7 +13,7 @@ import (
 
 // Rules are the rules of the page client/sampling.
 func Rules() []rules.Rule {
-	return append([]rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "includes tools in sampling requests only if the client declares sampling.tools",
 			Verifies: rules.Verifies("sampling.request.tools"),
@@ -46,6 +46,11 @@ func Rules() []rules.Rule {
 				}
 			},
 		},
+	}, messageRules(), samplingAnswerRules())
+}
+
+func messageRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:     "sends sampling messages whose content is valid by the schema",
 			Verifies: rules.Verifies("sampling.request.content"),
@@ -78,7 +83,7 @@ func Rules() []rules.Rule {
 			Verifies: rules.Verifies("sampling.results.balanced"),
 			Judge:    unansweredUses,
 		},
-	}, samplingAnswerRules()...)
+	}
 }
 
 // samplingAnswerRules are about what a client gives to sampling/createMessage.

@@ -10,9 +10,10 @@ import (
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
@@ -34,7 +35,7 @@ func ServerChecks() {
 func requests() {
 	It("requests sampling/createMessage only from a client that declares sampling",
 		Verifies("lifecycle.capabilities.of-peer", "mrtr.requests.declared"), NeedsProvocation("sampling"), func(t *T) {
-			server := SessionOf(t, scripted.Everything(t.Revision()).Without("sampling"))
+			server := DeclaringSession(t, scripted.Everything(t.Revision()).Without("sampling"))
 
 			requests := asking.Unasked(t, Session(t), server, "sampling", method)
 
@@ -43,10 +44,7 @@ func requests() {
 
 	It("sends sampling/createMessage without includeContext thisServer or allServers",
 		Verifies("sampling.request.no-context"), NeedsProvocation("sampling"), func(t *T) {
-			server := SessionOf(
-				t,
-				scripted.Everything(t.Revision()).With("sampling", Object{"context": Object{}, "tools": Object{}}),
-			)
+			server := DeclaringSession(t, scripted.Everything(t.Revision()).With("sampling", Object{"context": Object{}, "tools": Object{}}))
 
 			question := asking.Provoke(t, server, "sampling", method)
 
@@ -58,7 +56,7 @@ func requests() {
 		Verifies("sampling.request.tools"), NeedsProvocation("sampling-tools"), func(t *T) {
 			server := FreshSession(t)
 
-			requests := asking.Unasked(t, SessionOf(t, lendable(t)), server, "sampling-tools", method)
+			requests := asking.Unasked(t, DeclaringSession(t, lendable(t)), server, "sampling-tools", method)
 
 			asking.DemandNone(t, slices.DeleteFunc(requests, func(asked ServerRequest) bool {
 				_, tools := asked.Parameters["tools"]
@@ -71,11 +69,11 @@ func requests() {
 func toolLoops() {
 	It("sends a tool_result for each tool_use of the model in its next sampling request",
 		Verifies("sampling.results.balanced", "sampling.results.unmixed"), NeedsProvocation("sampling-tools"), func(t *T) {
-			server := SessionOf(t, lendable(t))
+			server := DeclaringSession(t, lendable(t))
 			server.Answer(method, usingTools(1))
 
 			question := asking.Provoke(t, server, "sampling-tools", method)
-			question.Outcome(t)
+			question.Outcome()
 
 			requests := question.Since(method)
 			if len(requests) < 2 {
@@ -87,22 +85,18 @@ func toolLoops() {
 
 	It("limits the rounds of a sampling loop in which the model always returns tool_use",
 		Verifies("sampling.tool-loop.limited"), NeedsProvocation("sampling-tools"), func(t *T) {
-			server := SessionOf(t, lendable(t))
+			server := DeclaringSession(t, lendable(t))
 			server.Answer(method, usingTools(tooManyRounds))
 
 			question := asking.Provoke(t, server, "sampling-tools", method)
-			question.MustEnd(t)
+			question.MustEnd()
 
 			rounds := len(question.Since(method))
 			if rounds < 2 {
 				t.Inconclusive("the server sent no further sampling request after the tool_use of the model",
 					"name a tool that does under provocations.sampling-tools in mcpconform.yaml")
 			}
-			t.Demand(
-				rounds <= tooManyRounds,
-				"an end after some rounds",
-				fmt.Sprintf("%d rounds, until the model stopped by itself", rounds),
-			)
+			t.Demand(rounds <= tooManyRounds, "an end after some rounds", fmt.Sprintf("%d rounds, until the model stopped by itself", rounds))
 		})
 }
 
@@ -121,25 +115,15 @@ func usingTools(rounds int64) scripted.Answer {
 	var asked atomic.Int64
 	return Answering(func(params Object) Object {
 		round := asked.Add(1)
-		tools, _ := params["tools"].([]any)
+		tools := mcp.List(params, "tools")
 		if round > rounds || len(tools) == 0 {
 			return Generation(params)
 		}
-		tool, _ := tools[0].(map[string]any)
+		tool := mcp.Object(tools[0])
 		use := func(number int) Object {
-			return Object{
-				"type":  "tool_use",
-				"id":    fmt.Sprintf("use-%d-%d", round, number),
-				"name":  tool["name"],
-				"input": inputFor(tool),
-			}
+			return Object{"type": "tool_use", "id": fmt.Sprintf("use-%d-%d", round, number), "name": tool["name"], "input": inputFor(tool)}
 		}
-		return Object{
-			"role":       "assistant",
-			"model":      "scripted",
-			"stopReason": "toolUse",
-			"content":    []any{use(1), use(2)},
-		}
+		return Object{"role": "assistant", "model": "scripted", "stopReason": "toolUse", "content": []any{use(1), use(2)}}
 	})
 }
 
@@ -157,10 +141,8 @@ func inputFor(tool Object) any {
 func answerUses(ids ...string) types.GomegaMatcher {
 	return Be("the results of "+strings.Join(ids, " and ")+", and nothing else", func(content any) bool {
 		var answered []string
-		blocks, _ := content.([]any)
-		for _, element := range blocks {
-			block, _ := element.(map[string]any)
-			id, _ := block["toolUseId"].(string)
+		for _, block := range mcp.Objects(content) {
+			id := mcp.Text(block, "toolUseId")
 			if block["type"] != "tool_result" {
 				return false
 			}
@@ -172,72 +154,37 @@ func answerUses(ids ...string) types.GomegaMatcher {
 }
 
 func lastMessage(request ServerRequest) Object {
-	messages, _ := request.Parameters["messages"].([]any)
+	messages := mcp.List(request.Parameters, "messages")
 	if len(messages) == 0 {
 		return nil
 	}
-	last, _ := messages[len(messages)-1].(map[string]any)
-	return last
+	return mcp.Object(messages[len(messages)-1])
 }
 
 func answers() {
-	It("continues after sampling/createMessage returned a message",
-		Verifies("sampling.answer.handled"), NeedsProvocation("sampling"), func(t *T) {
-			server := Session(t)
+	asking.Answered("continues after sampling/createMessage returned a message", "sampling.answer.handled", "sampling", method, nil)
 
-			asking.Provoke(t, server, "sampling", method).MustEnd(t)
+	asking.Answered("continues after the user rejected sampling/createMessage (-1)", "sampling.answer.handled", "sampling", method,
+		scripted.Refusal(rejected, "User rejected sampling request"))
 
-			server.StaysUsable(t)
-		})
+	asking.Answered("continues after sampling/createMessage was rejected with -32601", "sampling.answer.handled", "sampling", method,
+		scripted.Refusal(jsonrpc.MethodNotFound, "Method not found"))
 
-	It("continues after the user rejected sampling/createMessage (-1)",
-		Verifies("sampling.answer.handled"), NeedsProvocation("sampling"), func(t *T) {
-			server := Session(t)
-			server.Answer(method, scripted.Refusal(rejected, "User rejected sampling request"))
-
-			asking.Provoke(t, server, "sampling", method).MustEnd(t)
-
-			server.StaysUsable(t)
-		})
-
-	It("continues after sampling/createMessage was rejected with -32601",
-		Verifies("sampling.answer.handled"), NeedsProvocation("sampling"), func(t *T) {
-			server := Session(t)
-			server.Answer(method, scripted.Refusal(jsonrpc.MethodNotFound, "Method not found"))
-
-			asking.Provoke(t, server, "sampling", method).MustEnd(t)
-
-			server.StaysUsable(t)
-		})
-
-	It("continues while sampling/createMessage is not answered",
-		Verifies("sampling.answer.handled"), NeedsProvocation("sampling"), func(t *T) {
-			server := FreshSession(t)
-			server.Answer(method, scripted.Silence)
-
-			question := asking.Provoke(t, server, "sampling", method)
-
-			server.StaysUsable(t)
-			question.GiveUp(t)
-		})
+	asking.Unanswered("continues while sampling/createMessage is not answered", "sampling.answer.handled", "sampling", method)
 
 	It("rejects a sampling/createMessage result whose text is not a string",
 		Verifies("sampling.content.validated"), NeedsProvocation("sampling"), func(t *T) {
 			server := Session(t)
 			good := asking.NeedSuccess(t, server, "sampling")
 			server.Answer(method, Answering(func(Object) Object {
-				return Object{
-					"role":    "assistant",
-					"model":   "scripted",
-					"content": Object{"type": "text", "text": Object{"wrong": asking.Marker}},
-				}
+				return Object{"role": "assistant", "model": "scripted", "content": Object{"type": "text", "text": Object{"wrong": asking.Marker}}}
 			}))
 
 			question := asking.Provoke(t, server, "sampling", method)
-			outcome := question.Outcome(t)
+			outcome := question.Outcome()
 
 			question.JudgeValidation(t, outcome, good, "the message in the answer has a text that is not a string")
-			server.StaysUsable(t)
+			server.StaysUsable()
 		})
 
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -48,15 +49,12 @@ func ClientChecks() {
 // play runs a client that has an extension, and reads the credentials that it is given.
 func play(t *T, extension string, types ...string) *Client {
 	requests := func(client *Client) []*Visit {
-		return slices.DeleteFunc(client.At(scripted.AtToken), func(v *Visit) bool {
-			return !slices.Contains(types, v.Form.Get("grant_type"))
-		})
+		return slices.DeleteFunc(client.At(scripted.AtToken), func(v *Visit) bool { return !slices.Contains(types, v.Form.Get("grant_type")) })
 	}
 	client := RunExtended(t, authorization.Plain(), extension, func(client *Client) bool { return len(requests(client)) > 0 })
 	knows := func(v *Visit) bool { return v.Issuer == identityProvider || clientOf(v) == givenID }
 	if !slices.ContainsFunc(client.Visits, knows) {
-		t.Inconclusive("the client does not use the given credentials",
-			"let the client use the credentials of MCP_CONFORMANCE_CONTEXT")
+		t.Inconclusive("the client does not use the given credentials", "let the client use the credentials of MCP_CONFORMANCE_CONTEXT")
 	}
 	return client
 }
@@ -70,9 +68,8 @@ func clientOf(v *Visit) string {
 		return id
 	}
 	if jwt, is := oauth.Decode(assertionOf(v)); is && v.Form.Get("client_id") == "" {
-		subject, _ := jwt.Claims["sub"].(string)
-		issuer, _ := jwt.Claims["iss"].(string)
-		return cmp.Or(subject, issuer)
+		subject := mcp.Text(jwt.Claims, "sub")
+		return cmp.Or(subject, mcp.Text(jwt.Claims, "iss"))
 	}
 	id, _ := v.Query("client_id")
 	return id + v.Form.Get("client_id")
@@ -109,7 +106,7 @@ func tokensOf(client *Client, issuer int, types ...string) []*Visit {
 
 // unattended wants a client to send nobody to log in at the authorization server.
 func unattended(client *Client) {
-	client.NeverVisited(client.AtIssuer(1, scripted.AtAuthorize), "no authorization request")
+	client.DemandNone(client.AtIssuer(1, scripted.AtAuthorize), "no authorization request")
 }
 
 // declares wants a client that uses an extension to say so, where it declares anything.
@@ -117,7 +114,7 @@ func declares(t *T, client *Client, extension string, use *Visit) {
 	if !client.DeclaresAnything() {
 		t.Inconclusive("no request of the client has capabilities", "fix the failures under base first")
 	}
-	client.Says(
+	client.DemandOf(
 		use,
 		client.DeclaresExtension(extension),
 		"the extension io.modelcontextprotocol/"+extension+" among the capabilities of requests",
@@ -127,17 +124,16 @@ func declares(t *T, client *Client, extension string, use *Visit) {
 
 // requesting is about a client with a secret: one that is given a key may know secrets alone.
 func requesting() {
-	It("requests a token by the client credentials grant",
-		Verifies("oauth-client-credentials.token.grant"), In(withSecret), func(t *T) {
-			client := play(t, clientCredentials, oauth.GrantClientCredentials)
+	It("requests a token by the client credentials grant", Verifies("oauth-client-credentials.token.grant"), In(withSecret), func(t *T) {
+		client := play(t, clientCredentials, oauth.GrantClientCredentials)
 
-			if t.Observed(len(tokensOf(client, 1, oauth.GrantClientCredentials)) > 0) {
-				return
-			}
-			client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
-				Wanted: "a token request with grant_type " + oauth.GrantClientCredentials, Found: grantTypes(client),
-			})
+		if t.Observed(len(tokensOf(client, 1, oauth.GrantClientCredentials)) > 0) {
+			return
+		}
+		client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
+			Wanted: "a token request with grant_type " + oauth.GrantClientCredentials, Found: grantTypes(client),
 		})
+	})
 
 	It("opens no login page if it has credentials", Verifies("oauth-client-credentials.token.grant"),
 		In(withSecret),
@@ -151,38 +147,35 @@ func granting(with string, scenario *Scenario, types []string) {
 		return client, needTokens(client, types...)
 	}
 
-	It("sends resource when it requests a token with "+with,
-		Verifies("oauth-client-credentials.resource.sent"), In(scenario), func(t *T) {
-			client, requests := granted(t)
+	It("sends resource when it requests a token with "+with, Verifies("oauth-client-credentials.resource.sent"), In(scenario), func(t *T) {
+		client, requests := granted(t)
 
-			for _, one := range requests {
-				given := one.Form["resource"]
-				client.Says(one, slices.ContainsFunc(given, func(r string) bool { return ofServer(client, r) }),
-					"the server as resource", Given("resource", given))
-			}
-		})
+		for _, one := range requests {
+			given := one.Form["resource"]
+			client.DemandOf(one, slices.ContainsFunc(given, func(r string) bool { return ofServer(client, r) }),
+				"the server as resource", Given("resource", given))
+		}
+	})
 
-	It("sends the access token of "+with+" in the Authorization header",
-		Verifies("oauth-client-credentials.token.header"), In(scenario), func(t *T) {
-			client, requests := granted(t)
+	It("sends the access token of "+with+" in the Authorization header", Verifies("oauth-client-credentials.token.header"), In(scenario), func(t *T) {
+		client, requests := granted(t)
 
-			if !t.Observed(len(client.EnteredWith(1, 0)) > 0) {
-				client.MissingAfter(requests[0].Event, Mismatch{Wanted: "Authorization: Bearer and the token", Found: "none"})
-			}
-		})
+		if !t.Observed(len(client.AdmittedWith(1, 0)) > 0) {
+			client.MissingAfter(requests[0].Event, Mismatch{Wanted: "Authorization: Bearer and the token", Found: "none"})
+		}
+	})
 
-	It("declares that it authorizes with "+with,
-		Verifies("oauth-client-credentials.capability.declared"), In(scenario), func(t *T) {
-			client, requests := granted(t)
+	It("declares that it authorizes with "+with, Verifies("oauth-client-credentials.capability.declared"), In(scenario), func(t *T) {
+		client, requests := granted(t)
 
-			declares(t, client, clientCredentials, requests[0])
-		})
+		declares(t, client, clientCredentials, requests[0])
+	})
 }
 
 // ofServer tells whether a resource is on the server that the client was sent to.
 func ofServer(client *Client, resource string) bool {
 	return slices.ContainsFunc(client.At(scripted.AtResourceMetadata), func(v *Visit) bool {
-		named, _ := v.Reply["resource"].(string)
+		named := mcp.Text(v.Reply, "resource")
 		return named != "" && oauth.SameOrigin(resource, named)
 	})
 }
@@ -204,7 +197,7 @@ func authenticating() {
 		client := play(t, clientCredentials, oauth.GrantClientCredentials)
 
 		for _, one := range needTokens(client, oauth.GrantClientCredentials) {
-			client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
+			client.DemandOf(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
 		}
 	})
 
@@ -213,10 +206,10 @@ func authenticating() {
 		client := play(t, clientCredentials, types...)
 
 		for _, one := range needTokens(client, types...) {
-			client.Says(one, assertionOf(one) != "", "client_assertion", "none")
+			client.DemandOf(one, assertionOf(one) != "", "client_assertion", "none")
 			if one.Form.Has("client_assertion") {
 				kind := one.Form["client_assertion_type"]
-				client.Says(one, slices.Equal(kind, []string{oauth.ClientAssertionJWT}),
+				client.DemandOf(one, slices.Equal(kind, []string{oauth.ClientAssertionJWT}),
 					"client_assertion_type "+oauth.ClientAssertionJWT, Given("client_assertion_type", kind))
 			}
 		}
@@ -229,9 +222,8 @@ func authenticating() {
 
 			for _, one := range client.Need(asserting, "sent a JWT assertion") {
 				issuer := "http://" + strings.ToLower(one.URL.Host)
-				flaw := clientKey().AssertionFlaw(assertionOf(one), givenID,
-					[]string{issuer, issuer + "/", issuer + one.URL.Path}, one.Event.At)
-				client.Says(one, flaw == "", "an assertion as in RFC 7523, section 3", "one "+flaw)
+				flaw := clientKey().AssertionFlaw(assertionOf(one), givenID, []string{issuer, issuer + "/", issuer + one.URL.Path}, one.Event.At)
+				client.DemandOf(one, flaw == "", "an assertion as in RFC 7523, section 3", "one "+flaw)
 			}
 		})
 }
@@ -255,17 +247,16 @@ func playManaged(t *T) *Client {
 }
 
 func exchanging() {
-	It("exchanges its ID token at the identity provider",
-		Verifies("enterprise-managed-authorization.exchange.sent"), In(managed), func(t *T) {
-			client := playManaged(t)
+	It("exchanges its ID token at the identity provider", Verifies("enterprise-managed-authorization.exchange.sent"), In(managed), func(t *T) {
+		client := playManaged(t)
 
-			if !t.Observed(len(tokensOf(client, identityProvider, oauth.GrantTokenExchange)) > 0) {
-				client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
-					Wanted: "a request to the identity provider with grant_type " + oauth.GrantTokenExchange,
-					Found:  grantTypes(client),
-				})
-			}
-		})
+		if !t.Observed(len(tokensOf(client, identityProvider, oauth.GrantTokenExchange)) > 0) {
+			client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
+				Wanted: "a request to the identity provider with grant_type " + oauth.GrantTokenExchange,
+				Found:  grantTypes(client),
+			})
+		}
+	})
 
 	It("names grant, audience, resource and ID token in the token exchange",
 		Verifies("enterprise-managed-authorization.exchange.parameters"), In(managed), func(t *T) {
@@ -275,18 +266,17 @@ func exchanging() {
 			for _, one := range exchanges {
 				for _, parameter := range parametersOf(client) {
 					given := one.Form[parameter.name]
-					client.Says(one, slices.ContainsFunc(given, parameter.fits), parameter.wanted, parameter.found(given))
+					client.DemandOf(one, slices.ContainsFunc(given, parameter.fits), parameter.wanted, parameter.found(given))
 				}
 			}
 		})
 
-	It("declares that it exchanges ID tokens",
-		Verifies("enterprise-managed-authorization.capability.declared"), In(managed), func(t *T) {
-			client := playManaged(t)
-			exchanges := client.Need(tokensOf(client, identityProvider, oauth.GrantTokenExchange), "exchanged its ID token")
+	It("declares that it exchanges ID tokens", Verifies("enterprise-managed-authorization.capability.declared"), In(managed), func(t *T) {
+		client := playManaged(t)
+		exchanges := client.Need(tokensOf(client, identityProvider, oauth.GrantTokenExchange), "exchanged its ID token")
 
-			declares(t, client, enterpriseManaged, exchanges[0])
-		})
+		declares(t, client, enterpriseManaged, exchanges[0])
+	})
 }
 
 // A parameter of the token exchange.
@@ -311,11 +301,7 @@ func parametersOf(client *Client) []parameter {
 			return strings.TrimSuffix(value, "/") == issuerOf(client)
 		}},
 		{"resource", "the server as resource", func(value string) bool { return ofServer(client, value) }},
-		{
-			"subject_token",
-			"the ID token as subject_token",
-			func(value string) bool { return identityKey().Verifies(value) },
-		},
+		{"subject_token", "the ID token as subject_token", func(value string) bool { return identityKey().Verifies(value) }},
 		{"subject_token_type", "subject_token_type " + oauth.TokenTypeIDToken, is(oauth.TokenTypeIDToken)},
 	}
 }
@@ -324,40 +310,37 @@ func parametersOf(client *Client) []parameter {
 func issuerOf(client *Client) string {
 	for _, v := range client.At(scripted.AtResourceMetadata) {
 		if named, _ := v.Reply["authorization_servers"].([]any); len(named) == 1 {
-			issuer, _ := named[0].(string)
-			return issuer
+			return mcp.Text(named[0])
 		}
 	}
 	return ""
 }
 
 func redeeming() {
-	It("requests a token with the grant of the identity provider",
-		Verifies("enterprise-managed-authorization.grant.used"), In(managed), func(t *T) {
-			client := playManaged(t)
-			issued := issuedGrants(client)
+	It("requests a token with the grant of the identity provider", Verifies("enterprise-managed-authorization.grant.used"), In(managed), func(t *T) {
+		client := playManaged(t)
+		issued := issuedGrants(client)
 
-			requests := tokensOf(client, 1)
-			for _, one := range requests {
-				kind := one.Form["grant_type"]
-				client.Says(one, slices.Equal(kind, []string{oauth.GrantJWTBearer}),
-					"grant_type "+oauth.GrantJWTBearer, Given("grant_type", kind))
-				client.Says(one, slices.Contains(issued, one.Form.Get("assertion")),
-					"the assertion that the identity provider issued", "another, or none")
-			}
-			if !t.Observed(len(requests) > 0) {
-				client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
-					Wanted: "a token request with grant_type " + oauth.GrantJWTBearer, Found: grantTypes(client),
-				})
-			}
-		})
+		requests := tokensOf(client, 1)
+		for _, one := range requests {
+			kind := one.Form["grant_type"]
+			client.DemandOf(one, slices.Equal(kind, []string{oauth.GrantJWTBearer}), "grant_type "+oauth.GrantJWTBearer, Given("grant_type", kind))
+			client.DemandOf(one, slices.Contains(issued, one.Form.Get("assertion")),
+				"the assertion that the identity provider issued", "another, or none")
+		}
+		if !t.Observed(len(requests) > 0) {
+			client.MissingAfter(client.NeedAt(scripted.AtEndpoint)[0].Event, Mismatch{
+				Wanted: "a token request with grant_type " + oauth.GrantJWTBearer, Found: grantTypes(client),
+			})
+		}
+	})
 
 	It("authenticates when it uses the grant of the identity provider",
 		Verifies("enterprise-managed-authorization.grant.authenticated"), In(managed), func(t *T) {
 			client := playManaged(t)
 
 			for _, one := range needTokens(client, oauth.GrantJWTBearer) {
-				client.Says(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
+				client.DemandOf(one, provesSecret(one), "client_id and secret in the header or the body", "other values, or none")
 			}
 		})
 
@@ -369,8 +352,7 @@ func redeeming() {
 func issuedGrants(client *Client) []string {
 	var all []string
 	for _, one := range tokensOf(client, identityProvider, oauth.GrantTokenExchange) {
-		grant, _ := one.Reply["access_token"].(string)
-		all = append(all, grant)
+		all = append(all, mcp.Text(one.Reply, "access_token"))
 	}
 	return all
 }

@@ -1,16 +1,15 @@
 package tasks
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 const (
@@ -42,7 +41,7 @@ func isOver(state Object) bool { return slices.Contains(over, state["status"]) }
 func declaring(t *T) *Server {
 	capabilities := scripted.Everything(t.Revision())
 	capabilities["extensions"] = Object{identifier: Object{}}
-	return SessionOf(t, capabilities)
+	return DeclaringSession(t, capabilities)
 }
 
 // undeclared returns params that say of a request that the client offers everything
@@ -59,7 +58,7 @@ func of(id string) Object { return Object{"taskId": id} }
 // begin makes a task by the tool that is known for a kind.
 func begin(t *T, server *Server, kind string) (id string) {
 	tool := Provoking(t, kind)
-	result := server.Need(t, "tools/call", tool.Call())
+	result := server.Call("tools/call", tool.Call()).Need().Result()
 	if id = idOf(result); id == "" {
 		t.Inconclusive("the call of "+tool.Tool+" created no task: "+Show(result),
 			"name a tool that creates one under provocations."+kind+" in mcpconform.yaml")
@@ -85,7 +84,7 @@ func firstTask(t *T, server *Server, most int) (tool Provocation, id string) {
 		calls = slices.Insert(calls, 0, known)
 	}
 	for _, call := range calls[:min(most, len(calls))] {
-		if reply, inTime := server.TryTool(t, call.Call()); inTime {
+		if reply := server.Call("tools/call", call.Call()).May(BeLate); !reply.Late {
 			if id := idOf(reply.Object()); id != "" {
 				return call, id
 			}
@@ -99,10 +98,10 @@ func withoutTasks(t *T, server *Server) Provocation {
 	calls, reason := CallableTools(t)
 	calls = slices.DeleteFunc(calls, func(call Provocation) bool { return isApart(t, call) })
 	for _, call := range calls[:min(triedTools, len(calls))] {
-		reply, inTime := server.TryTool(t, call.Call())
+		reply := server.Call("tools/call", call.Call()).May(BeLate)
 		if id := idOf(reply.Object()); id != "" {
-			leave(t, server, id)
-		} else if inTime && isDone(reply) {
+			leave(server, id)
+		} else if !reply.Late && isDone(reply) {
 			return call
 		}
 	}
@@ -126,15 +125,15 @@ func knownTask(t *T, server *Server) []Request {
 	if id == "" {
 		return nil
 	}
-	server.Try(t, "tasks/get", of(id)) // which another must not be taken for
+	server.Call("tasks/get", of(id)).May() // which another must not be taken for
 	return []Request{{Method: "tasks/get", Params: of(id), Name: id}}
 }
 
 // withoutTask calls a tool in a way that must make no task. One that takes too long
 // without makes the check inconclusive.
 func withoutTask(t *T, server *Server, tool Provocation, call Object) Reply {
-	reply, inTime := server.TryTool(t, call)
-	if !inTime {
+	reply := server.Call("tools/call", call).May(BeLate)
+	if reply.Late {
 		t.Inconclusive(
 			"the tool "+tool.Tool+" does not answer in time without a task",
 			"name a quicker one under provocations.task in mcpconform.yaml",
@@ -145,14 +144,7 @@ func withoutTask(t *T, server *Server, tool Provocation, call Object) Reply {
 
 // isApart tells whether a tool disturbs other checks, or fails on purpose.
 func isApart(t *T, call Provocation) bool {
-	kinds := []string{
-		"tools-changed",
-		"resources-changed",
-		"prompts-changed",
-		"resource-updated",
-		"stream-closed",
-		"error",
-	}
+	kinds := []string{"tools-changed", "resources-changed", "prompts-changed", "resource-updated", "stream-closed", "error"}
 	return slices.ContainsFunc(kinds, func(kind string) bool {
 		known, there := Provocable(t, kind)
 		return there && known.Tool == call.Tool
@@ -170,7 +162,7 @@ func slowTask(t *T, server *Server) (id string) {
 
 // idOf returns the id of the task that a result creates, or "".
 func idOf(result Object) string {
-	id, _ := result["taskId"].(string)
+	id := mcp.Text(result, "taskId")
 	if result["resultType"] != "task" {
 		return ""
 	}
@@ -182,7 +174,7 @@ func idOf(result Object) string {
 func observe(t *T, server *Server, id string, wanted func(Object) bool) Object {
 	end := time.Now().Add(patience * server.ReplyTime())
 	for time.Now().Before(end) {
-		state := server.Need(t, "tasks/get", of(id))
+		state := server.Call("tasks/get", of(id)).Need().Result()
 		if wanted(state) || isOver(state) {
 			return state
 		}
@@ -191,10 +183,7 @@ func observe(t *T, server *Server, id string, wanted func(Object) bool) Object {
 		case <-time.After(interval(state, server.ReplyTime())):
 		}
 	}
-	t.Inconclusive(
-		"the task continues after "+(patience*server.ReplyTime()).String(),
-		"name a quicker tool in mcpconform.yaml, or raise --timeout",
-	)
+	t.Inconclusive("the task continues after "+(patience*server.ReplyTime()).String(), "name a quicker tool in mcpconform.yaml, or raise --timeout")
 	return nil
 }
 
@@ -225,8 +214,8 @@ func awaitInput(t *T, server *Server, id string) Object {
 func giveEach(t *T, server *Server, id string, requests Object) Object {
 	responses := server.Responses(requests)
 	for _, key := range slices.Sorted(maps.Keys(responses)) {
-		server.Need(t, "tasks/update", Object{"taskId": id, "inputResponses": Object{key: responses[key]}})
-		server.Need(t, "tasks/get", of(id)) // rules judge what it still asks for
+		server.Call("tasks/update", Object{"taskId": id, "inputResponses": Object{key: responses[key]}}).Need().Result()
+		server.Call("tasks/get", of(id)).Need().Result() // rules judge what it still asks for
 	}
 	return observe(t, server, id, isOver)
 }
@@ -238,20 +227,17 @@ func giveWrong(t *T, server *Server, id string, requests Object) Object {
 	for key := range requests {
 		wrong[key] = Object{"action": "accept", "content": Object{"mcpconform-wrong": true}}
 	}
-	server.Await(t, server.StartRaw(t, server.NextID(), "tasks/update",
-		scripted.Outgoing{Deliberate: "the content is not of the form"},
-		Object{"taskId": id, "inputResponses": wrong}))
+	server.Call("tasks/update", Object{"taskId": id, "inputResponses": wrong}, Illegal("the content is not of the form")).Must()
 	return observe(t, server, id, func(state Object) bool { return state["status"] == "input_required" })
 }
 
 // ending is what is the same each time that a server tells how a task has ended, whatever it
 // adds.
 func ending(task Object) Object {
-	result, _ := task["result"].(map[string]any)
-	return Object{"status": task["status"], "isError": result["isError"] == true}
+	return Object{"status": task["status"], "isError": mcp.Value(task, "result", "isError") == true}
 }
 
 // leave cancels a task that the check has no more use for.
-func leave(ctx context.Context, server *Server, id string) {
-	server.Try(ctx, "tasks/cancel", of(id)) // it may be over already
+func leave(server *Server, id string) {
+	server.Call("tasks/cancel", of(id)).May() // it may be over already
 }

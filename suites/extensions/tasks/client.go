@@ -4,8 +4,9 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/features"
@@ -30,22 +31,23 @@ var addition = Object{"a": 5, "b": 3}
 // callsBecomeTasks is a server that answers one call with a task, and another not.
 var callsBecomeTasks = &Scenario{
 	Name:  "calls-become-tasks",
+	Waits: true,
 	Says:  "Of three calls of one tool the first and the last are answered with tasks; the last has ended, has no ttl limit, and a non-ASCII taskId.",
 	Since: since,
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition), ToCall(scripted.AddNumbers, addition),
-		ToCall(scripted.AddNumbers, addition), ToClose(),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, addition).ID("first-task"),
+		ToCall(scripted.AddNumbers, addition).ID("plain-call"), ToCall(scripted.AddNumbers, addition).ID("last-task"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		keeper := keepTasks(server, Object{"status": "working"}, Object{"status": "working"}, completed())
+		store := storeTasks(server, Object{"status": "working"}, Object{"status": "working"}, completed())
 		server.On("tools/call", func(call *scripted.Call) {
 			switch {
 			case !declaredBy(call), call.Nth == 2:
 				call.Good()
 			case call.Nth == 1:
-				keeper.begin(call, "mcpconform-0c7f3ad19be24c6fb3a8")
+				store.begin(call, "mcpconform-0c7f3ad19be24c6fb3a8")
 			default:
-				call.Answer(keeper.ended("mcpconform tâche n° 5d9c1f0a7be2"))
+				call.Answer(store.ended("mcpconform tâche n° 5d9c1f0a7be2"))
 			}
 		})
 	},
@@ -68,14 +70,14 @@ var taskNeedsInput = &Scenario{
 				"requestedSchema": Object{"type": "object", "properties": Object{"name": Object{"type": "string"}}},
 			},
 		}}}
-		keeper := keepTasks(server, asks, asks, asks, asks, completed())
-		keeper.updated = []Object{asks, {"status": "working"}, completed()}
+		store := storeTasks(server, asks, asks, asks, asks, completed())
+		store.updated = []Object{asks, {"status": "working"}, completed()}
 		server.On("tools/call", func(call *scripted.Call) {
 			if !declaredBy(call) || !call.Declares("elicitation") {
 				call.Good()
 				return
 			}
-			keeper.begin(call, "mcpconform-71e0b4d2a9c34f55")
+			store.begin(call, "mcpconform-71e0b4d2a9c34f55")
 		})
 	},
 }
@@ -87,14 +89,9 @@ var promptBecomesTask = &Scenario{
 	Name:  "prompt-becomes-task",
 	Says:  "The server answers prompts/get with a task, which is not allowed, and the next one with a prompt.",
 	Since: since,
-	Steps: Steps{
-		ToConnect(),
-		ToGet(scripted.PromptName, Object{"name": "Ada"}),
-		ToGet(scripted.PromptName, Object{"name": "Grace"}),
-		ToClose(),
-	},
+	Steps: Steps{ToConnect(), ToGet(scripted.PromptName, Object{"name": "Ada"}).ID("get-as-task"), ToGet(scripted.PromptName, Object{"name": "Grace"}).ID("get-plainly"), ToClose()},
 	Server: func(server *scripted.Server) {
-		keeper := keepTasks(server, Object{"status": "completed", "result": Object{
+		store := storeTasks(server, Object{"status": "completed", "result": Object{
 			"resultType": "complete",
 			"messages":   []any{Object{"role": "user", "content": Object{"type": "text", "text": "Greet Ada."}}},
 		}})
@@ -103,7 +100,7 @@ var promptBecomesTask = &Scenario{
 				call.Good()
 				return
 			}
-			call.Finally(jsonrpc.NewResult(call.Message.ID, keeper.created(promptTask)), "answers prompts/get with a task")
+			call.Finally(jsonrpc.NewResult(call.Message.ID, store.created(promptTask)), "answers prompts/get with a task")
 		})
 	},
 }
@@ -125,19 +122,17 @@ var taskGivenUp = &Scenario{
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		keeper := keepTasks(server, Object{"status": "working"})
+		store := storeTasks(server, Object{"status": "working"})
 		server.On("tools/call", func(call *scripted.Call) {
 			if !declaredBy(call) {
 				call.Good()
 				return
 			}
-			keeper.begin(call, "mcpconform-2fd81c5ab0934e17")
+			store.begin(call, "mcpconform-2fd81c5ab0934e17")
 		})
 		server.On("prompts/list", func(call *scripted.Call) {
 			if declaredBy(call) {
-				call.Await(
-					func(received scripted.Received) bool { return received.Method == "tasks/get" },
-				) // or the client does not ask
+				call.Await(func(received scripted.Received) bool { return received.Method == "tasks/get" }) // or the client does not ask
 			}
 			call.Good()
 		})
@@ -160,14 +155,14 @@ var endedTaskIsKept = &Scenario{
 	Since: since,
 	Steps: whoAsksAfterTasks,
 	Server: func(server *scripted.Server) {
-		keeper := keepTasks(server, Object{"status": "working"}, completed())
-		keeper.silent = true // the steps are done one right after the other
+		store := storeTasks(server, Object{"status": "working"}, completed())
+		store.silent = true // the steps are done one right after the other
 		server.On("tools/call", func(call *scripted.Call) {
 			if !declaredBy(call) {
 				call.Good()
 				return
 			}
-			keeper.begin(call, endedTask)
+			store.begin(call, endedTask)
 		})
 	},
 }
@@ -175,6 +170,7 @@ var endedTaskIsKept = &Scenario{
 // extensionUndeclared is a server without the extension.
 var extensionUndeclared = &Scenario{
 	Name:  "tasks-extension-undeclared",
+	Waits: true,
 	Says:  "The server does not declare the tasks extension, and the steps ask the client for tasks/get.",
 	Since: since,
 	Steps: whoAsksAfterTasks,
@@ -189,48 +185,41 @@ func askingAfterTasks() {
 
 	It("sends no tasks/get or tasks/cancel if the server does not declare the tasks extension",
 		Verifies("versioning.extensions.fallback"), In(extensionUndeclared), func(t *T) {
-			features.DemandRestraint(t,
-				RunScenario(t),
-				Beside(t, endedTaskIsKept),
-				"the extension "+identifier,
-				"tasks/get",
-				"tasks/cancel",
-			)
+			features.DemandRestraint(t, RunScenario(t), AlsoRun(t, endedTaskIsKept), "the extension "+identifier, "tasks/get", "tasks/cancel")
 		})
 }
 
 func following() {
-	It("accepts a task as well as a result in answer to tools/call",
-		Verifies("tasks-extension.created.either"), In(callsBecomeTasks), func(t *T) {
-			client := RunScenario(t)
+	It("accepts a task as well as a result in answer to tools/call", Verifies("tasks-extension.created.either"), In(callsBecomeTasks), func(t *T) {
+		client := RunScenario(t)
 
-			call := becameTask(t, client)
-			looks := about(client.Requests("tasks/get"), createdIn(call))
-			first, isTold := client.ToldOutcome(2)
-			plain, _ := client.ToldOutcome(3)
-			if isTold && first.Failed() {
-				if plain.Outcome != "done" {
-					client.NeverBut("no call of the tool succeeds", "tools/call")
-				}
-				client.Blame(
-					call.Answers[0],
-					Mismatch{Wanted: "the result of the task", Found: "a failure of the call: " + first.Error},
-				)
+		call := becameTask(t, client)
+		looks := about(client.Requests("tasks/get"), createdIn(call))
+		first, isTold := client.Outcome("first-task")
+		plain, _ := client.Outcome("plain-call")
+		if isTold && first.Failed() {
+			if plain.Outcome != "done" {
+				client.Inconclusive("no call of the tool succeeds", "tools/call")
 			}
-			if !t.Observed(len(looks) > 0) {
-				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
+			client.Fail(call.Answers[0], Mismatch{Wanted: "the result of the task", Found: "a failure of the call: " + first.Error})
+		}
+		if !t.Observed(len(looks) > 0) {
+			client.Inconclusive("the client never sent tasks/get for its task", "tools/call")
+		}
+		calls := client.Calls(scripted.AddNumbers)
+		for i, step := range []string{"plain-call", "last-task"} {
+			if i+1 >= len(calls) || first.Outcome != "done" {
+				break
 			}
-			calls := client.Calls(scripted.AddNumbers)
-			for step := 3; step <= 4 && step-2 < len(calls) && first.Outcome == "done"; step++ {
-				answer := AnswerTo(calls[step-2])
-				if told, isTold := client.ToldOutcome(step); isTold && told.Failed() && answer != nil {
-					client.Blame(answer, Mismatch{
-						Wanted: "the result, as of the call that became a task",
-						Found:  "a failure of the call: " + told.Error,
-					})
-				}
+			answer := AnswerTo(calls[i+1])
+			if outcome, isTold := client.Outcome(step); isTold && outcome.Failed() && answer != nil {
+				client.Fail(answer, Mismatch{
+					Wanted: "the result, as of the call that became a task",
+					Found:  "a failure of the call: " + outcome.Error,
+				})
 			}
-		})
+		}
+	})
 
 	It("sends tasks/get until the task has ended", Verifies("tasks-extension.poll.continued"), In(callsBecomeTasks), func(t *T) {
 		client := RunScenario(t)
@@ -241,12 +230,13 @@ func following() {
 			return
 		}
 		client.NeedMore(last, "tasks/")
-		client.Missing(
-			last,
-			Mismatch{Wanted: "tasks/get until the task has ended", Found: "none after the status " + Show(status)},
-		)
+		client.Missing(last, Mismatch{Wanted: "tasks/get until the task has ended", Found: "none after the status " + Show(status)})
 	})
 
+	refusingTasks()
+}
+
+func refusingTasks() {
 	It("rejects a task in answer to prompts/get as an invalid response",
 		Verifies("tasks-extension.created.unsupported"), In(promptBecomesTask), func(t *T) {
 			client := RunScenario(t)
@@ -254,82 +244,73 @@ func following() {
 			gets := client.NeedRequests("prompts/get")
 			demandDeclared(t, client)
 			for _, look := range about(client.Requests("tasks/get"), promptTask) {
-				client.Blame(look, Mismatch{Wanted: "no tasks/get of a task that answers prompts/get", Found: "one"})
+				client.Fail(look, Mismatch{Wanted: "no tasks/get of a task that answers prompts/get", Found: "one"})
 			}
 			if len(gets) > 2 {
-				client.NeverBut(
-					"the client requested more prompts than its steps ask for, so its reports are ambiguous",
-					"prompts/get",
-				)
+				client.Inconclusive("the client requested more prompts than its steps ask for, so its reports are ambiguous", "prompts/get")
 			}
-			told, plain := client.OutcomeOf(1), client.OutcomeOf(2)
+			outcome, plain := client.NeedOutcome("get-as-task"), client.NeedOutcome("get-plainly")
 			if plain.Failed() {
-				client.NeverBut("prompts/get never succeeds", "prompts/get")
+				client.Inconclusive("prompts/get never succeeds", "prompts/get")
 			}
 			if createdIn(gets[0]) == "" {
-				client.NeverBut("the first prompt was not answered with a task", "prompts/get")
+				client.Inconclusive("the first prompt was not answered with a task", "prompts/get")
 			}
-			if !t.Observed(told.Failed()) {
-				client.NeedGiven(1)
-				client.Blame(gets[0].Answers[0], Mismatch{
+			if !t.Observed(outcome.Failed()) {
+				client.NeedResult("get-as-task")
+				client.Fail(gets[0].Answers[0], Mismatch{
 					Wanted: "that the client treats the response as invalid",
-					Found:  "the client reports the step as done: " + ShowOutcome(told),
+					Found:  "the client reports the step as done: " + ShowOutcome(outcome),
 				})
 			}
 		})
 }
 
 func givingInput() {
-	It("answers the inputRequests of a task by tasks/update",
-		Verifies("tasks-extension.input.answered"), In(taskNeedsInput), func(t *T) {
-			client := RunScenario(t)
+	It("answers the inputRequests of a task by tasks/update", Verifies("tasks-extension.input.answered"), In(taskNeedsInput), func(t *T) {
+		client := RunScenario(t)
 
-			id := createdIn(asksForInput(t, client))
-			if t.Observed(len(updatesOf(client, id)) > 0) {
-				return
-			}
-			look := lastLook(client, id)
-			client.NeedMore(look, "tasks/")
-			client.Missing(look, Mismatch{Wanted: "tasks/update with what the task asks for", Found: "none"})
-		})
+		id := createdIn(asksForInput(t, client))
+		if t.Observed(len(updatesOf(client, id)) > 0) {
+			return
+		}
+		look := lastLook(client, id)
+		client.NeedMore(look, "tasks/")
+		client.Missing(look, Mismatch{Wanted: "tasks/update with what the task asks for", Found: "none"})
+	})
 
-	It("continues to send tasks/get after tasks/update",
-		Verifies("tasks-extension.input.observed"), In(taskNeedsInput), func(t *T) {
-			client := RunScenario(t)
+	It("continues to send tasks/get after tasks/update", Verifies("tasks-extension.input.observed"), In(taskNeedsInput), func(t *T) {
+		client := RunScenario(t)
 
-			id := createdIn(asksForInput(t, client))
-			updates := updatesOf(client, id)
-			if len(updates) == 0 {
-				client.NeverBut("the client sent no input for the task", "elicitation/create")
-			}
-			if !t.Observed(lastLook(client, id).Event.At.After(updates[0].Event.At)) {
-				client.NeedMore(updates[0], "tasks/")
-				client.Missing(updates[0], Mismatch{Wanted: "tasks/get after tasks/update", Found: "none"})
-			}
-		})
+		id := createdIn(asksForInput(t, client))
+		updates := updatesOf(client, id)
+		if len(updates) == 0 {
+			client.Inconclusive("the client sent no input for the task", "elicitation/create")
+		}
+		if !t.Observed(lastLook(client, id).Event.At.After(updates[0].Event.At)) {
+			client.NeedMore(updates[0], "tasks/")
+			client.Missing(updates[0], Mismatch{Wanted: "tasks/get after tasks/update", Found: "none"})
+		}
+	})
 }
 
 func endingEarly() {
-	It("sends tasks/cancel to cancel a call that became a task",
-		Verifies("tasks-extension.cancel.by-request"), In(taskGivenUp), func(t *T) {
-			client := RunScenario(t)
+	It("sends tasks/cancel to cancel a call that became a task", Verifies("tasks-extension.cancel.by-request"), In(taskGivenUp), func(t *T) {
+		client := RunScenario(t)
 
-			call := becameTask(t, client)
-			id := createdIn(call)
-			looks := about(client.Requests("tasks/get"), id)
-			for _, cancelled := range client.Notifications("notifications/cancelled") {
-				if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID && len(looks) > 0 &&
-					looks[0].Event.At.Before(cancelled.Event.At) {
-					client.Blame(
-						cancelled,
-						Mismatch{Wanted: "tasks/cancel for a call that became a task", Found: "notifications/cancelled"},
-					)
-				}
+		call := becameTask(t, client)
+		id := createdIn(call)
+		looks := about(client.Requests("tasks/get"), id)
+		for _, cancelled := range client.Notifications("notifications/cancelled") {
+			if jsonrpc.IDOf(cancelled.ParamsObject()["requestId"]) == call.ID && len(looks) > 0 &&
+				looks[0].Event.At.Before(cancelled.Event.At) {
+				client.Fail(cancelled, Mismatch{Wanted: "tasks/cancel for a call that became a task", Found: "notifications/cancelled"})
 			}
-			if !t.Observed(len(about(client.Requests("tasks/cancel"), id)) > 0) {
-				client.NeverBut("the client cancelled no task", "notifications/cancelled")
-			}
-		})
+		}
+		if !t.Observed(len(about(client.Requests("tasks/cancel"), id)) > 0) {
+			client.Inconclusive("the client cancelled no task", "notifications/cancelled")
+		}
+	})
 }
 
 // becameTask returns the call that was answered with a task, of which the check needs
@@ -342,7 +323,7 @@ func becameTask(t *T, client *Client) *Message {
 			return call
 		}
 	}
-	client.NeverBut("no call of the client became a task", "tools/call")
+	client.Inconclusive("no call of the client became a task", "tools/call")
 	return nil
 }
 
@@ -357,7 +338,7 @@ func asksForInput(t *T, client *Client) *Message {
 	client.NeedCalls(scripted.AddNumbers)
 	demandDeclared(t, client)
 	if !client.Declares("elicitation") {
-		client.NeverBut("the client does not declare elicitation", "elicitation/create")
+		client.Inconclusive("the client does not declare elicitation", "elicitation/create")
 	}
 	return becameTask(t, client)
 }
@@ -368,19 +349,17 @@ func createdIn(call *Message) string {
 	if answer["resultType"] != "task" {
 		return ""
 	}
-	id, _ := answer["taskId"].(string)
-	return id
+	return mcp.Text(answer, "taskId")
 }
 
 // about keeps the requests about a task.
 func about(requests []*Message, id string) []*Message {
-	return slices.DeleteFunc(requests, func(said *Message) bool { return said.ParamsObject()["taskId"] != id })
+	return slices.DeleteFunc(requests, func(message *Message) bool { return message.ParamsObject()["taskId"] != id })
 }
 
 func updatesOf(client *Client, id string) []*Message {
-	return slices.DeleteFunc(about(client.Requests("tasks/update"), id), func(said *Message) bool {
-		responses, _ := said.ParamsObject()["inputResponses"].(map[string]any)
-		return responses[inputKey] == nil
+	return slices.DeleteFunc(about(client.Requests("tasks/update"), id), func(message *Message) bool {
+		return mcp.Value(message.ParamsObject(), "inputResponses", inputKey) == nil
 	})
 }
 
@@ -388,14 +367,13 @@ func updatesOf(client *Client, id string) []*Message {
 // client that waits to be told of the task need not ask.
 func lastLook(client *Client, id string) *Message {
 	for _, listen := range client.Requests("subscriptions/listen") {
-		filter, _ := listen.ParamsObject()["notifications"].(map[string]any)
-		if filter["taskIds"] != nil {
-			client.NeverBut("the client waits for notifications about its task", "tools/call")
+		if mcp.Value(listen.ParamsObject(), "notifications", "taskIds") != nil {
+			client.Inconclusive("the client waits for notifications about its task", "tools/call")
 		}
 	}
 	looks := about(client.Requests("tasks/get"), id)
 	if len(looks) == 0 {
-		client.NeverBut("the client never sent tasks/get for its task", "tools/call")
+		client.Inconclusive("the client never sent tasks/get for its task", "tools/call")
 	}
 	return looks[len(looks)-1]
 }

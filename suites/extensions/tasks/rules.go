@@ -21,7 +21,7 @@ const taskNotification = "notifications/tasks"
 
 // extensionCreationRules are about which results are tasks.
 func extensionCreationRules() []rules.Rule {
-	return []rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "returns tasks only for requests that declare the tasks extension",
 			Verifies: rules.Verifies("tasks-extension.created.negotiated"),
@@ -60,6 +60,11 @@ func extensionCreationRules() []rules.Rule {
 			Verifies: rules.Verifies("tasks-extension.result-type.reserved"),
 			Judge:    namedTasks,
 		},
+	}, extensionResultRules())
+}
+
+func extensionResultRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:     "returns resultType complete from tasks/get",
 			Verifies: rules.Verifies("tasks-extension.result-type.get"),
@@ -96,10 +101,10 @@ func extensionCreationRules() []rules.Rule {
 // createdByExtension returns the tasks that the target announced.
 func createdByExtension(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
-	for _, said := range conversation.ByTarget() {
-		if rules.IsResponse(said) && said.Request != nil && tasks.IsOfExtension(said) &&
-			tasks.IsTask(said.ResultObject()) {
-			all = append(all, places.Found{Place: places.ResultOf(said), Said: said})
+	for _, message := range conversation.ByTarget() {
+		if rules.IsResponse(message) && message.Request != nil && tasks.IsOfExtension(message) &&
+			tasks.IsTask(message.ResultObject()) {
+			all = append(all, places.Found{Place: places.ResultOf(message), Said: message})
 		}
 	}
 	return all
@@ -122,8 +127,8 @@ func judgeTasks(
 // unnamedTasks judges results of tools that are tasks, whatever they say: they have
 // what a task must have, and nothing of a result.
 func unnamedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.Results("tools/call") {
-		result := said.ResultObject()
+	for _, message := range conversation.Results("tools/call") {
+		result := message.ResultObject()
 		_, hasContent := result["content"]
 		if !tasks.IsTask(result) || hasContent {
 			continue
@@ -134,26 +139,26 @@ func unnamedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 			if there {
 				wrong.Found, wrong.Where = rules.Show(kind), "/result/resultType"
 			}
-			reporter.Violation(said, wrong)
+			reporter.Violation(message, wrong)
 		}
 	}
 }
 
 func namedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsResponse(said) || said.Request == nil || said.ResultObject()["resultType"] != tasks.TaskType {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsResponse(message) || message.Request == nil || message.ResultObject()["resultType"] != tasks.TaskType {
 			continue
 		}
 		reporter.Observe()
 		switch {
-		case tasks.IsAbout(said.Request):
-			reporter.Violation(said, rules.Mismatch{
+		case tasks.IsAbout(message.Request):
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: `the resultType "task" only when a task is created`,
-				Found:  "in an answer to " + said.Request.Method,
+				Found:  "in an answer to " + message.Request.Method,
 				Where:  "/result/resultType",
 			})
-		case !tasks.IsTask(said.ResultObject()):
-			reporter.Violation(said, rules.Mismatch{
+		case !tasks.IsTask(message.ResultObject()):
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: `the resultType "task" only when a task is created`,
 				Found:  "in a result without taskId or status",
 				Where:  "/result/resultType",
@@ -166,17 +171,14 @@ func namedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 // results tells of those that have none.
 func completeResults(method string) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		for _, said := range conversation.Results(method) {
-			kind, there := said.ResultObject()["resultType"]
+		for _, message := range conversation.Results(method) {
+			kind, there := message.ResultObject()["resultType"]
 			if !there {
 				continue
 			}
 			reporter.Observe()
 			if kind != "complete" {
-				reporter.Violation(
-					said,
-					rules.Mismatch{Wanted: `the resultType "complete"`, Found: rules.Show(kind), Where: "/result/resultType"},
-				)
+				reporter.Violation(message, rules.Mismatch{Wanted: `the resultType "complete"`, Found: rules.Show(kind), Where: "/result/resultType"})
 			}
 		}
 	}
@@ -185,11 +187,11 @@ func completeResults(method string) rules.Judge {
 // emptyResults judges that answers have no member but those of every result.
 func emptyResults(method string) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		for _, said := range conversation.Results(method) {
+		for _, message := range conversation.Results(method) {
 			reporter.Observe()
-			for _, name := range slices.Sorted(maps.Keys(said.ResultObject())) {
+			for _, name := range slices.Sorted(maps.Keys(message.ResultObject())) {
 				if name != "resultType" && name != "_meta" {
-					reporter.Violation(said, rules.Mismatch{
+					reporter.Violation(message, rules.Mismatch{
 						Wanted: "an empty result",
 						Found:  fmt.Sprintf("one with a member %q", name),
 						Where:  "/result" + jsonrpc.Pointer(name),
@@ -201,14 +203,14 @@ func emptyResults(method string) rules.Judge {
 }
 
 func formerCapability(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.Results("server/discover") {
-		capabilities, _ := places.ResultOf(said).Member("capabilities")
+	for _, message := range conversation.Results("server/discover") {
+		capabilities, _ := places.ResultOf(message).Member("capabilities")
 		if !tasks.DeclaresExtension(capabilities.Object()) {
 			continue
 		}
 		reporter.Observe()
 		if former, there := capabilities.Member("tasks"); there {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "the extension alone",
 				Found:  "the capability tasks of 2025-11-25, too: " + rules.Show(former.Value),
 				Where:  former.Pointer,

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
@@ -24,9 +25,7 @@ func extensionMessageRules() []rules.Rule {
 		{
 			Text:     "includes the inputRequests, result or error of a task in notifications/tasks, by its status",
 			Verifies: rules.Verifies("tasks-extension.notifications.complete"),
-			Judge: judgeTasks(notifiedTasks, func(_ *rules.Conversation, task places.Found) rules.Mismatch {
-				return wrongPayload(task.Place)
-			}),
+			Judge:    judgeTasks(notifiedTasks, func(_ *rules.Conversation, task places.Found) rules.Mismatch { return wrongPayload(task.Place) }),
 		},
 		{
 			Text:     "sends no notifications/progress or notifications/message on subscriptions with taskIds",
@@ -39,16 +38,16 @@ func extensionMessageRules() []rules.Rule {
 // notifiedTasks returns the tasks that the target told of by notifications.
 func notifiedTasks(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
-	for _, said := range conversation.Notifications(taskNotification) {
-		all = append(all, places.Found{Place: places.ParamsOf(said), Said: said})
+	for _, message := range conversation.Notifications(taskNotification) {
+		all = append(all, places.Found{Place: places.ParamsOf(message), Said: message})
 	}
 	return all
 }
 
 // subscriptionOf returns the request that opened the subscription which a notification
 // belongs to, as far as it says so.
-func subscriptionOf(said *rules.Message, subscriptions map[jsonrpc.ID]*rules.Message) *rules.Message {
-	id, there := facts.SubscriptionID(said)
+func subscriptionOf(message *rules.Message, subscriptions map[jsonrpc.ID]*rules.Message) *rules.Message {
+	id, there := facts.SubscriptionID(message)
 	if !there {
 		return nil
 	}
@@ -58,9 +57,9 @@ func subscriptionOf(said *rules.Message, subscriptions map[jsonrpc.ID]*rules.Mes
 // subscriptionsTo returns the subscriptions of the client, by id.
 func subscriptionsTo(conversation *rules.Conversation) map[jsonrpc.ID]*rules.Message {
 	all := map[jsonrpc.ID]*rules.Message{}
-	for _, said := range conversation.ByPeer() {
-		if rules.IsRequest(said) && said.Method == facts.ListenMethod {
-			all[said.ID] = said
+	for _, message := range conversation.ByPeer() {
+		if rules.IsRequest(message) && message.Method == facts.ListenMethod {
+			all[message.ID] = message
 		}
 	}
 	return all
@@ -69,8 +68,7 @@ func subscriptionsTo(conversation *rules.Conversation) map[jsonrpc.ID]*rules.Mes
 // subscribedTasks are the ids of the tasks that a subscription, or its acknowledgement, names.
 func subscribedTasks(subscription *rules.Message) []any {
 	filter, _ := places.ParamsOf(subscription).Member("notifications")
-	ids, _ := filter.Object()["taskIds"].([]any)
-	return ids
+	return mcp.List(filter.Object(), "taskIds")
 }
 
 // agreedOn tells whether the server agreed to tell of a task on the subscription that a
@@ -78,9 +76,9 @@ func subscribedTasks(subscription *rules.Message) []any {
 func agreedOn(conversation *rules.Conversation, told *rules.Message, task any) bool {
 	agreed := true
 	subscription, _ := facts.SubscriptionID(told)
-	for _, said := range conversation.Notifications(facts.AcknowledgedMethod) {
-		if id, there := facts.SubscriptionID(said); there && id == subscription && said.Index < told.Index {
-			agreed = slices.Contains(subscribedTasks(said), task)
+	for _, message := range conversation.Notifications(facts.AcknowledgedMethod) {
+		if id, there := facts.SubscriptionID(message); there && id == subscription && message.Index < told.Index {
+			agreed = slices.Contains(subscribedTasks(message), task)
 		}
 	}
 	return agreed
@@ -112,22 +110,22 @@ func strangersOnTasks(conversation *rules.Conversation, reporter *rules.Reporter
 			opened[one.Request.Stream] = one.Sent
 		}
 	}
-	for _, said := range conversation.ByTarget() {
-		if said.Kind != jsonrpc.Notification {
+	for _, message := range conversation.ByTarget() {
+		if message.Kind != jsonrpc.Notification {
 			continue
 		}
-		subscription := opened[said.Event.Stream]
+		subscription := opened[message.Event.Stream]
 		if subscription == nil {
-			subscription = subscriptionOf(said, subscriptions)
+			subscription = subscriptionOf(message, subscriptions)
 		}
 		if subscription == nil || len(subscribedTasks(subscription)) == 0 {
 			continue
 		}
 		reporter.Observe()
-		if said.Method == "notifications/progress" || said.Method == "notifications/message" {
-			reporter.Violation(said, rules.Mismatch{
+		if message.Method == "notifications/progress" || message.Method == "notifications/message" {
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "neither progress nor log messages on a subscription to tasks",
-				Found:  said.Method,
+				Found:  message.Method,
 				Where:  "/method",
 			})
 		}
@@ -166,22 +164,22 @@ func repeatedInputs(conversation *rules.Conversation, reporter *rules.Reporter) 
 	type input struct{ task, key string }
 	given := map[input]bool{}
 	refused := rules.RefusedStreams(conversation)
-	for _, said := range conversation.Messages {
-		if !said.FromTarget(conversation.Leg) && said.Request != nil && tasks.IsOfExtension(said) {
+	for _, message := range conversation.Messages {
+		if !message.FromTarget(conversation.Cell) && message.Request != nil && tasks.IsOfExtension(message) {
 			clear(given) // a new task may have the name of an old one
 		}
-		if !said.FromTarget(conversation.Leg) || said.Method != "tasks/update" {
+		if !message.FromTarget(conversation.Cell) || message.Method != "tasks/update" {
 			continue
 		}
-		if refused[said.Event.Stream] || len(said.Answers) > 0 && rules.IsRefusal(said.Answers[0]) {
+		if refused[message.Event.Stream] || len(message.Answers) > 0 && rules.IsRefusal(message.Answers[0]) {
 			continue // what was refused may be given again
 		}
-		responses, _ := places.ParamsOf(said).Member(facts.InputResponses)
+		responses, _ := places.ParamsOf(message).Member(facts.InputResponses)
 		for _, key := range slices.Sorted(maps.Keys(responses.Object())) {
 			reporter.Observe()
-			one := input{tasks.ID(said.ParamsObject()), key}
+			one := input{tasks.ID(message.ParamsObject()), key}
 			if given[one] {
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "one answer to each input request",
 					Found:  "another one to " + rules.Show(key),
 					Where:  responses.Pointer + jsonrpc.Pointer(key),
@@ -196,10 +194,10 @@ func repeatedInputs(conversation *rules.Conversation, reporter *rules.Reporter) 
 // as it has asked after it.
 func cancelledTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	asked := map[string]int{} // by task: index of the first request about it
-	for _, said := range conversation.ByTarget() {
-		id := tasks.ID(said.ParamsObject())
-		if _, known := asked[id]; rules.IsRequest(said) && id != "" && !known {
-			asked[id] = said.Index
+	for _, message := range conversation.ByTarget() {
+		id := tasks.ID(message.ParamsObject())
+		if _, known := asked[id]; rules.IsRequest(message) && id != "" && !known {
+			asked[id] = message.Index
 		}
 	}
 	for range conversation.Requests("tasks/cancel") {

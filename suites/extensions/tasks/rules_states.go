@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
@@ -16,7 +17,7 @@ import (
 
 // extensionStateRules are about tasks as the target tells of them.
 func extensionStateRules() []rules.Rule {
-	return []rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "returns extension tasks with taskId, status, createdAt, lastUpdatedAt and ttlMs",
 			Verifies: rules.Verifies("tasks-extension.task.shape"),
@@ -30,11 +31,7 @@ func extensionStateRules() []rules.Rule {
 				if !isText || slices.Contains(extensionStatuses, status) {
 					return rules.Mismatch{} // of one that is no text the rule about members tells
 				}
-				return rules.Mismatch{
-					Wanted: strings.Join(extensionStatuses, ", "),
-					Found:  rules.Show(status),
-					Where:  task.Pointer + "/status",
-				}
+				return rules.Mismatch{Wanted: strings.Join(extensionStatuses, ", "), Found: rules.Show(status), Where: task.Pointer + "/status"}
 			}),
 		},
 		{
@@ -73,6 +70,11 @@ func extensionStateRules() []rules.Rule {
 				tasks.JudgeGuessableIDs(conversation, createdByExtension(conversation), reporter)
 			},
 		},
+	}, extensionChangeRules())
+}
+
+func extensionChangeRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:     "includes a statusMessage in extension tasks with the status failed",
 			Verifies: rules.Verifies("tasks-extension.task.failed-message"),
@@ -82,8 +84,7 @@ func extensionStateRules() []rules.Rule {
 			Text:     "returns no extension task with the status failed for a tool result with isError",
 			Verifies: rules.Verifies("tasks-extension.task.failed-errors"),
 			Judge: judgeTasks(inStatus("failed"), func(_ *rules.Conversation, task places.Found) rules.Mismatch {
-				result, _ := task.Object()["result"].(map[string]any)
-				if result["isError"] != true {
+				if mcp.Value(task.Object(), "result", "isError") != true {
 					return rules.Mismatch{}
 				}
 				return rules.Mismatch{
@@ -122,8 +123,8 @@ var extensionStatuses = []string{"working", "input_required", "completed", "fail
 // askedStates returns the tasks that the target told of in answer to tasks/get.
 func askedStates(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
-	for _, said := range conversation.Results("tasks/get") {
-		all = append(all, places.Found{Place: places.ResultOf(said), Said: said})
+	for _, message := range conversation.Results("tasks/get") {
+		all = append(all, places.Found{Place: places.ResultOf(message), Said: message})
 	}
 	return all
 }
@@ -138,10 +139,7 @@ func extensionStates(conversation *rules.Conversation) []places.Found {
 // inStatus returns the answers to tasks/get about tasks in a status.
 func inStatus(status string) func(*rules.Conversation) []places.Found {
 	return func(conversation *rules.Conversation) []places.Found {
-		return slices.DeleteFunc(
-			askedStates(conversation),
-			func(task places.Found) bool { return task.Object()["status"] != status },
-		)
+		return slices.DeleteFunc(askedStates(conversation), func(task places.Found) bool { return task.Object()["status"] != status })
 	}
 }
 
@@ -158,9 +156,7 @@ func misshapenTasks(conversation *rules.Conversation, reporter *rules.Reporter) 
 			}
 		}
 		if _, there := task.Member("ttlMs"); !there {
-			reporter.Violation(task.Said, rules.Mismatch{
-				Wanted: "a ttlMs: an integer, or null for no limit", Found: "none", Where: task.Pointer,
-			})
+			reporter.Violation(task.Said, rules.Mismatch{Wanted: "a ttlMs: an integer, or null for no limit", Found: "none", Where: task.Pointer})
 		}
 	}
 }
@@ -200,7 +196,7 @@ func recreatedTasks(conversation *rules.Conversation, reporter *rules.Reporter) 
 	first := map[string]time.Time{}
 	for _, task := range extensionStates(conversation) {
 		id := tasks.ID(task.Object())
-		text, _ := task.Object()["createdAt"].(string)
+		text := mcp.Text(task.Object(), "createdAt")
 		moment, err := time.Parse(time.RFC3339, text)
 		if id == "" || err != nil {
 			continue
@@ -250,15 +246,12 @@ func isMilliseconds(value any) bool {
 var payloads = map[string]string{"input_required": "inputRequests", "completed": "result", "failed": "error"}
 
 func judgePayloads(status string) rules.Judge {
-	return judgeTasks(
-		inStatus(status),
-		func(_ *rules.Conversation, task places.Found) rules.Mismatch { return wrongPayload(task.Place) },
-	)
+	return judgeTasks(inStatus(status), func(_ *rules.Conversation, task places.Found) rules.Mismatch { return wrongPayload(task.Place) })
 }
 
 // wrongPayload says what is wrong with that which a task has because of its status.
 func wrongPayload(task places.Place) rules.Mismatch {
-	status, _ := task.Object()["status"].(string)
+	status := mcp.Text(task.Object(), "status")
 	name, has := payloads[status]
 	if !has {
 		return rules.Mismatch{}
@@ -273,11 +266,7 @@ func wrongPayload(task places.Place) rules.Mismatch {
 	case name == "inputRequests" && len(payload.Object()) == 0:
 		return rules.Mismatch{Wanted: wanted + ": at least one that is outstanding", Found: "none", Where: payload.Pointer}
 	case name == "error" && !jsonrpc.IDOf(payload.Object()["code"]).IsInteger():
-		return rules.Mismatch{
-			Wanted: wanted + ": a JSON-RPC error with its code",
-			Found:  rules.Show(payload.Value),
-			Where:  payload.Pointer,
-		}
+		return rules.Mismatch{Wanted: wanted + ": a JSON-RPC error with its code", Found: rules.Show(payload.Value), Where: payload.Pointer}
 	}
 	return rules.Mismatch{}
 }
@@ -308,8 +297,8 @@ func reusedKeys(conversation *rules.Conversation, reporter *rules.Reporter) {
 // wish is what an input request is about: its method, and its params without what is
 // said beside them.
 func wish(request any) any {
-	object, _ := request.(map[string]any)
-	params, _ := object["params"].(map[string]any)
+	object := mcp.Object(request)
+	params := mcp.Object(object, "params")
 	params = maps.Clone(params)
 	delete(params, "_meta")
 	return []any{object["method"], params}

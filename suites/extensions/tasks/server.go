@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -55,20 +55,24 @@ func negotiation() {
 		Verifies("tasks-extension.created.negotiated"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			tool, id := anyTask(t, server) // it was declared before, on this connection
-			leave(t, server, id)
+			leave(server, id)
 
 			reply := withoutTask(t, server, tool, undeclared(t, tool.Call()))
 
 			t.DemandOf(reply, reply.Object()["resultType"] != "task", "a result of the tool, or an error")
 		})
 
+	undeclaredTasks()
+}
+
+func undeclaredTasks() {
 	It("rejects a call that needs the undeclared tasks extension with -32021, naming the extension",
 		Verifies("tasks-extension.created.unable"), NeedsExtension("tasks"), NeedsProvocation("task-required"), func(t *T) {
 			able := declaring(t)
-			leave(t, able, begin(t, able, "task-required")) // or else nothing shows what it is refused for
+			leave(able, begin(t, able, "task-required")) // or else nothing shows what it is refused for
 			server := Session(t)
 
-			reply := server.Ask(t, "tools/call", Provoking(t, "task-required").Call())
+			reply := server.Call("tools/call", Provoking(t, "task-required").Call()).Must()
 
 			if _, refused := reply.Error(); !refused {
 				t.NotApplicable("the server serves the call without a task, too")
@@ -83,9 +87,9 @@ func negotiation() {
 			update := Object{"taskId": id, "inputResponses": Object{}}
 
 			replies := map[string]Reply{
-				"tasks/get":    server.Ask(t, "tasks/get", undeclared(t, of(id))),
-				"tasks/update": server.Ask(t, "tasks/update", undeclared(t, update)),
-				"tasks/cancel": server.Ask(t, "tasks/cancel", undeclared(t, of(id))),
+				"tasks/get":    server.Call("tasks/get", undeclared(t, of(id))).Must(),
+				"tasks/update": server.Call("tasks/update", undeclared(t, update)).Must(),
+				"tasks/cancel": server.Call("tasks/cancel", undeclared(t, of(id))).Must(),
 			}
 
 			var wrong []Mismatch
@@ -96,7 +100,7 @@ func negotiation() {
 				}
 			}
 			t.Judge(wrong...)
-			leave(t, server, id)
+			leave(server, id)
 		})
 }
 
@@ -106,11 +110,11 @@ func creation() {
 			server := declaring(t)
 			_, id := anyTask(t, server)
 
-			reply := server.Ask(t, "tasks/get", of(id))
+			reply := server.Call("tasks/get", of(id)).Must()
 
 			t.Expect(reply).To(BeResult())
 			t.Expect(reply).To(HaveMember("taskId", id))
-			leave(t, server, id)
+			leave(server, id)
 		})
 
 	It("accepts tasks/get, tasks/update and tasks/cancel without clientInfo in _meta",
@@ -123,17 +127,17 @@ func creation() {
 				if method == "tasks/update" {
 					params["inputResponses"] = Object{}
 				}
-				plain, _ := server.Try(t, method, params)
+				plain := server.Call(method, params).May()
 				if plain.Object() == nil {
 					continue // it is not refused for that
 				}
 				_, id = anyTask(t, server)
 				params["taskId"], params["_meta"] = id, Object{mcp.MetaClientInfo: scripted.Omitted}
 
-				reply := server.Ask(t, method, params)
+				reply := server.Call(method, params).Must()
 
 				t.Expect(reply).To(BeResult())
-				leave(t, server, id)
+				leave(server, id)
 			}
 		})
 
@@ -142,10 +146,10 @@ func creation() {
 			server, other := declaring(t), declaring(t)
 			_, id := anyTask(t, server)
 
-			reply := other.Ask(t, "tasks/get", of(id))
+			reply := other.Call("tasks/get", of(id)).Must()
 
 			t.Expect(reply).To(BeResult())
-			leave(t, server, id)
+			leave(server, id)
 		})
 }
 
@@ -157,7 +161,7 @@ func endings() {
 			id := begin(t, server, "task")
 
 			state := observe(t, server, id, isOver)
-			server.Need(t, "tasks/get", of(id)) // a rule tells whether it stays so
+			server.Call("tasks/get", of(id)).Need().Result() // a rule tells whether it stays so
 
 			if state["status"] != "completed" {
 				t.Inconclusive("the task was not completed: "+Show(state), "make sure that the tool for task succeeds")
@@ -198,9 +202,8 @@ func endings() {
 // judgeFailure judges a task of a tool for task-refused that did not fail: without a task, the
 // same call shows whether it ends with a JSON-RPC error.
 func judgeFailure(t *T, server *Server, state Object) {
-	result, _ := state["result"].(map[string]any)
-	if state["status"] == "completed" && result["isError"] == true {
-		plain := server.NeedReply(t, "tools/call", undeclared(t, Provoking(t, "task-refused").Call()))
+	if state["status"] == "completed" && mcp.Value(state, "result", "isError") == true {
+		plain := server.Call("tools/call", undeclared(t, Provoking(t, "task-refused").Call())).Need()
 		refusal, refused := plain.Error()
 		t.Demand(
 			!refused || refusal.Code == jsonrpc.MissingCapability,
@@ -222,11 +225,11 @@ func input() {
 			id := begin(t, server, "task-input")
 			requests := awaitInput(t, server, id)
 
-			reply := server.Ask(t, "tasks/update", Object{"taskId": id, "inputResponses": server.Responses(requests)})
+			reply := server.Call("tasks/update", Object{"taskId": id, "inputResponses": server.Responses(requests)}).Must()
 
 			t.Expect(reply).To(BeResult())
 			observe(t, server, id, func(state Object) bool { return state["status"] != "input_required" })
-			leave(t, server, id)
+			leave(server, id)
 		},
 	)
 
@@ -236,32 +239,28 @@ func input() {
 			id := begin(t, server, "task-input")
 			awaitInput(t, server, id)
 
-			reply := server.Ask(t, "tasks/update", Object{"taskId": id, "inputResponses": Object{unknownKey: Acceptance(nil)}})
+			reply := server.Call("tasks/update", Object{"taskId": id, "inputResponses": Object{unknownKey: Acceptance(nil)}}).Must()
 
 			t.Expect(reply).To(BeResult())
-			state := server.Need(t, "tasks/get", of(id))
+			state := server.Call("tasks/get", of(id)).Need().Result()
 			t.Expect(state).To(HaveMember("status", "input_required"))
-			leave(t, server, id)
+			leave(server, id)
 		})
 }
 
 func cancellation() {
-	It("accepts tasks/cancel of a running task",
-		Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"), func(t *T) {
-			server := declaring(t)
-			id := slowTask(t, server)
-			if isOver(server.Need(t, "tasks/get", of(id))) {
-				t.Inconclusive(
-					"the task ended before it could be cancelled",
-					"name a slower tool under provocations.task-slow in mcpconform.yaml",
-				)
-			}
+	It("accepts tasks/cancel of a running task", Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"), func(t *T) {
+		server := declaring(t)
+		id := slowTask(t, server)
+		if isOver(server.Call("tasks/get", of(id)).Need().Result()) {
+			t.Inconclusive("the task ended before it could be cancelled", "name a slower tool under provocations.task-slow in mcpconform.yaml")
+		}
 
-			reply := server.Ask(t, "tasks/cancel", of(id))
+		reply := server.Call("tasks/cancel", of(id)).Must()
 
-			t.Expect(reply).To(BeResult())
-			server.Ask(t, "tasks/get", of(id)) // for the rules about its state
-		})
+		t.Expect(reply).To(BeResult())
+		server.Call("tasks/get", of(id)).Must() // for the rules about its state
+	})
 }
 
 func cancellationOfEnded() {
@@ -271,47 +270,44 @@ func cancellationOfEnded() {
 			id := begin(t, server, "task")
 			observe(t, server, id, isOver)
 
-			reply := server.Ask(t, "tasks/cancel", of(id))
+			reply := server.Call("tasks/cancel", of(id)).Must()
 
-			if _, forgotten := server.Ask(t, "tasks/get", of(id)).Error(); forgotten {
+			if _, forgotten := server.Call("tasks/get", of(id)).Must().Error(); forgotten {
 				t.NotApplicable("the server no longer has the task")
 			}
 			t.Expect(reply).To(BeResult())
 		})
 
-	It("acknowledges a second tasks/cancel of the same task",
-		Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"), func(t *T) {
-			server := declaring(t)
-			_, id := anyTask(t, server)
-			server.Need(t, "tasks/cancel", of(id))
+	It("acknowledges a second tasks/cancel of the same task", Verifies("tasks-extension.cancel.acknowledged"), NeedsExtension("tasks"), func(t *T) {
+		server := declaring(t)
+		_, id := anyTask(t, server)
+		server.Call("tasks/cancel", of(id)).Need().Result()
 
-			reply := server.Ask(t, "tasks/cancel", of(id))
+		reply := server.Call("tasks/cancel", of(id)).Must()
 
-			if _, forgotten := server.Ask(t, "tasks/get", of(id)).Error(); forgotten {
-				t.NotApplicable("the server no longer has the task")
-			}
-			t.Expect(reply).To(BeResult())
-		})
+		if _, forgotten := server.Call("tasks/get", of(id)).Must().Error(); forgotten {
+			t.NotApplicable("the server no longer has the task")
+		}
+		t.Expect(reply).To(BeResult())
+	})
 }
 
 // routing checks the header that names a task.
 func routing() {
-	It("rejects tasks/get whose Mcp-Name differs from the taskId",
-		Verifies("transports.http.headers.mismatch"), NeedsExtension("tasks"), func(t *T) {
-			server := declaring(t)
-			_, id := anyTask(t, server)
+	It("rejects tasks/get whose Mcp-Name differs from the taskId", Verifies("transports.http.headers.mismatch"), NeedsExtension("tasks"), func(t *T) {
+		server := declaring(t)
+		_, id := anyTask(t, server)
 
-			response := server.Post(
-				t,
-				server.Body("tasks/get", of(id)),
-				"has an Mcp-Name other than the taskId in the body",
-				WithHeader(transport.NameHeader, unknownTask),
-			)
+		response := server.Post(
+			server.Body("tasks/get", of(id)),
+			"has an Mcp-Name other than the taskId in the body",
+			WithHeader(transport.NameHeader, unknownTask),
+		)
 
-			_, isError := jsonrpc.Parse(response.Body).Error()
-			t.DemandOf(response, isError || response.Status >= http.StatusMultipleChoices, "a rejection of tasks/get")
-			leave(t, server, id)
-		})
+		_, isError := jsonrpc.Parse(response.Body).Error()
+		t.DemandOf(response, isError || response.Status >= http.StatusMultipleChoices, "a rejection of tasks/get")
+		leave(server, id)
+	})
 }
 
 func notifications() {
@@ -320,29 +316,34 @@ func notifications() {
 			server := declaring(t)
 			id, other := slowTask(t, server), slowTask(t, server)
 
-			subscription := server.Subscribe(t, Object{"taskIds": []any{id}})
+			subscription := server.Subscribe(Object{"taskIds": []any{id}})
 			if agreed, _ := subscription.Acknowledged["taskIds"].([]any); !slices.Contains(agreed, any(id)) {
 				t.NotApplicable("the server sends no notifications about tasks")
 			}
 			observe(t, server, id, isOver)
 			observe(t, server, other, isOver)
-			server.Barrier(t)
+			server.Barrier()
 
 			tells := Notification("notifications/tasks")
 			server.NeedMessage(
-				t,
 				subscription.Mark,
 				tells,
 				"the server acknowledged the taskId, but sent no notifications/tasks",
 				"check a server that sends notifications/tasks",
 			)
 			for _, told := range server.Sent(subscription.Mark, tells) {
-				params, _ := told.Params().(map[string]any)
+				params := mcp.Object(told.Params())
 				t.Judging(Reply{Received: told})
 				t.Demand(params["taskId"] == id, "notifications of the task "+id+" alone", excerpt.Short(told.Raw))
 			}
 		})
 
+	reportingEnds()
+
+	undeclaredNotifications()
+}
+
+func reportingEnds() {
 	It("reports the end of a task in notifications/tasks as in tasks/get",
 		Verifies("tasks-extension.notifications.complete"), NeedsExtension("tasks"), NeedsProvocation("task-input"), func(t *T) {
 			server := declaring(t)
@@ -351,9 +352,9 @@ func notifications() {
 			for _, wrong := range []bool{false, true} {
 				id := begin(t, server, "task-input")
 				requests := awaitInput(t, server, id)
-				subscription := server.Subscribe(t, Object{"taskIds": []any{id}})
+				subscription := server.Subscribe(Object{"taskIds": []any{id}})
 				if agreed, _ := subscription.Acknowledged["taskIds"].([]any); !slices.Contains(agreed, any(id)) {
-					leave(t, server, id)
+					leave(server, id)
 					t.NotApplicable("the server sends no notifications about tasks")
 				}
 				give := giveEach
@@ -362,13 +363,13 @@ func notifications() {
 				}
 				ended := give(t, server, id, requests)
 				if !isOver(ended) {
-					leave(t, server, id)
+					leave(server, id)
 					continue
 				}
-				server.BarrierOnAllStreams(t)
+				server.BarrierOnAllStreams()
 
 				for _, message := range server.Sent(subscription.Mark, Notification("notifications/tasks")) {
-					params, _ := message.Params().(map[string]any)
+					params := mcp.Object(message.Params())
 					if params["taskId"] != id || !isOver(params) {
 						continue
 					}
@@ -381,7 +382,9 @@ func notifications() {
 				t.Inconclusive("the server sent no notifications/tasks at the end of a task", "check a server that sends notifications/tasks")
 			}
 		})
+}
 
+func undeclaredNotifications() {
 	It("rejects subscriptions/listen with taskIds with -32021 if the tasks extension is undeclared",
 		Verifies("tasks-extension.notifications.undeclared"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
@@ -391,65 +394,51 @@ func notifications() {
 				{"taskIds": []any{id}},
 				{"taskIds": []any{id}, "toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true},
 			} {
-				request := server.Start(t, "subscriptions/listen", undeclared(t, Object{"notifications": filter}))
-				first, err := request.WaitOr(t, Notification("notifications/subscriptions/acknowledged"))
-
-				demandMissing(t, server.Answered(request, first, err))
+				request := server.Call("subscriptions/listen", undeclared(t, Object{"notifications": filter}))
+				demandMissing(t, request.OrUntil(Notification("notifications/subscriptions/acknowledged")).Must())
 			}
-			leave(t, server, id)
+			leave(server, id)
 		})
 }
 
 // Requests about a task that there is not.
 var (
-	unknownUpdate = Request{
-		Method: "tasks/update",
-		Params: Object{"taskId": unknownTask, "inputResponses": Object{}},
-		Name:   unknownTask,
-	}
+	unknownUpdate = Request{Method: "tasks/update", Params: Object{"taskId": unknownTask, "inputResponses": Object{}}, Name: unknownTask}
 	unknownCancel = Request{Method: "tasks/cancel", Params: of(unknownTask), Name: unknownTask}
 )
 
 func unknown() {
-	It("rejects tasks/get of an unknown task with -32602",
-		Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"), func(t *T) {
-			server := declaring(t)
+	It("rejects tasks/get of an unknown task with -32602", Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"), func(t *T) {
+		server := declaring(t)
 
-			reply := server.AskWrong(
-				t,
-				Request{Method: "tasks/get", Params: of(unknownTask), Name: unknownTask},
-				knownTask(t, server)...)
+		reply := server.CallWrong(Request{Method: "tasks/get", Params: of(unknownTask), Name: unknownTask}, knownTask(t, server)...)
 
-			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-		})
+		t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+	})
 
 	It("rejects tasks/update of an unknown task with a JSON-RPC error",
 		Verifies("tasks-extension.update.unknown"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 
-			reply := server.AskWrong(t, unknownUpdate, knownTask(t, server)...)
+			reply := server.CallWrong(unknownUpdate, knownTask(t, server)...)
 
 			t.Expect(reply).To(BeJSONRPCError())
 		})
 
-	It("rejects tasks/cancel of an unknown taskId with -32602",
-		Verifies("tasks-extension.cancel.unknown"), NeedsExtension("tasks"), func(t *T) {
-			server := declaring(t)
+	It("rejects tasks/cancel of an unknown taskId with -32602", Verifies("tasks-extension.cancel.unknown"), NeedsExtension("tasks"), func(t *T) {
+		server := declaring(t)
 
-			reply := server.AskWrong(t, unknownCancel, knownTask(t, server)...)
+		reply := server.CallWrong(unknownCancel, knownTask(t, server)...)
 
-			t.Expect(reply).To(BeJSONRPCError())
-		})
+		t.Expect(reply).To(BeJSONRPCError())
+	})
 
 	It("uses -32602 when it rejects tasks/update or tasks/cancel of an unknown task",
 		Verifies("tasks-extension.unknown.code"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 
 			known := knownTask(t, server)
-			replies := []Reply{
-				server.AskWrong(t, unknownUpdate, known...),
-				server.AskWrong(t, unknownCancel, known...),
-			}
+			replies := []Reply{server.CallWrong(unknownUpdate, known...), server.CallWrong(unknownCancel, known...)}
 
 			judged := 0
 			for _, reply := range replies {
@@ -459,10 +448,7 @@ func unknown() {
 				}
 			}
 			if judged == 0 {
-				t.Inconclusive(
-					"the server rejected neither",
-					"see the results of tasks-extension.update.unknown and tasks-extension.cancel.unknown",
-				)
+				t.Inconclusive("the server rejected neither", "see the results of tasks-extension.update.unknown and tasks-extension.cancel.unknown")
 			}
 		})
 }
@@ -476,51 +462,50 @@ var formerTasks = []any{Object{"ttl": formerTTL}, Object{}, nil}
 
 // former checks what became of the tasks of 2025-11-25.
 func former() {
-	It("rejects tasks/result with -32601",
-		Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByBarrier(), func(t *T) {
-			server := declaring(t)
+	It("rejects tasks/result with -32601", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByBarrier(), func(t *T) {
+		server := declaring(t)
 
-			reply := server.AskWrong(
-				t,
-				Request{Method: "tasks/result", Params: of(unknownTask), Name: "tasks/result"},
-				knownTask(t, server)...)
+		reply := server.CallWrong(Request{Method: "tasks/result", Params: of(unknownTask), Name: "tasks/result"}, knownTask(t, server)...)
 
-			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-		})
+		t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+	})
 
 	It("rejects tasks/result of an existing task with -32601",
 		Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			_, id := anyTask(t, server)
 
-			reply := server.AskWrong(
-				t,
+			reply := server.CallWrong(
 				Request{Method: "tasks/result", Params: of(id), Name: "tasks/result"},
 				Request{Method: "tasks/get", Params: of(id), Name: id},
 			)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-			leave(t, server, id)
+			leave(server, id)
 		})
 
+	formerParameter()
+}
+
+func formerParameter() {
 	It("ignores the task parameter of 2025-11-25 in tools/call",
 		Verifies("tasks-extension.former.parameter-ignored"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 			tool, id := anyTask(t, server)
-			leave(t, server, id)
+			leave(server, id)
 
 			for _, former := range formerTasks {
 				call := tool.Call()
 				call["task"] = former
 
-				reply, inTime := server.TryTool(t, call)
+				reply := server.Call("tools/call", call).May(BeLate)
 
-				if !inTime {
+				if reply.Late {
 					t.Inconclusive("the call timed out", "name a quicker tool under provocations.task in mcpconform.yaml")
 				}
 				t.Expect(reply).To(BeResult())
 				if id := idOf(reply.Object()); id != "" {
-					leave(t, server, id)
+					leave(server, id)
 				}
 			}
 		})
@@ -535,9 +520,9 @@ func former() {
 					call := maps.Clone(plain)
 					call["task"] = former
 
-					reply, inTime := server.TryTool(t, call)
+					reply := server.Call("tools/call", call).May(BeLate)
 
-					if again, _ := server.TryTool(t, plain); !inTime || !isDone(again) {
+					if again := server.Call("tools/call", plain).May(BeLate); reply.Late || !isDone(again) {
 						break // it is not refused for that
 					}
 					t.Expect(reply).To(BeResult())
@@ -545,19 +530,20 @@ func former() {
 			}
 		})
 
+	formerDeclaration()
+}
+
+func formerDeclaration() {
 	It("returns no task for params.task and the tasks capability of 2025-11-25 alone",
 		Verifies("tasks-extension.former.parameter-ignored", "tasks-extension.former.clients"), NeedsExtension("tasks"),
 		func(t *T) {
 			server := declaring(t)
 			tool, id := anyTask(t, server)
-			leave(t, server, id)
+			leave(server, id)
 			call := undeclared(t, tool.Call())
 			call["task"] = Object{}
 			capabilities := scripted.Everything(t.Revision())
-			capabilities["tasks"] = Object{
-				"requests": Object{"sampling": Object{"createMessage": Object{}}},
-				"cancel":   Object{},
-			}
+			capabilities["tasks"] = Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}, "cancel": Object{}}
 			call["_meta"] = Object{mcp.MetaCapabilities: capabilities}
 
 			reply := withoutTask(t, server, tool, call)
@@ -571,17 +557,10 @@ func former() {
 // the client should have declared.
 func demandMissing(t *T, reply Reply) {
 	refusal, _ := reply.Error()
-	data, _ := refusal.Data.(map[string]any)
-	required, _ := data["requiredCapabilities"].(map[string]any)
-	extensions, _ := required["extensions"].(map[string]any)
-	_, named := extensions[identifier]
+	_, named := mcp.Object(refusal.Data, "requiredCapabilities", "extensions")[identifier]
 	found := reply.Describe()
 	if refusal.Code == jsonrpc.MissingCapability && !named {
 		found += " with the data " + Show(refusal.Data)
 	}
-	t.Demand(
-		refusal.Code == jsonrpc.MissingCapability && named,
-		"error -32021 with the extension in data.requiredCapabilities",
-		found,
-	)
+	t.Demand(refusal.Code == jsonrpc.MissingCapability && named, "error -32021 with the extension in data.requiredCapabilities", found)
 }

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
@@ -135,9 +136,7 @@ var needing = &Scenario{
 		tool("roots_only", "", map[string]scripted.ServerRequest{"roots": roots})
 		tool("all_kinds", "", map[string]scripted.ServerRequest{"a/b": confirmation, "~c": sampling, "": roots})
 		server.AddTool(unrelated, nil, func(call *scripted.Call) { call.Answer(scripted.Text("done")) })
-		server.AddTool(noResultType, nil, func(call *scripted.Call) {
-			call.Finally(jsonrpc.NewResult(call.Message.ID, scripted.Text("done")), "")
-		})
+		server.AddTool(noResultType, nil, func(call *scripted.Call) { call.Finally(jsonrpc.NewResult(call.Message.ID, scripted.Text("done")), "") })
 		server.AddTool("two_rounds", nil, twoRounds)
 		server.AddTool(emptyState, nil, func(call *scripted.Call) {
 			if isRetry(call) || !call.MayAsk(confirmation) {
@@ -183,15 +182,12 @@ func twoRounds(call *scripted.Call) {
 }
 
 // simpleNeeds are tools whose calls need one input, each with what it asks for.
-var simpleNeeds = map[string]scripted.ServerRequest{
-	echoState: confirmation, noState: confirmation, "sampling_only": sampling, "roots_only": roots,
-}
+var simpleNeeds = map[string]scripted.ServerRequest{echoState: confirmation, noState: confirmation, "sampling_only": sampling, "roots_only": roots}
 
 // asksForInput tells whether a result asks for anything: one with a state alone may be left
 // where it is.
 func asksForInput(result *Message) bool {
-	requests, _ := result.ResultObject()["inputRequests"].(map[string]any)
-	return len(requests) > 0
+	return len(mcp.Object(result.ResultObject(), "inputRequests")) > 0
 }
 
 // retriesSimply wants a client to make calls again of tools that need one input, and tells
@@ -204,7 +200,7 @@ func retriesSimply(t *T, client *Client) (asked bool) {
 				continue
 			}
 			if asked = true; !t.Observed(isMadeAgain(client, result)) {
-				client.NeedGoingOn(result)
+				client.NeedRequestAfter(result)
 				client.Missing(result, Mismatch{
 					Wanted: "a retry of the call with inputResponses, as the client declares the capability for " + simpleNeeds[tool].Method,
 					Found:  "no such call, though the client continues",
@@ -220,29 +216,25 @@ func retriesOfClients() {
 		client := RunScenario(t)
 
 		if !retriesSimply(t, client) {
-			client.NeverBut(
-				"the client received no inputRequests, as it declares no such capability, or made no call",
-				confirmation.Method,
-			)
+			client.Inconclusive("the client received no inputRequests, as it declares no such capability, or made no call", confirmation.Method)
 		}
 	})
 
-	It("retries a call with input that it declares to give, or declares none",
-		Verifies("mrtr.client.retried"), In(untold), func(t *T) {
-			client := RunScenario(t)
-			client.NeedRequests("tools/call")
+	It("retries a call with input that it declares to give, or declares none", Verifies("mrtr.client.retried"), In(untold), func(t *T) {
+		client := RunScenario(t)
+		client.NeedRequests("tools/call")
 
-			if !retriesSimply(t, client) {
-				t.NotApplicable("the client declares only what the steps ask for")
-			}
-		})
+		if !retriesSimply(t, client) {
+			t.NotApplicable("the client declares only what the steps ask for")
+		}
+	})
 
 	It("returns requestState unchanged when it retries a call", Verifies("mrtr.client.state.echoed"), In(needing), func(t *T) {
 		client := RunScenario(t)
 
 		for retry := range ObserveEach(t, needRetries(client, echoState)) {
 			if state := retry.ParamsObject()["requestState"]; state != oddState {
-				client.Blame(retry, Mismatch{
+				client.Fail(retry, Mismatch{
 					Wanted: "the requestState of the result, " + Show(oddState),
 					Found:  Show(state),
 					Where:  "/params/requestState",
@@ -256,11 +248,7 @@ func retriesOfClients() {
 
 		for retry := range ObserveEach(t, needRetries(client, noState)) {
 			if state, brings := retry.ParamsObject()["requestState"]; brings {
-				client.Blame(retry, Mismatch{
-					Wanted: "no requestState, as the result had none",
-					Found:  Show(state),
-					Where:  "/params/requestState",
-				})
+				client.Fail(retry, Mismatch{Wanted: "no requestState, as the result had none", Found: Show(state), Where: "/params/requestState"})
 			}
 		}
 	})
@@ -273,7 +261,7 @@ func retriesOfClients() {
 			t.Observed(call.Event.At.After(retry.Event.At)) // by then there is something to bring
 			for _, name := range []string{"inputResponses", "requestState"} {
 				if value, brings := call.ParamsObject()[name]; brings {
-					client.Blame(call, Mismatch{
+					client.Fail(call, Mismatch{
 						Wanted: "no " + name + ", as this call had no inputRequests",
 						Found:  Show(value),
 						Where:  "/params/" + name,
@@ -287,8 +275,7 @@ func retriesOfClients() {
 // isMadeAgain tells whether the client made a call again after a result that asks for
 // input, whatever it brings.
 func isMadeAgain(client *Client, result *Message) bool {
-	tool, _ := result.Request.ParamsObject()["name"].(string)
-	return slices.ContainsFunc(client.Calls(tool), func(call *Message) bool {
+	return slices.ContainsFunc(client.Calls(mcp.Text(result.Request.ParamsObject(), "name")), func(call *Message) bool {
 		return call.Event.At.After(result.Event.At) && bringsAny(call)
 	})
 }
@@ -299,7 +286,7 @@ func isMadeAgain(client *Client, result *Message) bool {
 func needRetries(client *Client, tool string) []*Message {
 	retries := slices.DeleteFunc(client.NeedCalls(tool)[1:], func(call *Message) bool { return !bringsAny(call) })
 	if len(retries) == 0 {
-		client.NeverBut("the client did not retry the call of "+tool+", which needs input", "elicitation/create")
+		client.Inconclusive("the client did not retry the call of "+tool+", which needs input", "elicitation/create")
 	}
 	return retries
 }
@@ -326,10 +313,7 @@ var atOnce = &Scenario{
 					call.Answer(scripted.Text("done"))
 					return
 				}
-				call.Session.Within(besideTime, 0, func(received scripted.Received) bool {
-					params, _ := received.Params().(Object)
-					return params["name"] == neighbour
-				})
+				call.Session.Within(besideTime, 0, func(received scripted.Received) bool { return mcp.Value(received.Params(), "name") == neighbour })
 				need(call, stateOf(name), map[string]scripted.ServerRequest{name: confirmation})
 			})
 		}
@@ -345,49 +329,36 @@ const besideTime = 1500 * time.Millisecond
 func stateOf(tool string) string { return "the state of " + tool }
 
 func simultaneous() {
-	It("keeps inputResponses and requestState of concurrent calls apart",
-		Verifies("mrtr.client.only-retry"), In(atOnce), func(t *T) {
-			client := RunScenario(t)
+	It("keeps inputResponses and requestState of concurrent calls apart", Verifies("mrtr.client.only-retry"), In(atOnce), func(t *T) {
+		client := RunScenario(t)
 
-			one, other := needRetries(client, "one")[0], needRetries(client, "other")[0]
-			for _, call := range client.Requests("tools/call") {
-				tool, _ := call.ParamsObject()["name"].(string)
-				state, brings := call.ParamsObject()["requestState"]
-				if brings && state == stateOf(neighbours[tool]) {
-					client.Blame(
-						call,
-						Mismatch{Wanted: "the state of the call of " + tool, Found: Show(state), Where: "/params/requestState"},
-					)
-				}
-				responses, _ := call.ParamsObject()["inputResponses"].(map[string]any)
-				for key := range responses {
-					if key == neighbours[tool] {
-						client.Blame(call, Mismatch{
-							Wanted: "the input for the call of " + tool,
-							Found:  Show(responses),
-							Where:  "/params/inputResponses",
-						})
-					}
+		one, other := needRetries(client, "one")[0], needRetries(client, "other")[0]
+		for _, call := range client.Requests("tools/call") {
+			tool := mcp.Text(call.ParamsObject(), "name")
+			state, brings := call.ParamsObject()["requestState"]
+			if brings && state == stateOf(neighbours[tool]) {
+				client.Fail(call, Mismatch{Wanted: "the state of the call of " + tool, Found: Show(state), Where: "/params/requestState"})
+			}
+			responses := mcp.Object(call.ParamsObject(), "inputResponses")
+			for key := range responses {
+				if key == neighbours[tool] {
+					client.Fail(call, Mismatch{Wanted: "the input for the call of " + tool, Found: Show(responses), Where: "/params/inputResponses"})
 				}
 			}
-			if one.Event.At.Before(client.Calls("other")[0].Event.At) ||
-				other.Event.At.Before(client.Calls("one")[0].Event.At) {
-				client.NeverBut("the client did not make its calls concurrently", "tools/call")
-			}
-			t.Observe()
-		})
+		}
+		if one.Event.At.Before(client.Calls("other")[0].Event.At) ||
+			other.Event.At.Before(client.Calls("one")[0].Event.At) {
+			client.Inconclusive("the client did not make its calls concurrently", "tools/call")
+		}
+		t.Observe()
+	})
 }
-
-// uninvitedCall is the position of the call in the steps of uninvited.
-const uninvitedCall = 2
 
 // uninvited is a server that needs input which the client has not declared.
 var uninvited = &Scenario{
 	Name: "input-undeclared", Says: "To answer a call the server needs sampling, which the client does not declare.",
 	Since: "2026-07-28",
-	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
-	},
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		question := sampling
 		question.Deliberate = "the client does not declare sampling"
@@ -406,13 +377,13 @@ func undeclared() {
 		for _, request := range client.NeedServerRequests(sampling.Method) {
 			retry := client.RetryOf(request.Message)
 			if retry != nil && !request.Answered() {
-				client.Blame(retry, Mismatch{
+				client.Fail(retry, Mismatch{
 					Wanted: "the answer to " + sampling.Method + ", or no retry",
 					Found:  "a retry without it", Where: "/params/inputResponses",
 				})
 			}
 			if !t.Observed(retry != nil) {
-				client.Refrained(request.Message, uninvitedCall)
+				client.Refrained(request.Message, client.CallOf(scripted.AddNumbers))
 			}
 		}
 	})

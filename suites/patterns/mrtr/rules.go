@@ -35,11 +35,7 @@ func Rules() []rules.Rule {
 			Verifies: rules.Verifies("mrtr.requests.kinds"),
 			Judge:    otherInputs,
 		},
-		{
-			Text:     "sends inputRequests that are valid against the schema",
-			Verifies: rules.Verifies("mrtr.requests.form"),
-			Judge:    misshapenInputs,
-		},
+		{Text: "sends inputRequests that are valid against the schema", Verifies: rules.Verifies("mrtr.requests.form"), Judge: misshapenInputs},
 		{
 			Text:     "sends only inputRequests whose capability the client has declared",
 			Verifies: rules.Verifies("mrtr.requests.declared"),
@@ -52,13 +48,13 @@ func Rules() []rules.Rule {
 var inputMethods = []string{"tools/call", "prompts/get", "resources/read"}
 
 func inputInOtherAnswers(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsResponse(said) || said.Request == nil || said.ResultObject() == nil {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsResponse(message) || message.Request == nil || message.ResultObject() == nil {
 			continue
 		}
 		reporter.Observe()
-		if method := said.Request.Method; facts.AsksForInput(said) && !slices.Contains(inputMethods, method) {
-			reporter.Violation(said, rules.Mismatch{
+		if method := message.Request.Method; facts.AsksForInput(message) && !slices.Contains(inputMethods, method) {
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "a result without inputRequests, as " + method + " is answered at once",
 				Found:  `the resultType "input_required"`, Where: "/result/resultType",
 			})
@@ -71,8 +67,8 @@ func everyInputRequired(wrong func(*rules.Message) rules.Mismatch) rules.Judge {
 	return rules.Every(facts.AsksForInput, wrong)
 }
 
-func emptyInputRequired(said *rules.Message) rules.Mismatch {
-	result := places.ResultOf(said)
+func emptyInputRequired(message *rules.Message) rules.Mismatch {
+	result := places.ResultOf(message)
 	_, asks := result.Member("inputRequests")
 	_, remembers := result.Member("requestState")
 	if asks || remembers {
@@ -82,8 +78,8 @@ func emptyInputRequired(said *rules.Message) rules.Mismatch {
 }
 
 // sharedKeys looks at the text: of two members with one name, reading keeps one.
-func sharedKeys(said *rules.Message) rules.Mismatch {
-	for _, flaw := range said.Flaws {
+func sharedKeys(message *rules.Message) rules.Mismatch {
+	for _, flaw := range message.Flaws {
 		if flaw.Kind == jsonrpc.Duplicate && inputRequestKey.MatchString(flaw.Pointer) {
 			return rules.Mismatch{Wanted: "keys that differ", Found: flaw.Detail, Where: claims.InputRequestsPlace}
 		}
@@ -96,9 +92,9 @@ var inputRequestKey = regexp.MustCompile(`^` + claims.InputRequestsPlace + `/[^/
 // inputMaps returns the inputRequests of all results that ask for input.
 func inputMaps(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
-	for _, said := range conversation.ByTarget() {
-		if requests, there := places.ResultOf(said).Member("inputRequests"); there && facts.AsksForInput(said) {
-			all = append(all, places.Found{Place: requests, Said: said})
+	for _, message := range conversation.ByTarget() {
+		if requests, there := places.ResultOf(message).Member("inputRequests"); there && facts.AsksForInput(message) {
+			all = append(all, places.Found{Place: requests, Said: message})
 		}
 	}
 	return all

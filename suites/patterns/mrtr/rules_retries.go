@@ -14,21 +14,13 @@ import (
 // (2026-07-28, basic/patterns/mrtr#client-requirements-basic-workflow).
 func retryRules() []rules.Rule {
 	return []rules.Rule{
-		{
-			Text:     "sends a retry with a new request id",
-			Verifies: rules.Verifies("mrtr.client.id", "tools.call.retry-id"),
-			Judge:    everyRetry(sameID),
-		},
+		{Text: "sends a retry with a new request id", Verifies: rules.Verifies("mrtr.client.id", "tools.call.retry-id"), Judge: everyRetry(sameID)},
 		{
 			Text:     "sends the requestState of the result unchanged in each retry",
 			Verifies: rules.Verifies("mrtr.client.state.echoed"),
 			Judge:    everyRetry(otherState),
 		},
-		{
-			Text:     "sends no requestState if the result had none",
-			Verifies: rules.Verifies("mrtr.client.state.none"),
-			Judge:    everyRetry(inventedState),
-		},
+		{Text: "sends no requestState if the result had none", Verifies: rules.Verifies("mrtr.client.state.none"), Judge: everyRetry(inventedState)},
 		{
 			Text:     "sends inputResponses for all inputRequests when it retries",
 			Verifies: rules.Verifies("mrtr.client.inputs"),
@@ -61,11 +53,7 @@ func sameID(one facts.Retry) rules.Mismatch {
 	if first := one.Asked.Request.ID; one.ID != first || first == jsonrpc.NoID {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{
-		Wanted: "an id other than that of the original request",
-		Found:  one.ID.String() + " again",
-		Where:  "/id",
-	}
+	return rules.Mismatch{Wanted: "an id other than that of the original request", Found: one.ID.String() + " again", Where: "/id"}
 }
 
 func otherState(one facts.Retry) rules.Mismatch {
@@ -87,11 +75,7 @@ func inventedState(one facts.Retry) rules.Mismatch {
 	if wants || !gives {
 		return rules.Mismatch{}
 	}
-	return rules.Mismatch{
-		Wanted: "no requestState, as the result had none",
-		Found:  rules.Show(given),
-		Where:  "/params/" + facts.RequestState,
-	}
+	return rules.Mismatch{Wanted: "no requestState, as the result had none", Found: rules.Show(given), Where: "/params/" + facts.RequestState}
 }
 
 // missingInputs judges that a retry has an answer of the right kind to everything

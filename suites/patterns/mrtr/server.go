@@ -3,16 +3,16 @@
 package mrtr
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
@@ -36,10 +36,10 @@ func requests() {
 	It("sends no inputRequests to a client that declares no capabilities",
 		Verifies("mrtr.requests.declared"), NeedsProvocation("input-several"), func(t *T) {
 			begin(t, Session(t), "input-several") // it does ask a client that declares all
-			server := SessionOf(t, scripted.Nothing())
+			server := DeclaringSession(t, scripted.Nothing())
 			mark := server.Mark()
 
-			server.NeedReply(t, "tools/call", Provoking(t, "input-several").Call())
+			server.Call("tools/call", Provoking(t, "input-several").Call()).Need()
 
 			asking.DemandNone(t,
 				slices.Concat(
@@ -54,15 +54,13 @@ func requestsOfOne() {
 	It("sends only inputRequests of the one capability that the client declares",
 		Verifies("mrtr.requests.declared"), NeedsProvocation("input-several"), func(t *T) {
 			begin(t, Session(t), "input-several") // it does ask a client that declares all
-			methods := map[string]string{
-				"elicitation": "elicitation/create", "sampling": "sampling/createMessage", "roots": "roots/list",
-			}
+			methods := map[string]string{"elicitation": "elicitation/create", "sampling": "sampling/createMessage", "roots": "roots/list"}
 
 			for _, declared := range slices.Sorted(maps.Keys(methods)) {
-				server := SessionOf(t, scripted.Nothing().With(declared, Object{}))
+				server := DeclaringSession(t, scripted.Nothing().With(declared, Object{}))
 				mark := server.Mark()
 
-				server.NeedReply(t, "tools/call", Provoking(t, "input-several").Call())
+				server.Call("tools/call", Provoking(t, "input-several").Call()).Need()
 
 				for _, other := range slices.Sorted(maps.Keys(methods)) {
 					if other != declared {
@@ -80,24 +78,23 @@ func retries() {
 
 			begin(t, server, "elicitation")
 
-			server.NeedOnce(t, "tools/call", Provoking(t, "elicitation").Call()) // another call, with a question of its own
-			server.StaysUsable(t)
+			server.Call("tools/call", Provoking(t, "elicitation").Call(), Once).Need() // another call, with a question of its own
+			server.StaysUsable()
 		})
 }
 
 func responses() {
-	It("requests input again that is missing in inputResponses",
-		Verifies("mrtr.responses.missing"), NeedsProvocation("elicitation"), func(t *T) {
-			server := Session(t)
+	It("requests input again that is missing in inputResponses", Verifies("mrtr.responses.missing"), NeedsProvocation("elicitation"), func(t *T) {
+		server := Session(t)
 
-			for _, given := range []Object{{}, {"mcpconform-unknown": Acceptance(nil)}} {
-				attempt := begin(t, server, "elicitation")
+		for _, given := range []Object{{}, {"mcpconform-unknown": Acceptance(nil)}} {
+			attempt := begin(t, server, "elicitation")
 
-				reply := server.Once(t, "tools/call", attempt.retry(Object{"inputResponses": given}))
+			reply := server.Call("tools/call", attempt.retry(Object{"inputResponses": given}), Once).Must()
 
-				judgeAskedAgain(t, reply, attempt.requests())
-			}
-		})
+			judgeAskedAgain(t, reply, attempt.requests())
+		}
+	})
 
 	It("requests input again if inputResponses has only a part of it",
 		Verifies("mrtr.responses.missing"), NeedsProvocation("input-several"), func(t *T) {
@@ -113,34 +110,36 @@ func responses() {
 			given, missing := Object{keys[0]: attempt.responses()[keys[0]]}, maps.Clone(attempt.requests())
 			delete(missing, keys[0])
 
-			reply := server.Once(t, "tools/call", attempt.retry(Object{"inputResponses": given}))
+			reply := server.Call("tools/call", attempt.retry(Object{"inputResponses": given}), Once).Must()
 
 			judgeAskedAgain(t, reply, missing)
 		})
 
-	It("ignores inputResponses that it did not request",
-		Verifies("mrtr.responses.unknown"), NeedsProvocation("elicitation"), func(t *T) {
-			server := Session(t)
-			asking.NeedSuccess(t, server, "elicitation")
-			attempt := begin(t, server, "elicitation")
-			more := maps.Clone(attempt.responses())
-			more["mcpconform-unknown"] = Object{"action": "decline"}
+	It("ignores inputResponses that it did not request", Verifies("mrtr.responses.unknown"), NeedsProvocation("elicitation"), func(t *T) {
+		server := Session(t)
+		asking.NeedSuccess(t, server, "elicitation")
+		attempt := begin(t, server, "elicitation")
+		more := maps.Clone(attempt.responses())
+		more["mcpconform-unknown"] = Object{"action": "decline"}
 
-			reply := server.Once(t, "tools/call", attempt.retry(Object{"inputResponses": more}))
+		reply := server.Call("tools/call", attempt.retry(Object{"inputResponses": more}), Once).Must()
 
-			t.DemandOf(reply, asking.Succeeded(reply), "a success, as without the unrequested input")
-		})
+		t.DemandOf(reply, asking.Succeeded(reply), "a success, as without the unrequested input")
+	})
 
-	It("rejects inputResponses that are not an object",
-		Verifies("mrtr.responses.refused"), NeedsProvocation("elicitation"), func(t *T) {
-			server := Session(t)
-			asking.NeedSuccess(t, server, "elicitation")
-			attempt := begin(t, server, "elicitation")
+	misshapenResponses()
+}
 
-			reply := lie(t, server, attempt.retry(Object{"inputResponses": []any{"yes"}}), "inputResponses is a list")
+func misshapenResponses() {
+	It("rejects inputResponses that are not an object", Verifies("mrtr.responses.refused"), NeedsProvocation("elicitation"), func(t *T) {
+		server := Session(t)
+		asking.NeedSuccess(t, server, "elicitation")
+		attempt := begin(t, server, "elicitation")
 
-			t.Expect(reply).To(BeJSONRPCError())
-		})
+		reply := lie(server, attempt.retry(Object{"inputResponses": []any{"yes"}}), "inputResponses is a list")
+
+		t.Expect(reply).To(BeJSONRPCError())
+	})
 
 	It("treats entries of inputResponses that are not objects as invalid",
 		Verifies("mrtr.responses.validated"), NeedsProvocation("elicitation"), func(t *T) {
@@ -152,7 +151,7 @@ func responses() {
 				wrong[key] = asking.Marker
 			}
 
-			reply := lie(t, server, attempt.retry(Object{"inputResponses": wrong}), "the responses are texts")
+			reply := lie(server, attempt.retry(Object{"inputResponses": wrong}), "the responses are texts")
 
 			asking.JudgeValidation(t, reply, "each response to its requests for input is a text")
 		})
@@ -173,7 +172,7 @@ func responses() {
 					given = numbers
 				}
 
-				reply := lie(t, server, attempt.retry(Object{"inputResponses": given}), "inputResponses is or holds "+reason)
+				reply := lie(server, attempt.retry(Object{"inputResponses": given}), "inputResponses is or holds "+reason)
 
 				judgeNotTaken(t, reply, reason)
 			}
@@ -205,7 +204,7 @@ func strays() {
 					given[key] = stray.response
 				}
 
-				reply := lie(t, server, attempt.retry(Object{"inputResponses": given}), "a response has "+stray.says)
+				reply := lie(server, attempt.retry(Object{"inputResponses": given}), "a response has "+stray.says)
 
 				judgeNotTaken(t, reply, "a response with "+stray.says)
 			})
@@ -214,39 +213,32 @@ func strays() {
 
 // inOtherMethods checks of prompts and resources what the others check of tools.
 func inOtherMethods() {
-	It("ignores inputResponses of prompts/get and resources/read that it did not request",
-		Verifies("mrtr.responses.unknown"), func(t *T) {
-			server := Session(t)
+	It("ignores inputResponses of prompts/get and resources/read that it did not request", Verifies("mrtr.responses.unknown"), func(t *T) {
+		server := Session(t)
 
-			for _, request := range othersThatAsk(t, server) {
-				attempt := beginWith(t, server, request)
-				more := maps.Clone(attempt.responses())
-				more["mcpconform-unknown"] = Object{"action": "decline"}
+		for _, request := range othersThatAsk(t, server) {
+			attempt := beginWith(server, request)
+			more := maps.Clone(attempt.responses())
+			more["mcpconform-unknown"] = Object{"action": "decline"}
 
-				reply := server.Once(t, request.Method, attempt.retry(Object{"inputResponses": more}))
+			reply := server.Call(request.Method, attempt.retry(Object{"inputResponses": more}), Once).Must()
 
-				t.DemandOf(reply, asking.Succeeded(reply), "a success of "+request.Method+", as without the unrequested input")
-			}
-		})
+			t.DemandOf(reply, asking.Succeeded(reply), "a success of "+request.Method+", as without the unrequested input")
+		}
+	})
 
 	It("treats entries of inputResponses of prompts/get and resources/read that are null as invalid",
 		Verifies("mrtr.responses.validated"), func(t *T) {
 			server := Session(t)
 
 			for _, request := range othersThatAsk(t, server) {
-				attempt := beginWith(t, server, request)
+				attempt := beginWith(server, request)
 				nothing := Object{}
 				for key := range attempt.requests() {
 					nothing[key] = nil
 				}
 
-				reply := lieTo(
-					t,
-					server,
-					request.Method,
-					attempt.retry(Object{"inputResponses": nothing}),
-					"the responses are null",
-				)
+				reply := lieTo(server, request.Method, attempt.retry(Object{"inputResponses": nothing}), "the responses are null")
 
 				judgeNotTaken(t, reply, "null")
 			}
@@ -258,11 +250,11 @@ func moreOfOtherMethods() {
 	It("sends no inputRequests for prompts/get and resources/read to a client that declares no capabilities",
 		Verifies("mrtr.requests.declared"), func(t *T) {
 			requests := othersThatAsk(t, Session(t))
-			server := SessionOf(t, scripted.Nothing())
+			server := DeclaringSession(t, scripted.Nothing())
 			mark := server.Mark()
 
 			for _, request := range requests {
-				server.NeedReply(t, request.Method, request.Params)
+				server.Call(request.Method, request.Params).Need()
 			}
 
 			asking.DemandNone(t,
@@ -273,24 +265,17 @@ func moreOfOtherMethods() {
 				)...)
 		})
 
-	It("rejects inputResponses of prompts/get and resources/read that are not an object",
-		Verifies("mrtr.responses.refused"), func(t *T) {
-			server := Session(t)
+	It("rejects inputResponses of prompts/get and resources/read that are not an object", Verifies("mrtr.responses.refused"), func(t *T) {
+		server := Session(t)
 
-			for _, request := range othersThatAsk(t, server) {
-				attempt := beginWith(t, server, request)
+		for _, request := range othersThatAsk(t, server) {
+			attempt := beginWith(server, request)
 
-				reply := lieTo(
-					t,
-					server,
-					request.Method,
-					attempt.retry(Object{"inputResponses": []any{"yes"}}),
-					"inputResponses is a list",
-				)
+			reply := lieTo(server, request.Method, attempt.retry(Object{"inputResponses": []any{"yes"}}), "inputResponses is a list")
 
-				t.Expect(reply).To(BeJSONRPCError())
-			}
-		})
+			t.Expect(reply).To(BeJSONRPCError())
+		}
+	})
 }
 
 // secondRounds checks of the second request for input in one call what others check of the
@@ -302,16 +287,16 @@ func secondRounds() {
 			beginSecond(t, able, begin(t, able, "input-rounds")) // it does ask twice
 			capabilities := scripted.Nothing()
 			for _, request := range begin(t, able, "input-rounds").requests() {
-				capability, _, _ := strings.Cut(fmt.Sprint(method(request)), "/")
+				capability, _, _ := strings.Cut(fmt.Sprint(mcp.Value(request, "method")), "/")
 				capabilities = capabilities.With(capability, Object{})
 			}
-			server := SessionOf(t, capabilities)
+			server := DeclaringSession(t, capabilities)
 			first := begin(t, server, "input-rounds")
 
-			second := server.Once(t, "tools/call", first.retry(nil))
+			second := server.Call("tools/call", first.retry(nil), Once).Must()
 
-			for _, request := range member(second.Object(), "inputRequests") {
-				capability, _, _ := strings.Cut(fmt.Sprint(method(request)), "/")
+			for _, request := range mcp.Object(second.Object(), "inputRequests") {
+				capability, _, _ := strings.Cut(fmt.Sprint(mcp.Value(request, "method")), "/")
 				_, declared := capabilities[capability]
 				t.DemandOf(second, declared, "only what the client declares: "+Show(capabilities))
 			}
@@ -328,29 +313,28 @@ func secondRounds() {
 				nothing[key] = nil
 			}
 
-			reply := lie(t, server, second.retry(Object{"inputResponses": nothing}), "the responses are null")
+			reply := lie(server, second.retry(Object{"inputResponses": nothing}), "the responses are null")
 
 			judgeNotTaken(t, reply, "null")
 		})
 
-	It("requests input again that is missing in a second round",
-		Verifies("mrtr.responses.missing"), NeedsProvocation("input-rounds"), func(t *T) {
-			server := Session(t)
-			second := beginSecond(t, server, begin(t, server, "input-rounds"))
+	It("requests input again that is missing in a second round", Verifies("mrtr.responses.missing"), NeedsProvocation("input-rounds"), func(t *T) {
+		server := Session(t)
+		second := beginSecond(t, server, begin(t, server, "input-rounds"))
 
-			reply := server.Once(t, "tools/call", second.retry(Object{"inputResponses": Object{}}))
+		reply := server.Call("tools/call", second.retry(Object{"inputResponses": Object{}}), Once).Must()
 
-			if asking.Succeeded(reply) {
-				t.Inconclusive("the call succeeded without its second input, so it does not need it",
-					"name a tool that needs it under provocations.input-rounds in mcpconform.yaml")
-			}
-			t.DemandOf(reply, len(member(reply.Object(), "inputRequests")) > 0, "another request for input")
-		})
+		if asking.Succeeded(reply) {
+			t.Inconclusive("the call succeeded without its second input, so it does not need it",
+				"name a tool that needs it under provocations.input-rounds in mcpconform.yaml")
+		}
+		t.DemandOf(reply, len(mcp.Object(reply.Object(), "inputRequests")) > 0, "another request for input")
+	})
 }
 
 // beginSecond makes a call again with the input that it asked for, and is asked for more.
 func beginSecond(t *T, server *Server, first attempt) attempt {
-	reply := server.NeedOnce(t, "tools/call", first.retry(nil))
+	reply := server.Call("tools/call", first.retry(nil), Once).Need()
 	more, asked := server.Fulfil(reply.Received)
 	if !asked {
 		t.Inconclusive(fmt.Sprintf("the tool %v requested input only once: %s", first.call["name"], reply.Describe()),
@@ -364,8 +348,8 @@ func beginSecond(t *T, server *Server, first attempt) attempt {
 func othersThatAsk(t *T, server *Server) []Request {
 	var found []Request
 	for _, request := range plainRequests(t) {
-		begun := beginWith(t, server, request)
-		if len(begun.requests()) > 0 && begun.served(t, server) {
+		begun := beginWith(server, request)
+		if len(begun.requests()) > 0 && begun.served(server) {
 			found = append(found, request)
 		}
 	}
@@ -382,8 +366,7 @@ const maxAsked = 10
 func plainRequests(t *T) []Request {
 	var all []Request
 	for _, prompt := range ListedPrompts(t) {
-		takes, _ := prompt["arguments"].([]any)
-		if len(takes) == 0 && len(all) < maxAsked {
+		if len(mcp.List(prompt, "arguments")) == 0 && len(all) < maxAsked {
 			all = append(all, Request{Method: "prompts/get", Params: Object{"name": prompt["name"]}})
 		}
 	}
@@ -394,16 +377,16 @@ func plainRequests(t *T) []Request {
 }
 
 // lie sends a call that is illegal on purpose, and returns its very answer.
-func lie(ctx context.Context, server *Server, params Object, reason string) Reply {
-	return lieTo(ctx, server, "tools/call", params, reason)
+func lie(server *Server, params Object, reason string) Reply {
+	return lieTo(server, "tools/call", params, reason)
 }
 
 // lieTo does the same with a request of another method.
-func lieTo(ctx context.Context, server *Server, method string, params Object, reason string) Reply {
+func lieTo(server *Server, method string, params Object, reason string) Reply {
 	id := server.NextID()
 	raw := jsonrpc.NewRequest(id, method, server.WithMeta(params))
-	request := server.StartRaw(ctx, id, method, scripted.Outgoing{Raw: raw, Deliberate: reason}, params)
-	return server.Await(ctx, request)
+	request := server.Call(method, params, WithID(id), Raw(raw, reason))
+	return request.Must()
 }
 
 // An attempt is a call that was answered by a request for input.
@@ -418,7 +401,7 @@ type attempt struct {
 // inconclusive.
 func begin(t *T, server *Server, kind string) attempt {
 	provocation := Provoking(t, kind)
-	reply := server.NeedOnce(t, "tools/call", provocation.Call())
+	reply := server.Call("tools/call", provocation.Call(), Once).Need()
 	more, asked := server.Fulfil(reply.Received)
 	if !asked {
 		t.Inconclusive("the tool "+provocation.Tool+" did not ask for input: "+reply.Describe(),
@@ -428,16 +411,16 @@ func begin(t *T, server *Server, kind string) attempt {
 }
 
 // beginWith sends a request that may ask for input; what it does not ask for is empty.
-func beginWith(ctx context.Context, server *Server, request Request) attempt {
-	params, _ := request.Params.(Object)
-	reply := server.NeedOnce(ctx, request.Method, params)
+func beginWith(server *Server, request Request) attempt {
+	params := mcp.Object(request.Params)
+	reply := server.Call(request.Method, params, Once).Need()
 	more, _ := server.Fulfil(reply.Received)
 	return attempt{method: request.Method, call: params, reply: reply, more: more}
 }
 
 // served tells whether the request is served with the input that it asked for.
-func (a attempt) served(ctx context.Context, server *Server) bool {
-	return asking.Succeeded(server.NeedOnce(ctx, a.method, a.retry(nil)))
+func (a attempt) served(server *Server) bool {
+	return asking.Succeeded(server.Call(a.method, a.retry(nil), Once).Need())
 }
 
 // retry returns the params of the next attempt, as a good client makes them, save
@@ -449,13 +432,8 @@ func (a attempt) retry(other Object) Object {
 	return params
 }
 
-func (a attempt) requests() Object  { return member(a.reply.Object(), "inputRequests") }
-func (a attempt) responses() Object { return member(a.more, "inputResponses") }
-
-func member(object Object, name string) Object {
-	found, _ := object[name].(map[string]any)
-	return found
-}
+func (a attempt) requests() Object  { return mcp.Object(a.reply.Object(), "inputRequests") }
+func (a attempt) responses() Object { return mcp.Object(a.more, "inputResponses") }
 
 // judgeAskedAgain judges the answer to a retry in which the responses to requests
 // are missing.
@@ -465,9 +443,9 @@ func judgeAskedAgain(t *T, reply Reply, missing Object) {
 			"name a tool that needs its input under provocations in mcpconform.yaml")
 	}
 	asked := false
-	for _, one := range member(reply.Object(), "inputRequests") {
+	for _, one := range mcp.Object(reply.Object(), "inputRequests") {
 		for _, request := range missing {
-			asked = asked || method(one) == method(request)
+			asked = asked || mcp.Value(one, "method") == mcp.Value(request, "method")
 		}
 	}
 	t.DemandOf(reply, asked, "another request for the missing input")
@@ -477,9 +455,4 @@ func judgeAskedAgain(t *T, reply Reply, missing Object) {
 // without any shows nothing.
 func judgeNotTaken(t *T, reply Reply, given string) {
 	t.DemandOf(reply, !asking.Succeeded(reply), "an error, or the input request again: the input is "+given)
-}
-
-func method(request any) any {
-	object, _ := request.(map[string]any)
-	return object["method"]
 }

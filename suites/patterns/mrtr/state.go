@@ -8,64 +8,61 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
 func states() {
-	It("continues after a requestState that it did not issue",
-		Verifies("mrtr.state.distrusted"), NeedsProvocation("elicitation"), func(t *T) {
-			server := FreshSession(t)
-			attempt := begin(t, server, "elicitation")
+	It("continues after a requestState that it did not issue", Verifies("mrtr.state.distrusted"), NeedsProvocation("elicitation"), func(t *T) {
+		server := FreshSession(t)
+		attempt := begin(t, server, "elicitation")
 
-			for _, forged := range []string{"mcpconform", `{"admin":true}`, "e30", "../../x", strings.Repeat("A", longState)} {
-				server.Survives(t, "tools/call", attempt.retry(Object{"requestState": forged}), "")
-			}
-		})
+		for _, forged := range []string{"mcpconform", `{"admin":true}`, "e30", "../../x", strings.Repeat("A", longState)} {
+			server.Survives(server.Call("tools/call", attempt.retry(Object{"requestState": forged})))
+		}
+	})
 
-	It("rejects a requestState with a changed character",
-		Verifies("mrtr.state.protected"), NeedsProvocation("input-state"), func(t *T) {
-			server := Session(t)
-			asking.NeedSuccess(t, server, "input-state")
+	It("rejects a requestState with a changed character", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"), func(t *T) {
+		server := Session(t)
+		asking.NeedSuccess(t, server, "input-state")
 
-			for _, share := range []int{1, 2, 3} { // quarters of its length
-				attempt := beginWithState(t, server, "input-state")
-				changed := withAnother(attempt.state, len(attempt.state)*share/4)
-				reply := server.Once(t, "tools/call", attempt.retry(Object{"requestState": changed}))
-				judgeRefused(t, reply, fmt.Sprintf("the requestState %s, changed to %s", Show(attempt.state), Show(changed)))
-			}
-		})
-
-	It("rejects a requestState with something appended",
-		Verifies("mrtr.state.protected"), NeedsProvocation("input-state"), func(t *T) {
-			server := Session(t)
-			asking.NeedSuccess(t, server, "input-state")
+		for _, share := range []int{1, 2, 3} { // quarters of its length
 			attempt := beginWithState(t, server, "input-state")
-			changed := attempt.state + "-TAMPERED"
+			changed := withAnother(attempt.state, len(attempt.state)*share/4)
+			reply := server.Call("tools/call", attempt.retry(Object{"requestState": changed}), Once).Must()
+			judgeRefused(t, reply, fmt.Sprintf("the requestState %s, changed to %s", Show(attempt.state), Show(changed)))
+		}
+	})
 
-			reply := server.Once(t, "tools/call", attempt.retry(Object{"requestState": changed}))
+	It("rejects a requestState with something appended", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"), func(t *T) {
+		server := Session(t)
+		asking.NeedSuccess(t, server, "input-state")
+		attempt := beginWithState(t, server, "input-state")
+		changed := attempt.state + "-TAMPERED"
 
-			judgeRefused(t, reply, "the requestState "+Show(attempt.state)+", with -TAMPERED appended")
-		})
+		reply := server.Call("tools/call", attempt.retry(Object{"requestState": changed}), Once).Must()
 
-	It("rejects a requestState with changed contents",
-		Verifies("mrtr.state.protected"), NeedsProvocation("input-state"), func(t *T) {
-			server := Session(t)
-			asking.NeedSuccess(t, server, "input-state")
-			attempt := beginWithState(t, server, "input-state")
-			changed, readable := rewritten(attempt.state)
-			if !readable {
-				t.NotApplicable("the requestState is opaque, so its contents cannot be changed")
-			}
+		judgeRefused(t, reply, "the requestState "+Show(attempt.state)+", with -TAMPERED appended")
+	})
 
-			reply := server.Once(t, "tools/call", attempt.retry(Object{"requestState": changed}))
+	It("rejects a requestState with changed contents", Verifies("mrtr.state.protected"), NeedsProvocation("input-state"), func(t *T) {
+		server := Session(t)
+		asking.NeedSuccess(t, server, "input-state")
+		attempt := beginWithState(t, server, "input-state")
+		changed, readable := rewritten(attempt.state)
+		if !readable {
+			t.NotApplicable("the requestState is opaque, so its contents cannot be changed")
+		}
 
-			judgeRefused(t,
-				reply,
-				fmt.Sprintf("the requestState %s, with its contents changed to %s", Show(attempt.state), Show(changed)),
-			)
-		})
+		reply := server.Call("tools/call", attempt.retry(Object{"requestState": changed}), Once).Must()
 
+		judgeRefused(t, reply, fmt.Sprintf("the requestState %s, with its contents changed to %s", Show(attempt.state), Show(changed)))
+	})
+
+	movedStates()
+}
+
+func movedStates() {
 	It("rejects a requestState that it issued for another request",
 		Verifies("mrtr.state.bound"), NeedsProvocation("input-state", "input-other-state"), func(t *T) {
 			server := Session(t)
@@ -73,7 +70,7 @@ func states() {
 			one := beginWithState(t, server, "input-state")
 			other := beginWithState(t, server, "input-other-state")
 
-			reply := server.Once(t, "tools/call", other.retry(Object{"requestState": one.state}))
+			reply := server.Call("tools/call", other.retry(Object{"requestState": one.state}), Once).Must()
 
 			judgeRefused(t, reply, fmt.Sprintf("a requestState that was issued for the tool %v", one.call["name"]))
 		})
@@ -85,12 +82,12 @@ func states() {
 			stateful := 0
 
 			for _, request := range othersThatAsk(t, server) {
-				other := beginWith(t, server, request)
+				other := beginWith(server, request)
 				if _, gives := other.more["requestState"]; !gives {
 					continue // what it needs of a state it does not read
 				}
 				stateful++
-				reply := server.Once(t, request.Method, other.retry(Object{"requestState": one.state}))
+				reply := server.Call(request.Method, other.retry(Object{"requestState": one.state}), Once).Must()
 				judgeRefused(t, reply, fmt.Sprintf("a requestState that was issued for the tool %v", one.call["name"]))
 			}
 

@@ -25,7 +25,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends nothing on a subscription before notifications/subscriptions/acknowledged",
 			Verifies: rules.Verifies("subscriptions.acknowledged.first"),
-			Judge:    hasty,
+			Judge:    acknowledgedFirst,
 		},
 		{
 			Text:     "acknowledges only what subscriptions/listen requests",
@@ -37,11 +37,7 @@ func Rules() []rules.Rule {
 			Verifies: rules.Verifies("subscriptions.acknowledged.supported"),
 			Judge:    everyAcknowledged(unsupported),
 		},
-		{
-			Text:     "sends only requested notifications on a subscription",
-			Verifies: rules.Verifies("subscriptions.filter.honored"),
-			Judge:    unwanted,
-		},
+		{Text: "sends only requested notifications on a subscription", Verifies: rules.Verifies("subscriptions.filter.honored"), Judge: unwanted},
 		{
 			Text:     "sends subscriptionId in the _meta of each notification on a subscription",
 			Verifies: rules.Verifies("subscriptions.id.carried"),
@@ -79,12 +75,12 @@ var listNotifications = []listNotification{
 }
 
 // isAnnouncement tells whether a notification is one that subscriptions are for.
-func isAnnouncement(said *rules.Message) bool {
-	if said.Kind != jsonrpc.Notification {
+func isAnnouncement(message *rules.Message) bool {
+	if message.Kind != jsonrpc.Notification {
 		return false
 	}
-	return said.Method == updatedMethod || said.Method == acknowledgedMethod ||
-		slices.ContainsFunc(listNotifications, func(one listNotification) bool { return one.method == said.Method })
+	return message.Method == updatedMethod || message.Method == acknowledgedMethod ||
+		slices.ContainsFunc(listNotifications, func(one listNotification) bool { return one.method == message.Method })
 }
 
 // A subscription is a request to listen, with what the target said on it: over
@@ -100,29 +96,29 @@ type subscription struct {
 func subscriptions(conversation *rules.Conversation) (all []*subscription, stray []*rules.Message) {
 	spoken := facts.Negotiations(conversation)
 	byStream, byID := map[string]*subscription{}, map[jsonrpc.ID]*subscription{}
-	for _, said := range conversation.Messages {
-		if !said.FromTarget(conversation.Leg) {
-			if rules.IsRequest(said) && said.Method == facts.ListenMethod && said.Event.Deliberate == "" {
-				filter, _ := places.ParamsOf(said).Member("notifications")
-				one := &subscription{request: said, filter: filter}
+	for _, message := range conversation.Messages {
+		if !message.FromTarget(conversation.Cell) {
+			if rules.IsRequest(message) && message.Method == facts.ListenMethod && message.Event.Deliberate == "" {
+				filter, _ := places.ParamsOf(message).Member("notifications")
+				one := &subscription{request: message, filter: filter}
 				all = append(all, one)
-				byStream[said.Event.Stream], byID[said.ID] = one, one
+				byStream[message.Event.Stream], byID[message.ID] = one, one
 			}
 			continue
 		}
-		if said.Kind != jsonrpc.Notification {
+		if message.Kind != jsonrpc.Notification {
 			continue
 		}
-		tag, tagged := facts.SubscriptionID(said)
+		tag, tagged := facts.SubscriptionID(message)
 		one := byID[tag]
 		if conversation.Transport == protocol.HTTP {
-			one = byStream[said.Event.Stream]
+			one = byStream[message.Event.Stream]
 		}
 		switch {
 		case one != nil:
-			one.told = append(one.told, said)
-		case protocol.Has(spoken[said.Index], protocol.Subscriptions) && (tagged || isAnnouncement(said)):
-			stray = append(stray, said)
+			one.told = append(one.told, message)
+		case protocol.Has(spoken[message.Index], protocol.Subscriptions) && (tagged || isAnnouncement(message)):
+			stray = append(stray, message)
 		}
 	}
 	return all, stray
@@ -144,9 +140,9 @@ func (s *subscription) answer() *rules.Message {
 
 // acknowledgement is the first one, nil when there is none.
 func (s *subscription) acknowledgement() *rules.Message {
-	for _, said := range s.told {
-		if said.Method == acknowledgedMethod {
-			return said
+	for _, message := range s.told {
+		if message.Method == acknowledgedMethod {
+			return message
 		}
 	}
 	return nil
@@ -168,32 +164,29 @@ func unacknowledged(conversation *rules.Conversation, reporter *rules.Reporter) 
 	}
 }
 
-// hasty leaves aside what a request may bring whatever it asks for. A result that is never
+// acknowledgedFirst leaves aside what a request may bring whatever it asks for. A result that is never
 // followed by an acknowledgement is for the rule about that.
-func hasty(conversation *rules.Conversation, reporter *rules.Reporter) {
+func acknowledgedFirst(conversation *rules.Conversation, reporter *rules.Reporter) {
 	const wanted = acknowledgedMethod + " as the first message of the subscription"
 	all, _ := subscriptions(conversation)
 	for _, one := range all {
-		first := slices.IndexFunc(one.told, func(said *rules.Message) bool { return isAnnouncement(said) || isTagged(said) })
+		first := slices.IndexFunc(one.told, func(message *rules.Message) bool { return isAnnouncement(message) || isTagged(message) })
 		if first < 0 {
 			continue
 		}
 		reporter.Observe()
-		said, answer := one.told[first], one.answer()
+		message, answer := one.told[first], one.answer()
 		switch {
-		case answer != nil && answer.Index < said.Index && !rules.IsRefusal(answer) && one.acknowledgement() != nil:
-			reporter.Violation(
-				answer,
-				rules.Mismatch{Wanted: wanted, Found: "the result that ends the subscription", Where: "/result"},
-			)
-		case said.Method != acknowledgedMethod:
-			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: said.Method, Where: "/method"})
+		case answer != nil && answer.Index < message.Index && !rules.IsRefusal(answer) && one.acknowledgement() != nil:
+			reporter.Violation(answer, rules.Mismatch{Wanted: wanted, Found: "the result that ends the subscription", Where: "/result"})
+		case message.Method != acknowledgedMethod:
+			reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: message.Method, Where: "/method"})
 		}
 	}
 }
 
-func isTagged(said *rules.Message) bool {
-	_, tagged := facts.SubscriptionID(said)
+func isTagged(message *rules.Message) bool {
+	_, tagged := facts.SubscriptionID(message)
 	return tagged
 }
 
@@ -213,12 +206,7 @@ func everyAcknowledged(
 				continue // the schema has it
 			}
 			reporter.Observe()
-			judgeOne(
-				one,
-				conversation.ServerCapabilities,
-				agreed,
-				func(mismatch rules.Mismatch) { reporter.Violation(acknowledgement, mismatch) },
-			)
+			judgeOne(one, conversation.ServerCapabilities, agreed, func(mismatch rules.Mismatch) { reporter.Violation(acknowledgement, mismatch) })
 		}
 	}
 }
@@ -226,9 +214,7 @@ func everyAcknowledged(
 func unrequested(one *subscription, _ rules.Object, agreed places.Place, breaks func(rules.Mismatch)) {
 	for _, change := range listNotifications {
 		if wants(agreed, change.wish) && !wants(one.filter, change.wish) {
-			breaks(rules.Mismatch{
-				Wanted: "only what was requested", Found: change.wish, Where: agreed.Pointer + "/" + change.wish,
-			})
+			breaks(rules.Mismatch{Wanted: "only what was requested", Found: change.wish, Where: agreed.Pointer + "/" + change.wish})
 		}
 	}
 	asked := texts(one.filter, "resourceSubscriptions")
@@ -273,49 +259,46 @@ func texts(object places.Place, name string) []string {
 func unwanted(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all, stray := subscriptions(conversation)
 	for _, one := range all {
-		for _, said := range one.told {
-			if !isAnnouncement(said) && (!isTagged(said) || !isOfRequest(said)) {
+		for _, message := range one.told {
+			if !isAnnouncement(message) && (!isTagged(message) || !isOfRequest(message)) {
 				continue
 			}
 			reporter.Observe()
-			if mismatch := one.unwanted(said); mismatch != (rules.Mismatch{}) {
-				reporter.Violation(said, mismatch)
+			if mismatch := one.unwanted(message); mismatch != (rules.Mismatch{}) {
+				reporter.Violation(message, mismatch)
 			}
 		}
 	}
-	for _, said := range stray {
-		if !isAnnouncement(said) || someAsked(all, said) || !conversation.Complete {
+	for _, message := range stray {
+		if !isAnnouncement(message) || someAsked(all, message) || !conversation.Complete {
 			continue // if some did, it lacks the id
 		}
 		reporter.Observe()
-		reporter.Violation(
-			said,
-			rules.Mismatch{Wanted: "only what a subscription requested", Found: said.Method, Where: "/method"},
-		)
+		reporter.Violation(message, rules.Mismatch{Wanted: "only what a subscription requested", Found: message.Method, Where: "/method"})
 	}
 }
 
 // isOfRequest tells whether a notification is about one request in progress.
-func isOfRequest(said *rules.Message) bool {
-	return said.Method == facts.ProgressMethod || said.Method == "notifications/message"
+func isOfRequest(message *rules.Message) bool {
+	return message.Method == facts.ProgressMethod || message.Method == "notifications/message"
 }
 
 // someAsked tells whether a subscription that was there before wants something.
-func someAsked(all []*subscription, said *rules.Message) bool {
+func someAsked(all []*subscription, message *rules.Message) bool {
 	return slices.ContainsFunc(all, func(one *subscription) bool {
-		return one.request.Index < said.Index && one.unwanted(said) == rules.Mismatch{}
+		return one.request.Index < message.Index && one.unwanted(message) == rules.Mismatch{}
 	})
 }
 
 // unwanted says why the subscription did not ask for something.
-func (s *subscription) unwanted(said *rules.Message) rules.Mismatch {
+func (s *subscription) unwanted(message *rules.Message) rules.Mismatch {
 	switch {
-	case said.Method == acknowledgedMethod:
+	case message.Method == acknowledgedMethod:
 		return rules.Mismatch{}
-	case isOfRequest(said):
-		return rules.Mismatch{Wanted: "only notifications of changes on a subscription", Found: said.Method, Where: "/method"}
-	case said.Method == updatedMethod:
-		uri, _ := said.ParamsObject()["uri"].(string)
+	case isOfRequest(message):
+		return rules.Mismatch{Wanted: "only notifications of changes on a subscription", Found: message.Method, Where: "/method"}
+	case message.Method == updatedMethod:
+		uri := mcp.Text(message.ParamsObject(), "uri")
 		asked := texts(s.filter, "resourceSubscriptions")
 		if slices.ContainsFunc(asked, func(one string) bool { return strings.HasPrefix(uri, one) }) {
 			return rules.Mismatch{} // one below it is a part of it, maybe
@@ -323,7 +306,7 @@ func (s *subscription) unwanted(said *rules.Message) rules.Mismatch {
 		if len(asked) == 0 {
 			return rules.Mismatch{
 				Wanted: "no notifications/resources/updated, which the subscription did not request",
-				Found:  said.Method,
+				Found:  message.Method,
 				Where:  "/method",
 			}
 		}
@@ -334,10 +317,10 @@ func (s *subscription) unwanted(said *rules.Message) rules.Mismatch {
 		}
 	}
 	for _, change := range listNotifications {
-		if change.method == said.Method && !wants(s.filter, change.wish) {
+		if change.method == message.Method && !wants(s.filter, change.wish) {
 			return rules.Mismatch{
 				Wanted: "nothing without " + change.wish + " in the filter of the subscription",
-				Found:  said.Method,
+				Found:  message.Method,
 				Where:  "/method",
 			}
 		}
@@ -352,34 +335,34 @@ func untagged(conversation *rules.Conversation, reporter *rules.Reporter) {
 	var concerned []*rules.Message
 	wanted := map[*rules.Message]string{}
 	for _, one := range all {
-		for _, said := range one.told {
-			if isAnnouncement(said) || isTagged(said) {
-				concerned = append(concerned, said)
-				wanted[said] = "the id of the subscription, " + one.request.ID.String()
-				if tag, _ := facts.SubscriptionID(said); tag == one.request.ID {
-					wanted[said] = ""
+		for _, message := range one.told {
+			if isAnnouncement(message) || isTagged(message) {
+				concerned = append(concerned, message)
+				wanted[message] = "the id of the subscription, " + one.request.ID.String()
+				if tag, _ := facts.SubscriptionID(message); tag == one.request.ID {
+					wanted[message] = ""
 				}
 			}
 		}
 	}
-	for _, said := range stray {
-		if conversation.Transport == protocol.Stdio && isAnnouncement(said) &&
-			(said.Method == acknowledgedMethod || someAsked(all, said)) {
-			concerned = append(concerned, said)
-			wanted[said] = "the id of a subscription"
+	for _, message := range stray {
+		if conversation.Transport == protocol.Stdio && isAnnouncement(message) &&
+			(message.Method == acknowledgedMethod || someAsked(all, message)) {
+			concerned = append(concerned, message)
+			wanted[message] = "the id of a subscription"
 		}
 	}
 	slices.SortFunc(concerned, func(a, b *rules.Message) int { return cmp.Compare(a.Index, b.Index) })
-	for _, said := range concerned {
+	for _, message := range concerned {
 		reporter.Observe()
-		if wanted[said] == "" {
+		if wanted[message] == "" {
 			continue
 		}
-		mismatch := rules.Mismatch{Wanted: wanted[said], Found: "none", Where: "/params/_meta" + subscriptionIDPlace}
-		if tag, tagged := facts.SubscriptionID(said); tagged {
+		mismatch := rules.Mismatch{Wanted: wanted[message], Found: "none", Where: "/params/_meta" + subscriptionIDPlace}
+		if tag, tagged := facts.SubscriptionID(message); tagged {
 			mismatch.Found = tag.String()
 		}
-		reporter.Violation(said, mismatch)
+		reporter.Violation(message, mismatch)
 	}
 }
 
@@ -408,16 +391,16 @@ func brokenOff(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 // cancelled tells whether the target said so on the subscription.
 func (s *subscription) cancelled() bool {
-	return slices.ContainsFunc(s.told, func(said *rules.Message) bool { return said.Method == facts.CancelledMethod })
+	return slices.ContainsFunc(s.told, func(message *rules.Message) bool { return message.Method == facts.CancelledMethod })
 }
 
 func closedWithoutID(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.Results(facts.ListenMethod) {
+	for _, message := range conversation.Results(facts.ListenMethod) {
 		reporter.Observe()
-		if id, _ := facts.SubscriptionID(said); id != said.ID {
-			reporter.Violation(said, rules.Mismatch{
-				Wanted: "the id of the subscription, " + said.ID.String(),
-				Found:  rules.ShowMember(said.Meta(), mcp.MetaSubscription),
+		if id, _ := facts.SubscriptionID(message); id != message.ID {
+			reporter.Violation(message, rules.Mismatch{
+				Wanted: "the id of the subscription, " + message.ID.String(),
+				Found:  rules.ShowMember(message.Meta(), mcp.MetaSubscription),
 				Where:  "/result/_meta" + subscriptionIDPlace,
 			})
 		}

@@ -2,17 +2,16 @@
 package subscriptions
 
 import (
-	"context"
 	"maps"
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 const (
@@ -56,26 +55,24 @@ func everything(t *T) Object {
 }
 
 func acknowledgements() {
-	It("acknowledges subscriptions/listen with notifications/subscriptions/acknowledged",
-		Verifies("subscriptions.acknowledged.sent"), func(t *T) {
-			needsSubscriptions(t)
-			server := FreshSession(t)
+	It("acknowledges subscriptions/listen with notifications/subscriptions/acknowledged", Verifies("subscriptions.acknowledged.sent"), func(t *T) {
+		needsSubscriptions(t)
+		server := FreshSession(t)
 
-			answer := listen(t, server, server.NextID(), everything(t))
+		answer := listen(t, server, server.NextID(), everything(t))
 
-			judgeAcknowledged(t, answer)
-		})
+		judgeAcknowledged(t, answer)
+	})
 
-	It("acknowledges a second subscriptions/listen while the first is open",
-		Verifies("subscriptions.several.served"), func(t *T) {
-			needsSubscriptions(t)
-			server := FreshSession(t)
-			server.Subscribe(t, everything(t)) // or else the second one is not refused for the first
+	It("acknowledges a second subscriptions/listen while the first is open", Verifies("subscriptions.several.served"), func(t *T) {
+		needsSubscriptions(t)
+		server := FreshSession(t)
+		server.Subscribe(everything(t)) // or else the second one is not refused for the first
 
-			answer := listen(t, server, server.NextID(), everything(t))
+		answer := listen(t, server, server.NextID(), everything(t))
 
-			judgeAcknowledged(t, answer)
-		})
+		judgeAcknowledged(t, answer)
+	})
 
 	It("acknowledges subscriptions/listen with a string as request id", Verifies("subscriptions.acknowledged.sent"), func(t *T) {
 		needsSubscriptions(t)
@@ -94,11 +91,15 @@ func acknowledgements() {
 		answer := listenWith(t, server, server.NextID(), filter)
 
 		if answer.Method != acknowledged {
-			FreshSession(t).Subscribe(t, everything(t)) // or else it is not refused for that
+			FreshSession(t).Subscribe(everything(t)) // or else it is not refused for that
 		}
 		judgeAcknowledged(t, answer)
 	})
 
+	emptyFilters()
+}
+
+func emptyFilters() {
 	It("acknowledges subscriptions/listen that requests nothing", Verifies("subscriptions.acknowledged.sent"), func(t *T) {
 		needsSubscriptions(t)
 		server := FreshSession(t)
@@ -106,55 +107,49 @@ func acknowledgements() {
 		answer := listen(t, server, server.NextID(), Object{})
 
 		if answer.Method != acknowledged {
-			FreshSession(t).Subscribe(t, everything(t)) // or else it is not refused for that
+			FreshSession(t).Subscribe(everything(t)) // or else it is not refused for that
 		}
 		judgeAcknowledged(t, answer)
 	})
 
-	It("acknowledges no list changes if subscriptions/listen requests none",
-		Verifies("subscriptions.acknowledged.requested"), func(t *T) {
-			needsSubscriptions(t)
-			server := FreshSession(t)
+	It("acknowledges no list changes if subscriptions/listen requests none", Verifies("subscriptions.acknowledged.requested"), func(t *T) {
+		needsSubscriptions(t)
+		server := FreshSession(t)
 
-			refused := Object{}
-			for wish := range listChanges {
-				refused[wish] = false
+		refused := Object{}
+		for wish := range listChanges {
+			refused[wish] = false
+		}
+
+		for _, filter := range []Object{{}, refused} {
+			subscription := server.Subscribe(filter)
+
+			for _, wish := range slices.Sorted(maps.Keys(listChanges)) {
+				t.Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
 			}
-
-			for _, filter := range []Object{{}, refused} {
-				subscription := server.Subscribe(t, filter)
-
-				for _, wish := range slices.Sorted(maps.Keys(listChanges)) {
-					t.Expect(subscription.Acknowledged).NotTo(HaveMember(wish, true))
-				}
-			}
-		})
+		}
+	})
 }
 
 // resourcesUndeclared checks that a server agrees to nothing that it cannot do.
 func resourcesUndeclared() {
-	It("acknowledges resourceSubscriptions only if it declares resources.subscribe",
-		Verifies("subscriptions.acknowledged.supported"), func(t *T) {
-			needsSubscriptions(t)
-			resources := ListedResources(t)
-			switch {
-			case Declares(t, "resources.subscribe"):
-				t.NotApplicable("the server declares resources.subscribe")
-			case len(resources) == 0:
-				t.NotApplicable("the server lists no resource")
-			}
-			filter := everything(t)
-			filter["resourceSubscriptions"] = []any{resources[0]["uri"]}
+	It("acknowledges resourceSubscriptions only if it declares resources.subscribe", Verifies("subscriptions.acknowledged.supported"), func(t *T) {
+		needsSubscriptions(t)
+		resources := ListedResources(t)
+		switch {
+		case Declares(t, "resources.subscribe"):
+			t.NotApplicable("the server declares resources.subscribe")
+		case len(resources) == 0:
+			t.NotApplicable("the server lists no resource")
+		}
+		filter := everything(t)
+		filter["resourceSubscriptions"] = []any{resources[0]["uri"]}
 
-			subscription := FreshSession(t).Subscribe(t, filter)
+		subscription := FreshSession(t).Subscribe(filter)
 
-			agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
-			t.Demand(
-				len(agreed) == 0,
-				"no resourceSubscriptions, as the server does not declare resources.subscribe",
-				Show(agreed),
-			)
-		})
+		agreed := mcp.List(subscription.Acknowledged, "resourceSubscriptions")
+		t.Demand(len(agreed) == 0, "no resourceSubscriptions, as the server does not declare resources.subscribe", Show(agreed))
+	})
 }
 
 // needsSubscriptions skips the check when there is nothing to subscribe to: such a
@@ -177,7 +172,7 @@ func listen(t *T, server *Server, id jsonrpc.ID, filter Object) scripted.Receive
 }
 
 func listenWith(t *T, server *Server, id jsonrpc.ID, params Object) scripted.Received {
-	request := server.StartRaw(t, id, method, scripted.Outgoing{}, params)
+	request := server.Call(method, params, WithID(id))
 	received, err := request.WaitOr(t, func(received scripted.Received) bool {
 		return received.Method == acknowledged && SubscriptionOf(received) == id
 	})
@@ -201,11 +196,11 @@ func announcements() {
 		Alone(),
 		func(t *T) {
 			server := FreshSession(t)
-			subscription := server.Subscribe(t, Object{"toolsListChanged": true})
+			subscription := server.Subscribe(Object{"toolsListChanged": true})
 
-			server.Need(t, "tools/call", Provoking(t, "tools-changed").Call())
+			server.Call("tools/call", Provoking(t, "tools-changed").Call()).Need().Result()
 
-			subscription.Until(t, toolsChanged)
+			subscription.Until(toolsChanged)
 		},
 	)
 
@@ -217,11 +212,11 @@ func announcements() {
 		Alone(),
 		func(t *T) {
 			server := FreshSession(t)
-			subscription := server.Subscribe(t, Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}})
+			subscription := server.Subscribe(Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}})
 
-			server.Need(t, "tools/call", Provoking(t, "resource-updated").Call())
+			server.Call("tools/call", Provoking(t, "resource-updated").Call()).Need().Result()
 
-			subscription.Until(t, updated)
+			subscription.Until(updated)
 		},
 	)
 
@@ -233,16 +228,20 @@ func announcements() {
 		Alone(),
 		func(t *T) {
 			server := FreshSession(t)
-			first := server.Subscribe(t, Object{"toolsListChanged": true})
-			second := server.Subscribe(t, everything(t))
+			first := server.Subscribe(Object{"toolsListChanged": true})
+			second := server.Subscribe(everything(t))
 
-			server.Need(t, "tools/call", Provoking(t, "tools-changed").Call())
+			server.Call("tools/call", Provoking(t, "tools-changed").Call()).Need().Result()
 
-			first.Until(t, toolsChanged)
-			second.Until(t, toolsChanged)
+			first.Until(toolsChanged)
+			second.Until(toolsChanged)
 		},
 	)
 
+	unwantedAnnouncements()
+}
+
+func unwantedAnnouncements() {
 	It(
 		"sends no notifications/tools/list_changed on a subscription without toolsListChanged",
 		Verifies("subscriptions.filter.honored"),
@@ -251,8 +250,8 @@ func announcements() {
 		Alone(),
 		func(t *T) {
 			server := FreshSession(t)
-			other := server.Subscribe(t, Object{"promptsListChanged": true, "resourcesListChanged": true})
-			subscription := server.Subscribe(t, Object{"toolsListChanged": true})
+			other := server.Subscribe(Object{"promptsListChanged": true, "resourcesListChanged": true})
+			subscription := server.Subscribe(Object{"toolsListChanged": true})
 
 			change(t, server, subscription)
 
@@ -268,14 +267,14 @@ func announcements() {
 		Alone(),
 		func(t *T) {
 			server := FreshSession(t)
-			other := server.Subscribe(t, Object{
+			other := server.Subscribe(Object{
 				"resourceSubscriptions": []any{},
 				"toolsListChanged":      true, "promptsListChanged": true, "resourcesListChanged": true,
 			})
-			subscription := server.Subscribe(t, Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}})
+			subscription := server.Subscribe(Object{"resourceSubscriptions": []any{Provoking(t, "resource-updated").Resource}})
 
-			server.Need(t, "tools/call", Provoking(t, "resource-updated").Call())
-			await(t, server, subscription, updated)
+			server.Call("tools/call", Provoking(t, "resource-updated").Call()).Need().Result()
+			await(server, subscription, updated)
 
 			t.DemandNone("no "+updated+" on a subscription that did not request it", told(other, updated))
 		},
@@ -292,16 +291,16 @@ func ofRequests() {
 		func(t *T) {
 			needsSubscriptions(t)
 			server := FreshSession(t)
-			subscription := server.Subscribe(t, everything(t))
+			subscription := server.Subscribe(everything(t))
 
 			for _, kind := range []string{"logging", "progress"} {
 				if tool, known := Provocable(t, kind); known {
 					call := tool.Call()
 					call["_meta"] = Object{"progressToken": "mcpconform-beside-" + kind, mcp.MetaLogLevel: "debug"}
-					server.Need(t, "tools/call", call)
+					server.Call("tools/call", call).Need().Result()
 				}
 			}
-			server.BarrierOnAllStreams(t)
+			server.BarrierOnAllStreams()
 
 			if len(server.Sent(subscription.Mark, Notification("notifications/message"))) == 0 {
 				t.Inconclusive("the tool for logging logged nothing", "make sure that it logs")
@@ -320,11 +319,11 @@ func endings() {
 		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 		func(t *T) {
 			server := FreshSession(t)
-			cancelled := server.Subscribe(t, Object{"toolsListChanged": true})
-			other := server.Subscribe(t, Object{"toolsListChanged": true})
+			cancelled := server.Subscribe(Object{"toolsListChanged": true})
+			other := server.Subscribe(Object{"toolsListChanged": true})
 
-			cancelled.Cancel(t)
-			server.Barrier(t)
+			cancelled.Cancel()
+			server.Barrier()
 			mark := server.Mark()
 			change(t, server, other)
 
@@ -336,36 +335,33 @@ func endings() {
 		NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 		func(t *T) {
 			server := FreshSession(t)
-			cancelled := server.Subscribe(t, Object{"toolsListChanged": true})
-			kept := server.Subscribe(t, Object{"toolsListChanged": true})
+			cancelled := server.Subscribe(Object{"toolsListChanged": true})
+			kept := server.Subscribe(Object{"toolsListChanged": true})
 
-			cancelled.Cancel(t)
-			server.Barrier(t)
-			server.Need(t, "tools/call", Provoking(t, "tools-changed").Call())
+			cancelled.Cancel()
+			server.Barrier()
+			server.Call("tools/call", Provoking(t, "tools-changed").Call()).Need().Result()
 
-			kept.Until(t, toolsChanged)
+			kept.Until(toolsChanged)
 		})
 }
 
 // change makes the server change its tools, and waits until it has told a
 // subscription.
 func change(t *T, server *Server, subscription *Subscription) {
-	server.Need(t, "tools/call", Provoking(t, "tools-changed").Call())
-	await(t, server, subscription, toolsChanged)
+	server.Call("tools/call", Provoking(t, "tools-changed").Call()).Need().Result()
+	await(server, subscription, toolsChanged)
 }
 
 // await waits for an announcement that the check needs and is not about.
-func await(ctx context.Context, server *Server, subscription *Subscription, method string) {
-	server.NeedMessage(ctx, subscription.Mark, func(received scripted.Received) bool {
+func await(server *Server, subscription *Subscription, method string) {
+	server.NeedMessage(subscription.Mark, func(received scripted.Received) bool {
 		return received.Method == method && SubscriptionOf(received) == subscription.ID
 	}, "the server did not send the notification to the subscription that requested it", "fix the failures of subscriptions.filter.delivered first")
-	server.BarrierOnAllStreams(ctx)
+	server.BarrierOnAllStreams()
 }
 
 // told are the notifications of a method on a subscription.
 func told(subscription *Subscription, method string) []scripted.Received {
-	return slices.DeleteFunc(
-		subscription.Notifications(),
-		func(received scripted.Received) bool { return received.Method != method },
-	)
+	return slices.DeleteFunc(subscription.Notifications(), func(received scripted.Received) bool { return received.Method != method })
 }

@@ -6,29 +6,29 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/session"
 )
 
 // Argument is one that can be completed: of a prompt or of a template.
 type Argument struct {
-	Ref         conform.Object // as completion/complete takes it
+	Ref         check.Object // as completion/complete takes it
 	Name        string
 	Description string
 	Required    bool
 }
 
 // OfPrompt returns the arguments that a prompt declares.
-func OfPrompt(prompt conform.Object) []Argument {
-	declared, _ := prompt["arguments"].([]any)
+func OfPrompt(prompt check.Object) []Argument {
+	declared := mcp.List(prompt, "arguments")
 	var arguments []Argument
 	for _, element := range declared {
-		argument, _ := element.(map[string]any)
+		argument := mcp.Object(element)
 		if name, named := argument["name"].(string); named {
-			description, _ := argument["description"].(string)
 			arguments = append(arguments, Argument{
-				Ref:         conform.Object{"type": "ref/prompt", "name": prompt["name"]},
+				Ref:         check.Object{"type": "ref/prompt", "name": prompt["name"]},
 				Name:        name,
-				Description: description,
+				Description: mcp.Text(argument, "description"),
 				Required:    argument["required"] == true,
 			})
 		}
@@ -38,28 +38,23 @@ func OfPrompt(prompt conform.Object) []Argument {
 
 // OfTemplate returns the variables of a resource template; none, when its URI
 // template cannot be read.
-func OfTemplate(template conform.Object) []Argument {
-	text, _ := template["uriTemplate"].(string)
+func OfTemplate(template check.Object) []Argument {
+	text := mcp.Text(template, "uriTemplate")
 	parsed, err := uritemplate.New(text)
 	if err != nil {
 		return nil
 	}
 	var arguments []Argument
 	for _, name := range parsed.Varnames() {
-		arguments = append(arguments, Argument{
-			Ref:      conform.Object{"type": "ref/resource", "uri": text},
-			Name:     name,
-			Required: true,
-		})
+		arguments = append(arguments, Argument{Ref: check.Object{"type": "ref/resource", "uri": text}, Name: name, Required: true})
 	}
 	return arguments
 }
 
 // Expand returns the URI that a resource template makes of values for its variables;
 // expanded is false when its URI template cannot be read.
-func Expand(template conform.Object, values map[string]string) (uri string, expanded bool) {
-	text, _ := template["uriTemplate"].(string)
-	parsed, err := uritemplate.New(text)
+func Expand(template check.Object, values map[string]string) (uri string, expanded bool) {
+	parsed, err := uritemplate.New(mcp.Text(template, "uriTemplate"))
 	if err != nil {
 		return "", false
 	}
@@ -75,10 +70,10 @@ func Expand(template conform.Object, values map[string]string) (uri string, expa
 // most limit.
 func Completable(t *check.T, limit int) []Argument {
 	var all []Argument
-	for _, prompt := range conform.ListedPrompts(t) {
+	for _, prompt := range session.ListedPrompts(t) {
 		all = append(all, OfPrompt(prompt)...)
 	}
-	for _, template := range conform.ListedTemplates(t) {
+	for _, template := range session.ListedTemplates(t) {
 		all = append(all, OfTemplate(template)...)
 	}
 	return all[:min(limit, len(all))]
@@ -86,17 +81,17 @@ func Completable(t *check.T, limit int) []Argument {
 
 // Completion returns the params of a completion/complete request that asks for
 // the values of an argument, given those of others.
-func (a Argument) Completion(value string, known map[string]string) conform.Object {
-	params := conform.Object{"ref": a.Ref, "argument": conform.Object{"name": a.Name, "value": value}}
+func (a Argument) Completion(value string, known map[string]string) check.Object {
+	params := check.Object{"ref": a.Ref, "argument": check.Object{"name": a.Name, "value": value}}
 	if len(known) > 0 {
-		params["context"] = conform.Object{"arguments": known}
+		params["context"] = check.Object{"arguments": known}
 	}
 	return params
 }
 
 // Completed fills arguments with the first values that the server completes
 // them with, each given those before. It is false when one has none.
-func Completed(t *check.T, server *conform.Server, all []Argument) (values map[string]string, complete bool) {
+func Completed(t *check.T, server *session.Server, all []Argument) (values map[string]string, complete bool) {
 	values = map[string]string{}
 	for _, argument := range all {
 		value, found := first(t, server, argument, values)
@@ -112,17 +107,16 @@ func Completed(t *check.T, server *conform.Server, all []Argument) (values map[s
 // servers complete nothing when nothing is typed.
 var beginnings = []string{"", "1", "a"}
 
-func first(t *check.T, server *conform.Server, argument Argument, known map[string]string) (string, bool) {
-	if !conform.Declares(t, "completions") {
+func first(t *check.T, server *session.Server, argument Argument, known map[string]string) (string, bool) {
+	if !session.Declares(t, "completions") {
 		return "", false
 	}
 	for _, typed := range beginnings {
-		reply, responded := server.Try(t, "completion/complete", argument.Completion(typed, known))
-		if !responded {
+		reply := server.Call("completion/complete", argument.Completion(typed, known)).May()
+		if !reply.Answered() {
 			return "", false
 		}
-		completion, _ := reply.Object()["completion"].(map[string]any)
-		values, _ := completion["values"].([]any)
+		values := mcp.List(reply.Object(), "completion", "values")
 		if len(values) == 0 {
 			continue
 		}
@@ -137,7 +131,7 @@ func first(t *check.T, server *conform.Server, argument Argument, known map[stri
 func Made(t *check.T, all []Argument) map[string]string {
 	values := map[string]string{}
 	for _, argument := range Required(all) {
-		values[argument.Name] = conform.Plausible(t, argument.Name, argument.Description)
+		values[argument.Name] = session.Plausible(t, argument.Name, argument.Description)
 	}
 	return values
 }

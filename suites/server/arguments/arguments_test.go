@@ -6,23 +6,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/session"
 )
 
 func TestOfPrompt(t *testing.T) {
 	t.Parallel()
-	prompt := conform.Object{"name": "greet", "arguments": []any{
-		conform.Object{"name": "who", "required": true},
-		conform.Object{"name": "how"},
-		conform.Object{"description": "nameless"},
+	prompt := check.Object{"name": "greet", "arguments": []any{
+		check.Object{"name": "who", "required": true},
+		check.Object{"name": "how"},
+		check.Object{"description": "nameless"},
 		"no argument",
 	}}
-	ref := conform.Object{"type": "ref/prompt", "name": "greet"}
+	ref := check.Object{"type": "ref/prompt", "name": "greet"}
 	wanted := []Argument{{ref, "who", "", true}, {ref, "how", "", false}}
 	if difference := cmp.Diff(wanted, OfPrompt(prompt)); difference != "" {
 		t.Error(difference)
 	}
-	if found := OfPrompt(conform.Object{"name": "plain", "arguments": 7}); found != nil {
+	if found := OfPrompt(check.Object{"name": "plain", "arguments": 7}); found != nil {
 		t.Errorf("found %v in a prompt without arguments", found)
 	}
 }
@@ -36,7 +37,7 @@ func TestOfTemplate(t *testing.T) {
 		"test://{broken":   nil,
 	} {
 		var found []string
-		for _, argument := range OfTemplate(conform.Object{"uriTemplate": template}) {
+		for _, argument := range OfTemplate(check.Object{"uriTemplate": template}) {
 			found = append(found, argument.Name)
 			if argument.Ref["uri"] != template || argument.Ref["type"] != "ref/resource" || !argument.Required {
 				t.Errorf("%s: %v", template, argument)
@@ -50,10 +51,10 @@ func TestOfTemplate(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	argument := Argument{Ref: conform.Object{"type": "ref/prompt", "name": "greet"}, Name: "who"}
-	wanted := conform.Object{
-		"ref": argument.Ref, "argument": conform.Object{"name": "who", "value": "A"},
-		"context": conform.Object{"arguments": map[string]string{"how": "loud"}},
+	argument := Argument{Ref: check.Object{"type": "ref/prompt", "name": "greet"}, Name: "who"}
+	wanted := check.Object{
+		"ref": argument.Ref, "argument": check.Object{"name": "who", "value": "A"},
+		"context": check.Object{"arguments": map[string]string{"how": "loud"}},
 	}
 	if difference := cmp.Diff(wanted, argument.Completion("A", map[string]string{"how": "loud"})); difference != "" {
 		t.Error(difference)
@@ -66,7 +67,7 @@ func TestCompletion(t *testing.T) {
 func TestMadeFillsWhatIsRequired(t *testing.T) {
 	t.Parallel()
 	all := []Argument{{Name: "who", Required: true}, {Name: "how"}}
-	if difference := cmp.Diff(map[string]string{"who": "example"}, Made((&conform.Environment{}).Begin(t.Context(), &check.Declaration{}), all)); difference != "" {
+	if difference := cmp.Diff(map[string]string{"who": "example"}, Made((&session.Environment{Scope: &scope.Scope{}}).Begin(t.Context(), &check.Declaration{}), all)); difference != "" {
 		t.Error(difference)
 	}
 	if difference := cmp.Diff([]Argument{{Name: "who", Required: true}}, Required(all)); difference != "" {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -35,16 +35,6 @@ const (
 	privateURI = "test://private" // for which it needs to know more
 )
 
-// Positions in the steps of fresh.
-const (
-	anotherRead         = 5
-	otherListed         = 6
-	privateRead         = 7
-	privateReadAgain    = 8
-	announcementAwaited = 11
-	changedListed       = 12
-)
-
 // fresh is a server whose results stay fresh longer than anybody waits.
 var fresh = &Scenario{
 	Name:  "results-that-stay-fresh",
@@ -56,14 +46,14 @@ var fresh = &Scenario{
 		ToList("tools"),
 		ToList("tools"),
 		ToRead(oneURI),
-		ToRead(anotherURI),
+		ToRead(anotherURI).ID("read-another"),
 		ToList("prompts"),
-		ToRead(privateURI),
-		ToRead(privateURI),
+		ToRead(privateURI).ID("read-private"),
+		ToRead(privateURI).ID("read-private-again"),
 		ToListen(Object{"toolsListChanged": true}),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
-		ToWaitFor("notifications/tools/list_changed"),
-		ToList("tools"),
+		ToWaitFor("notifications/tools/list_changed").ID("change-awaited"),
+		ToList("tools").ID("list-changed-tools"),
 		ToRead(scripted.ResourceURI),
 		ToClose(),
 	},
@@ -98,37 +88,36 @@ var fresh = &Scenario{
 }
 
 func freshResults() {
-	It("sends tools/list again after notifications/tools/list_changed",
-		Verifies("caching.notifications.stale"), In(fresh), func(t *T) {
-			client := RunScenario(t)
+	It("sends tools/list again after notifications/tools/list_changed", Verifies("caching.notifications.stale"), In(fresh), func(t *T) {
+		client := RunScenario(t)
 
-			client.NeedRequests("tools/list")
-			announced := client.FromServer("notifications/tools/list_changed")
-			if len(announced) == 0 {
-				client.NeverBut("the client opened no subscription for changes, or made no call", "subscriptions/listen")
-			}
-			if t.Observed(asksAfter(client, announced[0], "tools/list")) {
-				return
-			}
-			if waited := client.OutcomeOf(announcementAwaited); waited.Failed() {
-				client.NeverBut("the client did not receive the notification: "+waited.Error, "subscriptions/listen")
-			}
-			client.NeedGiven(changedListed)
-			client.Missing(announced[0], Mismatch{
-				Wanted: "a new tools/list when the client next needs the tools",
-				Found:  "no such request: the old list is used again",
-			})
+		client.NeedRequests("tools/list")
+		announced := client.FromServer("notifications/tools/list_changed")
+		if len(announced) == 0 {
+			client.Inconclusive("the client opened no subscription for changes, or made no call", "subscriptions/listen")
+		}
+		if t.Observed(asksAfter(client, announced[0], "tools/list")) {
+			return
+		}
+		if waited := client.NeedOutcome("change-awaited"); waited.Failed() {
+			client.Inconclusive("the client did not receive the notification: "+waited.Error, "subscriptions/listen")
+		}
+		client.NeedResult("list-changed-tools")
+		client.Missing(announced[0], Mismatch{
+			Wanted: "a new tools/list when the client next needs the tools",
+			Found:  "no such request: the old list is used again",
 		})
+	})
 
 	It("sends resources/read although it has cached another resource", Verifies("caching.key.respected"), In(fresh), func(t *T) {
 		client := RunScenario(t)
 
 		known := readsOf(client, oneURI)
 		if len(known) == 0 {
-			client.Never("resources/read")
+			client.InconclusiveWithout("resources/read")
 		}
 		if !t.Observed(len(readsOf(client, anotherURI)) > 0) {
-			client.NeedGiven(anotherRead)
+			client.NeedResult("read-another")
 			client.Missing(known[0], Mismatch{
 				Wanted: "a resources/read for " + anotherURI + ", too",
 				Found:  "none: the contents of " + oneURI + " are used for it",
@@ -136,54 +125,46 @@ func freshResults() {
 		}
 	})
 
+	cachingApart()
+}
+
+func cachingApart() {
 	It("sends prompts/list although it has cached tools/list", Verifies("caching.key.respected"), In(fresh), func(t *T) {
 		client := RunScenario(t)
 
 		known := client.NeedRequests("tools/list")
 		if !t.Observed(len(client.Requests("prompts/list")) > 0) {
-			client.NeedGiven(otherListed)
-			client.Missing(known[0], Mismatch{
-				Wanted: "a prompts/list, too", Found: "none: the result of tools/list is used for it",
-			})
+			client.NeedResult("list-prompts")
+			client.Missing(known[0], Mismatch{Wanted: "a prompts/list, too", Found: "none: the result of tools/list is used for it"})
 		}
 	})
 
-	It("does not cache the result of resources/read with inputResponses",
-		Verifies("caching.key.no-retries"), In(fresh), func(t *T) {
-			client := RunScenario(t)
+	It("does not cache the result of resources/read with inputResponses", Verifies("caching.key.no-retries"), In(fresh), func(t *T) {
+		client := RunScenario(t)
 
-			retry := slices.IndexFunc(
-				readsOf(client, privateURI),
-				func(read *Message) bool { return read.ParamsObject()["inputResponses"] != nil },
-			)
-			if retry < 0 {
-				client.NeverBut("the client sent no input for resources/read", "elicitation/create")
-			}
-			if reads := readsOf(client, privateURI); !t.Observed(retry < len(reads)-1) {
-				client.NeedGiven(privateRead)
-				client.NeedGiven(privateReadAgain)
-				client.Missing(reads[retry], Mismatch{
-					Wanted: "another resources/read when the client needs the resource again",
-					Found:  "none: the result of the retry is used again",
-				})
-			}
-		})
+		retry := slices.IndexFunc(readsOf(client, privateURI), func(read *Message) bool { return read.ParamsObject()["inputResponses"] != nil })
+		if retry < 0 {
+			client.Inconclusive("the client sent no input for resources/read", "elicitation/create")
+		}
+		if reads := readsOf(client, privateURI); !t.Observed(retry < len(reads)-1) {
+			client.NeedResult("read-private")
+			client.NeedResult("read-private-again")
+			client.Missing(reads[retry], Mismatch{
+				Wanted: "another resources/read when the client needs the resource again",
+				Found:  "none: the result of the retry is used again",
+			})
+		}
+	})
 }
 
 // readsOf returns the client's reads of a resource.
 func readsOf(client *Client, uri string) []*Message {
-	return slices.DeleteFunc(
-		client.Requests("resources/read"),
-		func(read *Message) bool { return read.ParamsObject()["uri"] != uri },
-	)
+	return slices.DeleteFunc(client.Requests("resources/read"), func(read *Message) bool { return read.ParamsObject()["uri"] != uri })
 }
 
 // asksAfter tells whether the client sent a request of a method after a message.
 func asksAfter(client *Client, message *Message, method string) bool {
-	return slices.ContainsFunc(
-		client.Requests(method),
-		func(request *Message) bool { return request.Event.At.After(message.Event.At) },
-	)
+	return slices.ContainsFunc(client.Requests(method), func(request *Message) bool { return request.Event.At.After(message.Event.At) })
 }
 
 const (
@@ -203,39 +184,25 @@ const (
 	manyPolls = 18
 )
 
-// Positions in the steps of stale.
-const (
-	staleListed         = 1
-	negativeListed      = 2
-	negativeListedAgain = 3
-	promptsGrownStale   = 4
-	templatesListed     = 5
-	staleRead           = 6
-	staleCalled         = 7
-	staleListedAgain    = 8
-	promptsListedLater  = 9
-	templatesLater      = 10
-	readLater           = 11
-)
-
 // stale is a server whose results are soon out of date.
 var stale = &Scenario{
 	Name:  "results-that-go-stale",
+	Waits: true,
 	Since: since,
 	Says:  "The server sends lists and resources with a ttlMs of 10, and the first prompts with a negative one; a call takes longer.",
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
-		ToList("prompts"),
-		ToList("prompts"),
+		ToList("prompts").ID("list-negative-prompts"),
+		ToList("prompts").ID("list-negative-prompts-again"),
 		ToList("prompts"),
 		ToList("templates"),
 		ToRead(scripted.ResourceURI),
 		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
-		ToList("tools"),
-		ToList("prompts"),
-		ToList("templates"),
-		ToRead(scripted.ResourceURI),
+		ToList("tools").ID("list-tools-later"),
+		ToList("prompts").ID("list-prompts-later"),
+		ToList("templates").ID("list-templates-later"),
+		ToRead(scripted.ResourceURI).ID("read-later"),
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -274,8 +241,8 @@ func staleResults() {
 
 		lists := client.NeedRequests("prompts/list")
 		if !t.Observed(len(lists) > 1) {
-			client.NeedGiven(negativeListed)
-			client.NeedGiven(negativeListedAgain)
+			client.NeedResult("list-negative-prompts")
+			client.NeedResult("list-negative-prompts-again")
 			client.Missing(lists[0], Mismatch{
 				Wanted: "another prompts/list when the client needs the prompts again",
 				Found:  "none: a result with ttlMs -1 is used again",
@@ -288,8 +255,8 @@ func staleResults() {
 
 		known, call := grownStale(client)
 		if !t.Observed(asksAfter(client, call, "tools/list")) {
-			client.NeedGiven(staleListed)
-			client.NeedGiven(staleListedAgain)
+			client.NeedResult("list-tools")
+			client.NeedResult("list-tools-later")
 			client.Missing(known, Mismatch{
 				Wanted: "another tools/list when the client needs the tools again after 400 ms",
 				Found:  "none: a result with ttlMs 10 is used again",
@@ -298,23 +265,22 @@ func staleResults() {
 	})
 
 	for _, wanted := range []struct {
-		method      string
-		first, last int
+		method, first, last string
 	}{
-		{"prompts/list", promptsGrownStale, promptsListedLater},
-		{"resources/templates/list", templatesListed, templatesLater},
-		{"resources/read", staleRead, readLater},
+		{"prompts/list", "list-prompts", "list-prompts-later"},
+		{"resources/templates/list", "list-templates", "list-templates-later"},
+		{"resources/read", "read", "read-later"},
 	} {
 		It("sends "+wanted.method+" again after its ttlMs has expired", Verifies("caching.stale.fetched"), In(stale), func(t *T) {
 			client := RunScenario(t)
 
 			known, call := lastBefore(client, wanted.method)
 			if prompts := client.Requests("prompts/list"); len(prompts) > 0 && known == prompts[0] {
-				client.NeverBut("the client caches prompts with a negative ttlMs: reported by another check", wanted.method)
+				client.Inconclusive("the client caches prompts with a negative ttlMs: reported by another check", wanted.method)
 			}
 			if !t.Observed(asksAfter(client, call, wanted.method)) {
-				client.NeedGiven(wanted.first)
-				client.NeedGiven(wanted.last)
+				client.NeedResult(wanted.first)
+				client.NeedResult(wanted.last)
 				client.Missing(known, Mismatch{
 					Wanted: "another " + wanted.method + " when the client needs the same again after 400 ms",
 					Found:  "none: a result with ttlMs 10 is used again",
@@ -323,36 +289,38 @@ func staleResults() {
 		})
 	}
 
-	It("does not poll tools/list in the background each time its ttlMs expires",
-		Verifies("caching.stale.not-polled"), In(stale), func(t *T) {
-			client := RunScenario(t)
+	pollingLists()
+}
 
-			polls, answer := pollsOf(client)
-			if len(polls) > fewPolls {
-				client.Blame(polls[fewPolls], Mismatch{
-					Wanted: "no tools/list while a call is open and the tools are not needed",
-					Found:  Show(len(polls)) + " of them, with a ttlMs of 10",
-				})
-			}
-			client.Refrained(answer, staleCalled)
-		})
+func pollingLists() {
+	It("does not poll tools/list in the background each time its ttlMs expires", Verifies("caching.stale.not-polled"), In(stale), func(t *T) {
+		client := RunScenario(t)
 
-	It("increases its intervals if it polls tools/list in the background",
-		Verifies("caching.stale.polled-gently"), In(stale), func(t *T) {
-			client := RunScenario(t)
+		polls, answer := pollsOf(client)
+		if len(polls) > fewPolls {
+			client.Fail(polls[fewPolls], Mismatch{
+				Wanted: "no tools/list while a call is open and the tools are not needed",
+				Found:  Show(len(polls)) + " of them, with a ttlMs of 10",
+			})
+		}
+		client.Refrained(answer, client.CallOf(scripted.AddNumbers))
+	})
 
-			polls, _ := pollsOf(client)
-			if len(polls) <= fewPolls {
-				t.NotApplicable("the client does not poll")
-			}
-			t.Observe()
-			if len(polls) >= manyPolls {
-				client.Blame(polls[manyPolls-1], Mismatch{
-					Wanted: "longer intervals from poll to poll",
-					Found:  Show(len(polls)) + " tools/list in less than a second, with a ttlMs of 10",
-				})
-			}
-		})
+	It("increases its intervals if it polls tools/list in the background", Verifies("caching.stale.polled-gently"), In(stale), func(t *T) {
+		client := RunScenario(t)
+
+		polls, _ := pollsOf(client)
+		if len(polls) <= fewPolls {
+			t.NotApplicable("the client does not poll")
+		}
+		t.Observe()
+		if len(polls) >= manyPolls {
+			client.Fail(polls[manyPolls-1], Mismatch{
+				Wanted: "longer intervals from poll to poll",
+				Found:  Show(len(polls)) + " tools/list in less than a second, with a ttlMs of 10",
+			})
+		}
+	})
 }
 
 // grownStale returns the last request for a list of tools before the long call, during
@@ -370,7 +338,7 @@ func lastBefore(client *Client, method string) (known, call *Message) {
 		}
 	}
 	if known == nil {
-		client.NeverBut("the client had no result of "+method+" that could expire during the call", method)
+		client.Inconclusive("the client had no result of "+method+" that could expire during the call", method)
 	}
 	return known, call
 }
@@ -381,7 +349,7 @@ func pollsOf(client *Client) (polls []*Message, answer *Message) {
 	_, call := grownStale(client)
 	answer = AnswerTo(call)
 	if answer == nil {
-		client.NeverBut("the client did not wait for the answer of the call", "tools/call")
+		client.Inconclusive("the client did not wait for the answer of the call", "tools/call")
 	}
 	polls = slices.DeleteFunc(client.Requests("tools/list"), func(list *Message) bool {
 		return list.Event.At.Before(call.Event.At) || list.Event.At.After(answer.Event.At)
@@ -392,13 +360,6 @@ func pollsOf(client *Client) (polls []*Message, answer *Message) {
 // secondPage is the cursor of the pages that are out of date at once.
 const secondPage = "page-2"
 
-// Positions in the steps of stalePages.
-const (
-	toolsListed        = 1
-	toolsListedAgain   = 2
-	promptsListedAgain = 4
-)
-
 // stalePages is a server whose second pages are out of date at once; that of the
 // prompts is gone when it is asked for again.
 var stalePages = &Scenario{
@@ -408,9 +369,9 @@ var stalePages = &Scenario{
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
-		ToList("tools"),
+		ToList("tools").ID("list-tools-again"),
 		ToList("prompts"),
-		ToList("prompts"),
+		ToList("prompts").ID("list-prompts-again"),
 		ToRead(scripted.ResourceURI),
 		ToClose(),
 	},
@@ -445,11 +406,11 @@ func pages() {
 
 		seconds := slices.DeleteFunc(client.NeedRequests("tools/list"), isFirst)
 		if len(seconds) == 0 {
-			client.NeverBut("the client did not reach the second page", "tools/list")
+			client.Inconclusive("the client did not reach the second page", "tools/list")
 		}
 		if !t.Observed(len(seconds) > 1) {
-			client.NeedGiven(toolsListed)
-			client.NeedGiven(toolsListedAgain)
+			client.NeedResult("list-tools")
+			client.NeedResult("list-tools-again")
 			client.Missing(seconds[0], Mismatch{
 				Wanted: "another tools/list with the cursor " + Show(secondPage) + " when the client needs the tools again",
 				Found:  "none: a page with ttlMs 0 is used again, or left out",
@@ -467,23 +428,18 @@ func pages() {
 				return answer != nil && answer.ResultObject() == nil
 			})
 			if refused < 0 {
-				client.NeverBut("the client did not reach the second page of prompts a second time", "prompts/list")
+				client.Inconclusive("the client did not reach the second page of prompts a second time", "prompts/list")
 			}
-			if firsts := slices.DeleteFunc(
-				slices.Clone(lists[:refused]),
-				func(list *Message) bool { return !isFirst(list) },
-			); len(firsts) > 1 {
+			if firsts := slices.DeleteFunc(slices.Clone(lists[:refused]), func(list *Message) bool { return !isFirst(list) }); len(firsts) > 1 {
 				t.NotApplicable("the client caches no pages: it had just restarted from the first page")
 			}
 			if t.Observed(slices.ContainsFunc(lists[refused:], isFirst)) {
 				return
 			}
-			if _, over := client.ToldOutcome(promptsListedAgain); !over { // the step in which the client was refused
+			if _, over := client.Outcome("list-prompts-again"); !over { // the step in which the client was refused
 				client.NeedMore(AnswerTo(lists[refused]), "prompts/")
 			}
-			client.Missing(AnswerTo(lists[refused]), Mismatch{
-				Wanted: "a prompts/list without a cursor after this refusal", Found: "no such request",
-			})
+			client.Missing(AnswerTo(lists[refused]), Mismatch{Wanted: "a prompts/list without a cursor after this refusal", Found: "no such request"})
 		})
 }
 

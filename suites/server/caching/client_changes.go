@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -23,12 +23,6 @@ var changings = []changing{
 // updated is what the server says of a resource that the client has read.
 const updated = "notifications/resources/updated"
 
-// Positions in the steps of changes: each list takes three.
-const (
-	firstListed = 2
-	stepsOfList = 3
-)
-
 // changes is a server whose lists and resource change while the client knows them.
 var changes = &Scenario{
 	Name:  "results-that-change-meanwhile",
@@ -40,11 +34,11 @@ var changes = &Scenario{
 			"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
 			"resourceSubscriptions": []any{scripted.ResourceURI},
 		}),
-		ToList("tools"), ToWaitFor(changings[0].announcement), ToList("tools"),
-		ToList("prompts"), ToWaitFor(changings[1].announcement), ToList("prompts"),
-		ToList("resources"), ToWaitFor(changings[2].announcement), ToList("resources"),
-		ToRead(scripted.ResourceURI), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToWaitFor(updated),
-		ToRead(scripted.ResourceURI),
+		ToList("tools"), ToWaitFor(changings[0].announcement).ID("tools-awaited"), ToList("tools").ID("tools-again"),
+		ToList("prompts"), ToWaitFor(changings[1].announcement).ID("prompts-awaited"), ToList("prompts").ID("prompts-again"),
+		ToList("resources"), ToWaitFor(changings[2].announcement).ID("resources-awaited"), ToList("resources").ID("resources-again"),
+		ToRead(scripted.ResourceURI), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToWaitFor(updated).ID("update-awaited"),
+		ToRead(scripted.ResourceURI).ID("read-again"),
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -53,10 +47,7 @@ var changes = &Scenario{
 			said := make(chan struct{}, 1)
 			said <- struct{}{}
 			server.On(one.method, func(call *scripted.Call) {
-				items := map[string][]any{
-					"tools":   {server.Tools[0].Definition},
-					"prompts": {server.Prompts[0]}, "resources": {server.Resources[0]},
-				}
+				items := map[string][]any{"tools": {server.Tools[0].Definition}, "prompts": {server.Prompts[0]}, "resources": {server.Resources[0]}}
 				if call.Text("cursor") != secondPage {
 					call.AnswerFresh(Object{one.of: items[one.of], "nextCursor": secondPage}, long)
 					return
@@ -77,38 +68,34 @@ var changes = &Scenario{
 }
 
 func changedResults() {
-	for at, one := range changings {
-		listed := firstListed + stepsOfList*at
+	for _, one := range changings {
 		It("sends "+one.method+" again after "+one.announcement+" between its pages",
 			Verifies("caching.notifications.stale"), In(changes), func(t *T) {
-				fetchesChanged(t, RunScenario(t), one.method, one.announcement, listed+1, listed+2)
+				fetchesChanged(t, RunScenario(t), one.method, one.announcement, one.of+"-awaited", one.of+"-again")
 			})
 	}
 
 	It("sends resources/read again after "+updated, Verifies("caching.notifications.stale"), In(changes), func(t *T) {
-		awaited := firstListed + stepsOfList*len(changings) + 2
-		fetchesChanged(t, RunScenario(t), "resources/read", updated, awaited, awaited+1)
+		fetchesChanged(t, RunScenario(t), "resources/read", updated, "update-awaited", "read-again")
 	})
 }
 
 // fetchesChanged wants a client to ask from the beginning for what has changed since it knew it.
 // It waits for the announcement in one step, and wants the same again in another.
-func fetchesChanged(t *T, client *Client, method, announcement string, awaited, wanted int) {
+func fetchesChanged(t *T, client *Client, method, announcement, awaited, wanted string) {
 	client.NeedRequests(method)
 	announced := client.FromServer(announcement)
 	if len(announced) == 0 {
-		client.NeverBut("the client opened no subscription for changes, or did not reach the second page", "subscriptions/listen")
+		client.Inconclusive("the client opened no subscription for changes, or did not reach the second page", "subscriptions/listen")
 	}
-	again := func(request *Message) bool {
-		return isFirst(request) && request.Event.At.After(announced[0].Event.At)
-	}
+	again := func(request *Message) bool { return isFirst(request) && request.Event.At.After(announced[0].Event.At) }
 	if t.Observed(slices.ContainsFunc(client.Requests(method), again)) {
 		return
 	}
-	if waited := client.OutcomeOf(awaited); waited.Failed() {
-		client.NeverBut("the client did not receive the notification: "+waited.Error, "subscriptions/listen")
+	if waited := client.NeedOutcome(awaited); waited.Failed() {
+		client.Inconclusive("the client did not receive the notification: "+waited.Error, "subscriptions/listen")
 	}
-	client.NeedGiven(wanted)
+	client.NeedResult(wanted)
 	client.Missing(announced[0], Mismatch{
 		Wanted: "a new " + method + ", from the first page, when the client next needs it",
 		Found:  "no such request: the old result is used again",

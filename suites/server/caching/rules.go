@@ -15,11 +15,7 @@ import (
 // Rules are the rules of the page server/utilities/caching.
 func Rules() []rules.Rule {
 	return []rules.Rule{
-		{
-			Text:     "includes ttlMs and cacheScope in each cacheable result",
-			Verifies: rules.Verifies("caching.hints.given"),
-			Judge:    missingHints,
-		},
+		{Text: "includes ttlMs and cacheScope in each cacheable result", Verifies: rules.Verifies("caching.hints.given"), Judge: missingHints},
 		{
 			Text:     "includes no ttlMs or cacheScope in results with resultType input_required",
 			Verifies: rules.Verifies("caching.hints.interim"),
@@ -38,15 +34,9 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sets cacheScope to public or private",
 			Verifies: rules.Verifies("caching.scope.values"),
-			Judge: hints(claims.CacheScope, `"public" or "private"`, func(value any) bool {
-				return value == "public" || value == "private"
-			}),
+			Judge:    hints(claims.CacheScope, `"public" or "private"`, func(value any) bool { return value == "public" || value == "private" }),
 		},
-		{
-			Text:     "returns the same cacheScope on all pages of a list",
-			Verifies: rules.Verifies("caching.pages.scope"),
-			Judge:    scopesOfPages,
-		},
+		{Text: "returns the same cacheScope on all pages of a list", Verifies: rules.Verifies("caching.pages.scope"), Judge: scopesOfPages},
 	}
 }
 
@@ -54,10 +44,10 @@ func Rules() []rules.Rule {
 // missing is meant to be complete.
 func cacheableResults(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
-	for _, said := range facts.StandaloneResults(conversation) {
-		kind, typed := said.ResultObject()["resultType"]
-		if slices.Contains(claims.Cacheable, said.Request.Method) && (!typed || kind == facts.Complete) {
-			all = append(all, places.Found{Place: places.ResultOf(said), Said: said})
+	for _, message := range facts.StandaloneResults(conversation) {
+		kind, typed := message.ResultObject()["resultType"]
+		if slices.Contains(claims.Cacheable, message.Request.Method) && (!typed || kind == facts.Complete) {
+			all = append(all, places.Found{Place: places.ResultOf(message), Said: message})
 		}
 	}
 	return all
@@ -78,14 +68,14 @@ func missingHints(conversation *rules.Conversation, reporter *rules.Reporter) {
 }
 
 func interimHints(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range facts.StandaloneResults(conversation) {
-		if !facts.AsksForInput(said) {
+	for _, message := range facts.StandaloneResults(conversation) {
+		if !facts.AsksForInput(message) {
 			continue
 		}
 		reporter.Observe()
 		for _, name := range []string{claims.TimeToLive, claims.CacheScope} {
-			if hint, there := places.ResultOf(said).Member(name); there {
-				reporter.Violation(said, rules.Mismatch{
+			if hint, there := places.ResultOf(message).Member(name); there {
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: fmt.Sprintf("no member %q in a result with inputRequests", name),
 					Found:  rules.Show(hint.Value), Where: hint.Pointer,
 				})

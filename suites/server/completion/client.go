@@ -1,8 +1,11 @@
 package completion
 
 import (
+	"slices"
+
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -19,13 +22,16 @@ const (
 	dialect  = "dialect"
 )
 
-// Positions in the steps of completions.
+// Steps of completions.
 const (
-	someValues = iota + 1
-	noValues
-	moreValues
-	manyValues
+	someValues = "some-values"
+	noValues   = "no-values"
+	moreValues = "more-values"
+	manyValues = "many-values"
 )
+
+// inTurn are those that complete.
+var inTurn = []string{someValues, noValues, moreValues, manyValues}
 
 // completions is a server that has less and less to propose.
 var completions = &Scenario{
@@ -34,10 +40,10 @@ var completions = &Scenario{
 	Steps: Steps{
 		ToConnect(),
 		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": dialect, "value": "q"}).
-			Given(Object{language: "french"}),
-		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": language, "value": "x"}),
-		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": language, "value": "f"}),
-		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": language, "value": ""}),
+			Given(Object{language: "french"}).ID(someValues),
+		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": language, "value": "x"}).ID(noValues),
+		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": language, "value": "f"}).ID(moreValues),
+		ToComplete(Object{"type": "ref/prompt", "name": prompt}, Object{"name": language, "value": ""}).ID(manyValues),
 		ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -46,7 +52,11 @@ var completions = &Scenario{
 		}})
 		server.On("completion/complete", func(call *scripted.Call) {
 			completion := Object{"values": []any{"québécois"}, "total": 1, "hasMore": false}
-			switch call.Nth {
+			step := someValues // also for what comes after them all
+			if call.Nth <= len(inTurn) {
+				step = inTurn[call.Nth-1]
+			}
+			switch step {
 			case noValues:
 				completion = Object{"values": []any{}}
 			case moreValues:
@@ -65,15 +75,12 @@ func askingForCompletions() {
 			client := RunScenario(t)
 
 			request := client.NeedRequests("completion/complete")[0]
-			about, _ := request.ParamsObject()["argument"].(Object)
-			if about["name"] != dialect {
-				client.NeverBut("the client requested other completions than its steps ask for", "completion/complete")
+			if mcp.Value(request.ParamsObject(), "argument", "name") != dialect {
+				client.Inconclusive("the client requested other completions than its steps ask for", "completion/complete")
 			}
 			client.Judging(request)
-			given, _ := request.ParamsObject()["context"].(Object)
-			arguments, _ := given["arguments"].(Object)
-			if arguments[language] != "french" {
-				client.Blame(request, Mismatch{
+			if mcp.Value(request.ParamsObject(), "context", "arguments", language) != "french" {
+				client.Fail(request, Mismatch{
 					Wanted: `the other argument of the prompt, from the step: {"language":"french"}`,
 					Found:  Show(request.ParamsObject()["context"]), Where: "/params/context/arguments",
 				})
@@ -84,25 +91,24 @@ func askingForCompletions() {
 		copes(t, noValues, "a completion without values")
 	})
 
-	It("continues after a completion with hasMore and without total",
-		Verifies("completion.partial.handled"), In(completions), func(t *T) {
-			copes(t, moreValues, "a completion with hasMore and without total")
-		})
+	It("continues after a completion with hasMore and without total", Verifies("completion.partial.handled"), In(completions), func(t *T) {
+		copes(t, moreValues, "a completion with hasMore and without total")
+	})
 
-	It("continues after a completion with fewer values than its total",
-		Verifies("completion.partial.handled"), In(completions), func(t *T) {
-			copes(t, manyValues, "a completion with fewer values than its total")
-		})
+	It("continues after a completion with fewer values than its total", Verifies("completion.partial.handled"), In(completions), func(t *T) {
+		copes(t, manyValues, "a completion with fewer values than its total")
+	})
 }
 
 // copes demands that the client goes on after an answer to completion/complete.
-func copes(t *T, nth int, despite string) {
+func copes(t *T, step, what string) {
 	client := RunScenario(t)
 
 	requests := client.NeedRequests("completion/complete")
-	if len(requests) < nth {
-		client.NeverBut("the client requested no more completions", "completion/complete")
+	nth := slices.Index(inTurn, step)
+	if len(requests) <= nth {
+		client.Inconclusive("the client requested no more completions", "completion/complete")
 	}
-	client.Does(nth, someValues, despite)
-	client.GoesOn(AnswerTo(requests[nth-1]), despite)
+	client.DemandStep(step, someValues, what)
+	client.Continues(AnswerTo(requests[nth]), what)
 }

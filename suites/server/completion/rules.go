@@ -36,9 +36,9 @@ func Rules() []rules.Rule {
 // completionResults returns the completion member of all results.
 func completionResults(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
-	for _, said := range conversation.Results("completion/complete") {
-		if completion, there := places.ResultOf(said).Member("completion"); there {
-			all = append(all, places.Found{Place: completion, Said: said})
+	for _, message := range conversation.Results("completion/complete") {
+		if completion, there := places.ResultOf(message).Member("completion"); there {
+			all = append(all, places.Found{Place: completion, Said: message})
 		}
 	}
 	return all

@@ -6,8 +6,10 @@ import (
 	"reflect"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 )
 
@@ -25,151 +27,156 @@ const (
 func ServerChecks() {
 	Describe("Completion", func() {
 
-		It("declares completions if completion/complete returns values", Verifies("completion.capability.declared"), func(t *T) {
-			NeedDeclarations(t)
+		completing()
+
+		refusingCompletions()
+
+		malformedCompletions()
+	})
+}
+
+func completing() {
+	It("declares completions if completion/complete returns values", Verifies("completion.capability.declared"), func(t *T) {
+		NeedDeclarations(t)
+		server := Session(t)
+
+		for _, argument := range arguments.Completable(t, maxCompleted) {
+			reply := server.Call(method, argument.Completion("", nil)).May()
+
+			if values := valuesOf(reply); len(values) > 0 {
+				t.Demand(Declares(t, "completions"), `the capability "completions", or no completions`,
+					"no such capability, and completions of "+argument.Name+": "+Show(values))
+				return
+			}
+		}
+		t.NotApplicable("the server returns no completions")
+	})
+
+	It("answers completion/complete for arguments of its prompts or resource templates",
+		Verifies("completion.answered"), NeedsCapability("completions"), func(t *T) {
+			all := completable(t)
 			server := Session(t)
 
-			for _, argument := range arguments.Completable(t, maxCompleted) {
-				reply, _ := server.Try(t, method, argument.Completion("", nil))
+			answered, refused := false, 0
+			var reply Reply
+			for _, argument := range all {
+				reply = server.Call(method, argument.Completion("", nil)).Must()
 
-				if values := valuesOf(reply); len(values) > 0 {
-					t.Demand(Declares(t, "completions"), `the capability "completions", or no completions`,
-						"no such capability, and completions of "+argument.Name+": "+Show(values))
-					return
+				_, completes := reply.Object()["completion"].(map[string]any)
+				answered = answered || completes
+				if reply.Refuses() {
+					refused++
 				}
 			}
-			t.NotApplicable("the server returns no completions")
+			if !answered && refused < len(all) {
+				t.Inconclusive("completion/complete was answered with "+reply.Describe(), "fix the schema violation of the result first")
+			}
+			t.DemandOf(reply, answered, "a result of completion/complete for some argument of a prompt or template")
 		})
 
-		It("answers completion/complete for arguments of its prompts or resource templates",
-			Verifies("completion.answered"), NeedsCapability("completions"), func(t *T) {
-				all := completable(t)
-				server := Session(t)
+	It("answers completion/complete with other completed arguments in context.arguments",
+		Verifies("completion.answered"), AtRevisionsWith(protocol.CompletionContext), NeedsCapability("completions"), func(t *T) {
+			server := Session(t)
 
-				answered, refused := false, 0
-				var reply Reply
-				for _, argument := range all {
-					reply = server.Ask(t, method, argument.Completion("", nil))
-
-					_, completes := reply.Object()["completion"].(map[string]any)
-					answered = answered || completes
-					if reply.Refuses() {
-						refused++
-					}
+			judged := false
+			for _, argument := range completable(t) {
+				known := knownBeside(t, server, argument)
+				if len(known) == 0 || !completes(server.Call(method, argument.Completion("", nil)).Must()) {
+					continue
 				}
-				if !answered && refused < len(all) {
-					t.Inconclusive(
-						"completion/complete was answered with "+reply.Describe(),
-						"fix the schema violation of the result first",
-					)
-				}
-				t.DemandOf(reply, answered, "a result of completion/complete for some argument of a prompt or template")
-			})
+				reply := server.Call(method, argument.Completion("", known)).Must()
 
-		It("answers completion/complete with other completed arguments in context.arguments",
-			Verifies("completion.answered"), NeedsCapability("completions"), func(t *T) {
-				server := Session(t)
+				t.DemandOf(reply, completes(reply), "a completion of "+argument.Name+" beside "+Show(known))
+				judged = true
+			}
+			if !judged {
+				t.NotApplicable("no prompt or template has two arguments that the server completes")
+			}
+		})
+}
 
-				judged := false
-				for _, argument := range completable(t) {
-					known := knownBeside(t, server, argument)
-					if len(known) == 0 || !completes(server.Ask(t, method, argument.Completion("", nil))) {
-						continue
-					}
-					reply := server.Ask(t, method, argument.Completion("", known))
+func refusingCompletions() {
+	It("rejects completion/complete with -32601 if it does not support completions",
+		Verifies("completion.unsupported.code"), ByBarrier(), func(t *T) {
+			if Declares(t, "completions") {
+				t.NotApplicable("the server declares completions")
+			}
+			server := Session(t)
 
-					t.DemandOf(reply, completes(reply), "a completion of "+argument.Name+" beside "+Show(known))
-					judged = true
-				}
-				if !judged {
-					t.NotApplicable("no prompt or template has two arguments that the server completes")
-				}
-			})
+			reply := server.Call(method, anyArgument(t).Completion("", nil)).Must()
 
-		It("rejects completion/complete with -32601 if it does not support completions",
-			Verifies("completion.unsupported.code"), ByBarrier(), func(t *T) {
-				if Declares(t, "completions") {
-					t.NotApplicable("the server declares completions")
-				}
-				server := Session(t)
+			if len(valuesOf(reply)) > 0 {
+				t.NotApplicable("the server completes arguments, see the result of completion.capability.declared")
+			}
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
+		})
 
-				reply := server.Ask(t, method, anyArgument(t).Completion("", nil))
+	It("rejects completion/complete for an unknown prompt with -32602",
+		Verifies("completion.unknown-prompt.code"), NeedsCapability("completions"), func(t *T) {
+			server := Session(t)
 
-				if len(valuesOf(reply)) > 0 {
-					t.NotApplicable("the server completes arguments, see the result of completion.capability.declared")
-				}
-				t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-			})
+			reply := server.CallWrong(unknown(), inOrder(t)...)
 
-		It("rejects completion/complete for an unknown prompt with -32602",
-			Verifies("completion.unknown-prompt.code"), NeedsCapability("completions"), func(t *T) {
-				server := Session(t)
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		})
 
-				reply := server.AskWrong(t, unknown(), inOrder(t)...)
+	It("completes arguments after it rejected an unknown prompt", Verifies("completion.answered"), NeedsCapability("completions"), func(t *T) {
+		plain := inOrder(t)
+		if len(plain) == 0 {
+			t.NotApplicable("the server has no prompt with an argument and no resource template")
+		}
 
-				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			})
-
-		It("completes arguments after it rejected an unknown prompt",
-			Verifies("completion.answered"), NeedsCapability("completions"), func(t *T) {
-				plain := inOrder(t)
-				if len(plain) == 0 {
-					t.NotApplicable("the server has no prompt with an argument and no resource template")
-				}
-
-				StillServes(t, unknown(), plain[0], completes)
-			})
-
-		It("rejects completion/complete without argument with -32602",
-			Verifies("completion.missing-argument.code"), NeedsCapability("completions"), func(t *T) {
-				argument := completable(t)[0]
-				server := Session(t)
-
-				reply := server.AskWrong(
-					t,
-					Request{Method: method, Name: "argument", Params: Object{"ref": argument.Ref}},
-					inOrder(t)...)
-
-				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			})
-
-		It("rejects completion/complete with a ref of an unknown type",
-			Verifies("completion.inputs.validated"), NeedsCapability("completions"), func(t *T) {
-				server := Session(t)
-
-				reply := server.AskWrong(t, Request{Method: method, Name: "ref/unknown", Params: Object{
-					"ref":      Object{"type": "ref/unknown", "name": "any"},
-					"argument": Object{"name": "any", "value": ""},
-				}}, inOrder(t)...)
-
-				t.Expect(reply).To(BeJSONRPCError())
-			})
-
-		It("rejects completion/complete with an argument value that is not a string",
-			Verifies("completion.inputs.validated"), NeedsCapability("completions"), func(t *T) {
-				argument := completable(t)[0]
-				server := Session(t)
-
-				reply := server.AskWrong(t, Request{Method: method, Name: "value", Params: Object{
-					"ref":      argument.Ref,
-					"argument": Object{"name": argument.Name, "value": Object{"not": "a string"}},
-				}}, inOrder(t)...)
-
-				t.Expect(reply).To(BeJSONRPCError())
-			})
-
-		It("rejects completion/complete with context.arguments that are not strings",
-			Verifies("completion.inputs.validated"), NeedsCapability("completions"), func(t *T) {
-				argument := completable(t)[0]
-				server := Session(t)
-				wrong := argument.Completion("", nil)
-				wrong["context"] = Object{"arguments": Object{"mcpconform": 4711}}
-
-				reply := server.AskWrong(t, Request{Method: method, Name: "context", Params: wrong}, inOrder(t)...)
-
-				t.Expect(reply).To(BeJSONRPCError())
-			})
+		StillServes(t, unknown(), plain[0], completes)
 	})
+}
+
+func malformedCompletions() {
+	It("rejects completion/complete without argument with -32602",
+		Verifies("completion.missing-argument.code"), NeedsCapability("completions"), func(t *T) {
+			argument := completable(t)[0]
+			server := Session(t)
+
+			reply := server.CallWrong(Request{Method: method, Name: "argument", Params: Object{"ref": argument.Ref}}, inOrder(t)...)
+
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		})
+
+	It("rejects completion/complete with a ref of an unknown type",
+		Verifies("completion.inputs.validated"), NeedsCapability("completions"), func(t *T) {
+			server := Session(t)
+
+			reply := server.CallWrong(Request{Method: method, Name: "ref/unknown", Params: Object{
+				"ref":      Object{"type": "ref/unknown", "name": "any"},
+				"argument": Object{"name": "any", "value": ""},
+			}}, inOrder(t)...)
+
+			t.Expect(reply).To(BeJSONRPCError())
+		})
+
+	It("rejects completion/complete with an argument value that is not a string",
+		Verifies("completion.inputs.validated"), NeedsCapability("completions"), func(t *T) {
+			argument := completable(t)[0]
+			server := Session(t)
+
+			reply := server.CallWrong(Request{Method: method, Name: "value", Params: Object{
+				"ref":      argument.Ref,
+				"argument": Object{"name": argument.Name, "value": Object{"not": "a string"}},
+			}}, inOrder(t)...)
+
+			t.Expect(reply).To(BeJSONRPCError())
+		})
+
+	It("rejects completion/complete with context.arguments that are not strings",
+		Verifies("completion.inputs.validated"), AtRevisionsWith(protocol.CompletionContext), NeedsCapability("completions"), func(t *T) {
+			argument := completable(t)[0]
+			server := Session(t)
+			wrong := argument.Completion("", nil)
+			wrong["context"] = Object{"arguments": Object{"mcpconform": 4711}}
+
+			reply := server.CallWrong(Request{Method: method, Name: "context", Params: wrong}, inOrder(t)...)
+
+			t.Expect(reply).To(BeJSONRPCError())
+		})
 }
 
 // completable returns some arguments of the target's prompts and templates; a
@@ -213,7 +220,7 @@ func completes(reply Reply) bool {
 func inOrder(t *T) []Request {
 	var requests []Request
 	for _, argument := range arguments.Completable(t, maxControls) {
-		name, _ := argument.Ref["name"].(string)
+		name := mcp.Text(argument.Ref, "name")
 		requests = append(requests, Request{Method: method, Params: argument.Completion("", nil), Name: name})
 	}
 	return requests
@@ -229,7 +236,5 @@ func anyArgument(t *T) arguments.Argument {
 
 // valuesOf returns the values of a completion; none, if it is none.
 func valuesOf(reply Reply) []any {
-	completion, _ := reply.Object()["completion"].(map[string]any)
-	values, _ := completion["values"].([]any)
-	return values
+	return mcp.List(reply.Object(), "completion", "values")
 }

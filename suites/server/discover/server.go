@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // ServerChecks registers the checks of a target server.
@@ -20,73 +20,71 @@ func ServerChecks() {
 			server := UnusedSession(t)
 			server.Speak(t.Revision(), scripted.Nothing())
 
-			reply := server.MustAsk(t, "server/discover", nil)
+			reply := server.Call("server/discover", nil).Must(BeAnswered)
 
 			t.Expect(reply).To(BeResult())
 		})
 
-		It("answers server/discover after other requests and beside an open subscription",
-			Verifies("discover.implemented"), func(t *T) {
-				server := FreshSession(t)
-				for _, request := range HarmlessRequests(t) {
-					server.Try(t, request.Method, request.Params)
-				}
-				server.Hear(t)
+		It("answers server/discover after other requests and beside an open subscription", Verifies("discover.implemented"), func(t *T) {
+			server := FreshSession(t)
+			for _, request := range HarmlessRequests(t) {
+				server.Call(request.Method, request.Params).May()
+			}
+			server.ListenForChanges()
 
-				reply := server.MustAsk(t, "server/discover", nil)
+			reply := server.Call("server/discover", nil).Must(BeAnswered)
 
-				t.Expect(reply).To(BeResult())
-			})
+			t.Expect(reply).To(BeResult())
+		})
 
-		It("lists the revision of the request in supportedVersions of server/discover",
-			Verifies("discover.versions"), func(t *T) {
-				server := Session(t)
+		discoveredRevisions()
+	})
+}
 
-				result := server.Need(t, "server/discover", nil)
+func discoveredRevisions() {
+	It("lists the revision of the request in supportedVersions of server/discover", Verifies("discover.versions"), func(t *T) {
+		server := Session(t)
 
-				listed, _ := result["supportedVersions"].([]any)
-				t.Demand(
-					slices.Contains(listed, any(t.Revision())),
-					"supportedVersions with "+t.Revision(),
-					Show(result["supportedVersions"]),
-				)
-			})
+		result := server.Call("server/discover", nil).Need().Result()
 
-		It("accepts server/discover at each supportedVersions entry from 2026-07-28 on",
-			Verifies("discover.versions"), func(t *T) {
-				server := Session(t)
-				listed, _ := server.Need(t, "server/discover", nil)["supportedVersions"].([]any)
+		t.Demand(
+			slices.Contains(mcp.List(result, "supportedVersions"), any(t.Revision())),
+			"supportedVersions with "+t.Revision(),
+			Show(result["supportedVersions"]),
+		)
+	})
 
-				modern := slices.DeleteFunc(listed, func(revision any) bool { return slices.Contains(withHandshake(), revision) })
-				for _, revision := range modern[:min(len(modern), mostAsked)] {
-					judgeAccepted(t, server, revision)
-				}
-			})
+	It("accepts server/discover at each supportedVersions entry from 2026-07-28 on", Verifies("discover.versions"), func(t *T) {
+		server := Session(t)
+		listed := mcp.List(server.Call("server/discover", nil).Need().Result(), "supportedVersions")
 
-		It("includes io.modelcontextprotocol/serverInfo in the _meta of server/discover",
-			Verifies("discover.server-info"), func(t *T) {
-				server := Session(t)
+		modern := slices.DeleteFunc(listed, func(revision any) bool { return slices.Contains(withHandshake(), revision) })
+		for _, revision := range modern[:min(len(modern), mostAsked)] {
+			judgeAccepted(t, server, revision)
+		}
+	})
 
-				for _, params := range []Object{nil, {"_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}} {
-					result := server.Need(t, "server/discover", params)
+	It("includes io.modelcontextprotocol/serverInfo in the _meta of server/discover", Verifies("discover.server-info"), func(t *T) {
+		server := Session(t)
 
-					t.Expect(result).To(HaveMember("_meta"))
-					t.Expect(result["_meta"]).To(HaveMember(mcp.MetaServerInfo))
-				}
-			})
+		for _, params := range []Object{nil, {"_meta": Object{mcp.MetaClientInfo: scripted.Omitted}}} {
+			result := server.Call("server/discover", params).Need().Result()
 
-		It("uses -32601 when it rejects the list method of an undeclared capability",
-			Verifies("discover.capabilities.undeclared"), func(t *T) {
-				server := Session(t)
-				method := undeclared(t)
+			t.Expect(result).To(HaveMember("_meta"))
+			t.Expect(result["_meta"]).To(HaveMember(mcp.MetaServerInfo))
+		}
+	})
 
-				reply := server.Ask(t, method, nil)
+	It("uses -32601 when it rejects the list method of an undeclared capability", Verifies("discover.capabilities.undeclared"), func(t *T) {
+		server := Session(t)
+		method := undeclared(t)
 
-				if _, refused := reply.Error(); !refused {
-					t.NotApplicable("the server answers " + method + " nevertheless")
-				}
-				t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
-			})
+		reply := server.Call(method, nil).Must()
+
+		if _, refused := reply.Error(); !refused {
+			t.NotApplicable("the server answers " + method + " nevertheless")
+		}
+		t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 	})
 }
 
@@ -109,7 +107,7 @@ func withHandshake() []any {
 // like, that revision says.
 func judgeAccepted(t *T, server *Server, revision any) {
 	params := Object{"_meta": Object{mcp.MetaVersion: revision}}
-	reply, _ := server.Provoke(t, "server/discover", params, "")
+	reply := server.Call("server/discover", params, ToBeRefused("")).Must()
 	refusal, refused := reply.Error()
 	if refused && refusal.Code != jsonrpc.UnsupportedRevision {
 		return // for a reason of its own

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -15,9 +15,7 @@ import (
 )
 
 // completed is the argument that a client is told to complete.
-var completed = scenario.ToComplete(
-	conform.Object{"type": "ref/prompt", "name": scripted.PromptName}, conform.Object{"name": "name", "value": "A"},
-)
+var completed = scenario.ToComplete(check.Object{"type": "ref/prompt", "name": scripted.PromptName}, check.Object{"name": "name", "value": "A"})
 
 // ofResources and its kin are what a client is told to do with one feature.
 var (
@@ -25,9 +23,7 @@ var (
 		scenario.ToList("resources"), scenario.ToList("templates"), scenario.ToRead(scripted.ResourceURI),
 		scenario.ToSubscribe(scripted.ResourceURI), scenario.ToUnsubscribe(scripted.ResourceURI),
 	}
-	ofPrompts = scenario.Steps{
-		scenario.ToList("prompts"), scenario.ToGet(scripted.PromptName, conform.Object{"name": "Ada"}),
-	}
+	ofPrompts   = scenario.Steps{scenario.ToList("prompts"), scenario.ToGet(scripted.PromptName, check.Object{"name": "Ada"})}
 	ofUtilities = scenario.Steps{completed, scenario.ToSetLevel("warning")}
 )
 
@@ -52,7 +48,7 @@ var ToolsAlone = &scenario.Scenario{
 	Server: func(server *scripted.Server) {
 		Lack(
 			server,
-			conform.Object{"tools": conform.Object{}},
+			check.Object{"tools": check.Object{}},
 			"resources/list",
 			"resources/templates/list",
 			"resources/read",
@@ -71,11 +67,9 @@ var PromptsAlone = &scenario.Scenario{
 	Name: "prompts-alone", Until: protocol.Last(protocol.Handshake),
 	Official: "prompts-alone", // in all that the official suite has, clients are to list tools
 	Says:     "The server declares only prompts, and the steps ask the client to use them.",
-	Steps: scenario.Steps{
-		scenario.ToConnect(), scenario.ToList("prompts"), scenario.ToList("prompts"), scenario.ToClose(),
-	},
+	Steps:    scenario.Steps{scenario.ToConnect(), scenario.ToList("prompts"), scenario.ToList("prompts"), scenario.ToClose()},
 	Server: func(server *scripted.Server) {
-		Lack(server, conform.Object{"prompts": conform.Object{}}, "tools/list", "tools/call", "resources/list")
+		Lack(server, check.Object{"prompts": check.Object{}}, "tools/list", "tools/call", "resources/list")
 	},
 }
 
@@ -88,12 +82,7 @@ var Unsubscribable = &scenario.Scenario{
 		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},
 	),
 	Server: func(server *scripted.Server) {
-		Lack(
-			server,
-			conform.Object{"tools": conform.Object{}, "resources": conform.Object{}},
-			"resources/subscribe",
-			"resources/unsubscribe",
-		)
+		Lack(server, check.Object{"tools": check.Object{}, "resources": check.Object{}}, "resources/subscribe", "resources/unsubscribe")
 	},
 }
 
@@ -111,7 +100,7 @@ var AllStateless = &scenario.Scenario{
 			scenario.ToRead(scripted.ResourceURI),
 		},
 		ofPrompts, ofUtilities,
-		scenario.Steps{scenario.ToCall(scripted.AddNumbers, conform.Object{"a": 5, "b": 3}), scenario.ToClose()},
+		scenario.Steps{scenario.ToCall(scripted.AddNumbers, check.Object{"a": 5, "b": 3}), scenario.ToClose()},
 	),
 }
 
@@ -124,18 +113,16 @@ var Promptless = &scenario.Scenario{
 		scenario.Steps{scenario.ToList("tools"), scenario.ToClose()},
 	),
 	Server: func(server *scripted.Server) {
-		Lack(server, conform.Object{"tools": conform.Object{}}, "prompts/list", "prompts/get")
+		Lack(server, check.Object{"tools": check.Object{}}, "prompts/list", "prompts/get")
 	},
 }
 
 // Lack lets a server declare some capabilities only, and know nothing of the methods of
 // others.
-func Lack(server *scripted.Server, declared conform.Object, unknown ...string) {
+func Lack(server *scripted.Server, declared check.Object, unknown ...string) {
 	server.Capabilities = declared
 	for _, method := range unknown {
-		server.On(method, func(call *scripted.Call) {
-			call.Refuse(jsonrpc.MethodNotFound, "Method not found: "+method, nil)
-		})
+		server.On(method, func(call *scripted.Call) { call.Refuse(jsonrpc.MethodNotFound, "Method not found: "+method, nil) })
 	}
 }
 
@@ -143,33 +130,28 @@ func Lack(server *scripted.Server, declared conform.Object, unknown ...string) {
 // that declares the capability for them sends none to one that does not. The first of
 // both is that of another scenario; that the client was to use the feature here, too, its
 // driver tells.
-func DemandRestraint(t *check.T, client, elsewhere *conform.Client, capability string, methods ...string) {
+func DemandRestraint(t *check.T, client, elsewhere *clientrun.Client, capability string, methods ...string) {
 	for _, request := range client.Requests(methods...) {
-		client.Blame(request, rules.Mismatch{
+		client.Fail(request, rules.Mismatch{
 			Wanted: request.Method + " only if the server declares " + capability,
 			Found:  request.Method + " without that", // as the rules say it
 		})
 	}
 	for _, method := range methods {
-		_, told := client.ToldOutcome(client.StepOf(method))
-		if t.Observed(told && elsewhere != nil && len(elsewhere.Requests(method)) > 0) {
+		_, reported := client.Outcome(client.StepOf(method))
+		if t.Observed(reported && elsewhere != nil && len(elsewhere.Requests(method)) > 0) {
 			return
 		}
 	}
-	client.NeverBut(
-		"the client did not use "+capability+" where it is declared, or does not report its steps where it is not",
-		methods[0],
-	)
+	client.Inconclusive("the client did not use "+capability+" where it is declared, or does not report its steps where it is not", methods[0])
 }
 
 // DemandText demands that requests of a method name what they are about by a string, of
 // which the check needs one request.
-func DemandText(t *check.T, client *conform.Client, method, member string) {
+func DemandText(t *check.T, client *clientrun.Client, method, member string) {
 	for request := range check.ObserveEach(t, client.NeedRequests(method)) {
 		if text, isText := request.ParamsObject()[member].(string); !isText || text == "" {
-			client.Blame(request, rules.Mismatch{
-				Wanted: "a string", Found: rules.Show(request.ParamsObject()[member]), Where: "/params/" + member,
-			})
+			client.Fail(request, rules.Mismatch{Wanted: "a string", Found: rules.Show(request.ParamsObject()[member]), Where: "/params/" + member})
 		}
 	}
 }

@@ -3,7 +3,6 @@
 package lists
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,11 +10,11 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 )
 
@@ -24,9 +23,9 @@ import (
 func JudgeDeclaration(t *T, capability, key string) {
 	NeedDeclarations(t)
 	server := Session(t)
-	offered := triedPage(t, server, capability, capability+"/list")
+	offered := triedPage(server, capability, capability+"/list")
 	if len(offered) == 0 && capability == "resources" {
-		offered, key = triedPage(t, server, "resourceTemplates", "resources/templates/list"), "uriTemplate"
+		offered, key = triedPage(server, "resourceTemplates", "resources/templates/list"), "uriTemplate"
 	}
 	if len(offered) == 0 {
 		t.NotApplicable("the server offers no " + capability)
@@ -44,14 +43,13 @@ func JudgeDeclarationToAll(t *T, capability, key string) {
 	}
 	server := Connect(t)
 	declared := declaredToNobody(t, server)
-	offered := triedPage(t, server, capability, capability+"/list")
+	offered := triedPage(server, capability, capability+"/list")
 	if len(offered) == 0 {
 		t.NotApplicable("the server lists no " + capability + " to a client without capabilities")
 	}
 	_, there := declared[capability]
 	t.Demand(there, fmt.Sprintf("the capability %q, or no %s", capability, capability),
-		fmt.Sprintf("no such capability for a client that declares none, and the %s %s",
-			strings.TrimSuffix(capability, "s"), Show(offered[0][key])))
+		fmt.Sprintf("no such capability for a client that declares none, and the %s %s", strings.TrimSuffix(capability, "s"), Show(offered[0][key])))
 }
 
 // declaredToNobody are the capabilities that a server declares to a client that declares
@@ -59,10 +57,10 @@ func JudgeDeclarationToAll(t *T, capability, key string) {
 func declaredToNobody(t *T, server *Server) map[string]any {
 	if !t.Has(protocol.Handshake) {
 		server.Speak(t.Revision(), scripted.Nothing())
-		declared, _ := server.Need(t, "server/discover", nil)["capabilities"].(map[string]any)
+		declared := mcp.Object(server.Call("server/discover", nil).Need().Result(), "capabilities")
 		return declared
 	}
-	handshake, err := server.Handshake(t, scripted.Hello(t.Revision(), scripted.Nothing()))
+	handshake, err := server.Handshake(scripted.Hello(t.Revision(), scripted.Nothing()))
 	if err != nil {
 		t.NotApplicable("the server does not serve a client without capabilities: " + err.Error())
 	}
@@ -70,13 +68,13 @@ func declaredToNobody(t *T, server *Server) map[string]any {
 }
 
 // triedPage is the first page with anything of a list that the server may refuse.
-func triedPage(ctx context.Context, server *Server, member, method string) []Object {
+func triedPage(server *Server, member, method string) []Object {
 	return FirstPage(member, func(cursor any) Object {
 		var params any
 		if cursor != nil {
 			params = Object{"cursor": cursor}
 		}
-		reply, _ := server.Try(ctx, method, params)
+		reply := server.Call(method, params).May()
 		return reply.Object()
 	})
 }
@@ -88,10 +86,10 @@ func StayTheSame(t *T, method string, calls ...Provocation) {
 	one, other := Session(t), FreshSession(t)
 	askAround(t, other)
 	for _, call := range calls[:min(maxCalls, len(calls))] {
-		other.TryTool(t, call.Call()) // what it brings, others judge
+		other.Call("tools/call", call.Call()).May(BeLate) // what it brings, others judge
 	}
 
-	first, elsewhere := Keys(t, one, method), Keys(t, other, method)
+	first, elsewhere := Keys(one, method), Keys(other, method)
 	if len(first)+len(elsewhere) == 0 {
 		t.Inconclusive(method+" lists nothing", "check a server that lists something")
 	}
@@ -99,7 +97,7 @@ func StayTheSame(t *T, method string, calls ...Provocation) {
 	if SameItems(first, elsewhere) {
 		return
 	}
-	if !SameItems(first, Keys(t, one, method)) || !SameItems(elsewhere, Keys(t, other, method)) {
+	if !SameItems(first, Keys(one, method)) || !SameItems(elsewhere, Keys(other, method)) {
 		t.Inconclusive("what "+method+" lists changes over time", "check a server whose lists stay the same")
 	}
 	t.Judge(Mismatch{
@@ -116,33 +114,33 @@ func askAround(t *T, server *Server) {
 	bare := Object{"_meta": Object{mcp.MetaCapabilities: Object{}}}
 	for _, feature := range []string{"tools", "prompts", "resources"} {
 		if Declares(t, feature) {
-			server.Try(t, feature+"/list", bare) // others judge the answer
+			server.Call(feature+"/list", bare).May() // others judge the answer
 		}
 	}
 	for _, resource := range ListedResources(t)[:min(1, len(ListedResources(t)))] {
-		server.Try(t, "resources/read", Object{"uri": resource["uri"]})
+		server.Call("resources/read", Object{"uri": resource["uri"]}).May()
 	}
 	for _, template := range ListedTemplates(t)[:min(1, len(ListedTemplates(t)))] {
 		if uri, made := arguments.Expand(template, arguments.Made(t, arguments.OfTemplate(template))); made {
-			server.Try(t, "resources/read", Object{"uri": uri})
+			server.Call("resources/read", Object{"uri": uri}).May()
 		}
 	}
 	for _, request := range HarmlessRequests(t) {
 		if request.Method == "prompts/get" || request.Method == "completion/complete" {
-			server.Try(t, request.Method, request.Params)
+			server.Call(request.Method, request.Params).May()
 		}
 	}
 }
 
 // Keys returns the names of what a list has, or the URIs of resources, in their
 // order. A list that cannot be had makes the check inconclusive.
-func Keys(ctx context.Context, server *Server, method string) []any {
+func Keys(server *Server, method string) []any {
 	key := "name"
 	if method == "resources/list" {
 		key = "uri"
 	}
 	var keys []any
-	for _, item := range server.All(ctx, method) {
+	for _, item := range server.All(method) {
 		keys = append(keys, item[key])
 	}
 	return keys
@@ -176,19 +174,19 @@ func Unchanged(first, second []Object) bool {
 func AnnounceChanges(t *T, capability string) {
 	method, announcement, kind := capability+"/list", "notifications/"+capability+"/list_changed", capability+"-changed"
 	server := FreshSession(t)
-	server.Hear(t)
+	server.ListenForChanges()
 	for round := range 2 {
-		before := server.All(t, method)
+		before := server.All(method)
 		mark := server.Mark()
 
-		changed := server.Need(t, "tools/call", Provoking(t, kind).Call())
+		changed := server.Call("tools/call", Provoking(t, kind).Call()).Need().Result()
 
-		if changed["isError"] == true || Unchanged(before, server.All(t, method)) {
+		if changed["isError"] == true || Unchanged(before, server.All(method)) {
 			if round > 0 {
 				return
 			}
 			t.Inconclusive("the list of "+capability+" did not change", "make sure that the tool for "+kind+" changes it")
 		}
-		server.Until(t, mark, announcement, Notification(announcement))
+		server.Until(mark, announcement, Notification(announcement))
 	}
 }

@@ -27,10 +27,10 @@ func Rules() []rules.Rule {
 			Verifies: rules.Verifies("logging.message.level"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				var levels []places.Found
-				for _, said := range conversation.Notifications("notifications/message") {
-					params := places.Place{Pointer: "/params", Value: said.Params()}
+				for _, message := range conversation.Notifications("notifications/message") {
+					params := places.Place{Pointer: "/params", Value: message.Params()}
 					if level, there := params.Member("level"); there {
-						levels = append(levels, places.Found{Place: level, Said: said})
+						levels = append(levels, places.Found{Place: level, Said: message})
 					}
 				}
 				claims.JudgeBy(conversation, reporter, levels, "LoggingLevel")
@@ -66,10 +66,10 @@ func declaredLogging(conversation *rules.Conversation, reporter *rules.Reporter)
 	if conversation.ServerCapabilities == nil {
 		return
 	}
-	for _, said := range conversation.Notifications("notifications/message") {
+	for _, message := range conversation.Notifications("notifications/message") {
 		reporter.Observe()
 		if _, declared := conversation.ServerCapabilities["logging"].(map[string]any); !declared {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "log messages only from a server that declares logging",
 				Found:  "one from a server that does not", Where: "/method",
 			})
@@ -82,8 +82,7 @@ var severities = []string{"debug", "info", "notice", "warning", "error", "critic
 
 // severity returns the position of a level, -1 for one that does not exist.
 func severity(level any) int {
-	name, _ := level.(string)
-	return slices.Index(severities, name)
+	return slices.Index(severities, mcp.Text(level))
 }
 
 // messagesAtLevel judges log messages by the level that was in force when the
@@ -97,24 +96,24 @@ func messagesAtLevel(conversation *rules.Conversation, reporter *rules.Reporter)
 		}
 	}
 	var set []*rules.Message // requests that set a level, in order
-	for _, said := range conversation.Messages {
-		fromTarget := said.FromTarget(conversation.Leg)
+	for _, message := range conversation.Messages {
+		fromTarget := message.FromTarget(conversation.Cell)
 		switch {
-		case !fromTarget && said.Kind == jsonrpc.Request && said.Method == "logging/setLevel":
-			set = append(set, said)
-		case fromTarget && said.Kind == jsonrpc.Notification && said.Method == "notifications/message":
-			began := opened[said.Event.Stream]
+		case !fromTarget && message.Kind == jsonrpc.Request && message.Method == "logging/setLevel":
+			set = append(set, message)
+		case fromTarget && message.Kind == jsonrpc.Notification && message.Method == "notifications/message":
+			began := opened[message.Event.Stream]
 			if conversation.Transport == protocol.Stdio {
-				began = said.Event.Sequence
+				began = message.Event.Sequence
 			}
 			least := leastInForce(set, began)
-			level := severity(said.ParamsObject()["level"])
+			level := severity(message.ParamsObject()["level"])
 			if least < 0 || level < 0 {
 				continue
 			}
 			reporter.Observe()
 			if level < least {
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "no message below the level that was set",
 					Found:  fmt.Sprintf("one of level %s, after %s was set", severities[level], severities[least]),
 					Where:  "/params/level",
@@ -169,18 +168,18 @@ func loggedBy(conversation *rules.Conversation) []logEntry {
 	var asking []*rules.Message // requests
 	var answered *rules.Message // the request that was answered last
 	var all []logEntry
-	for _, said := range conversation.Messages {
-		fromTarget := said.FromTarget(conversation.Leg)
+	for _, sent := range conversation.Messages {
+		fromTarget := sent.FromTarget(conversation.Cell)
 		switch {
-		case !fromTarget && rules.IsRequest(said) && askedLevel(said) != nil:
-			asking = append(asking, said)
-		case fromTarget && rules.IsResponse(said) && said.Request != nil:
-			answered = said.Request
-		case fromTarget && said.Kind == jsonrpc.Notification && said.Method == "notifications/message":
-			message := logEntry{Message: said, stream: opened[said.Event.Stream]}
+		case !fromTarget && rules.IsRequest(sent) && askedLevel(sent) != nil:
+			asking = append(asking, sent)
+		case fromTarget && rules.IsResponse(sent) && sent.Request != nil:
+			answered = sent.Request
+		case fromTarget && sent.Kind == jsonrpc.Notification && sent.Method == "notifications/message":
+			message := logEntry{Message: sent, stream: opened[sent.Event.Stream]}
 			message.late = message.stream == nil && answered != nil && askedLevel(answered) != nil
 			for _, request := range asking {
-				if openDuring(request, said) {
+				if openDuring(request, sent) {
 					message.asking = append(message.asking, request)
 				}
 			}
@@ -196,8 +195,8 @@ func askedLevel(request *rules.Message) any { return request.Meta()[mcp.MetaLogL
 
 // openDuring tells whether a request was asked, and not yet answered, when something
 // was said.
-func openDuring(request, said *rules.Message) bool {
-	return request.Index < said.Index && (len(request.Answers) == 0 || said.Index < request.Answers[0].Index)
+func openDuring(request, message *rules.Message) bool {
+	return request.Index < message.Index && (len(request.Answers) == 0 || message.Index < request.Answers[0].Index)
 }
 
 // messagesAtOwnLevel judges log messages by the level of the request that they came

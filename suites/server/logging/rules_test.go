@@ -36,7 +36,7 @@ func TestLoggingRulesOfTheStatelessEra(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			found, _ := BrokenAndSeen(Rules(), Converse(t, StatelessLeg, test.script))
+			found, _ := BrokenAndSeen(Rules(), Converse(t, StatelessCell, test.script))
 			if difference := cmp.Diff(append([]string{}, test.broken...), append([]string{}, found...)); difference != "" {
 				t.Errorf("broken requirements (-wanted +found):\n%s", difference)
 			}

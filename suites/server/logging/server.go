@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // levels are those of RFC 5424, the least severe first.
@@ -38,78 +38,72 @@ func ServerChecks() {
 // undeclared checks that a server without logging logs nothing to its client, although
 // that asks for all messages.
 func undeclared() {
-	It("sends no notifications/message, even at level debug, unless it declares logging",
-		Verifies("logging.capability.declared"), func(t *T) {
-			logging, known := Provocable(t, "logging")
-			switch {
-			case Declares(t, "logging"):
-				t.NotApplicable("the server declares logging")
-			case !known:
-				t.NotApplicable("no known tool logs messages")
-			}
-			NeedDeclarations(t)
-			server := FreshSession(t)
-			server.Hear(t)
-			call := logging.Call()
+	It("sends no notifications/message, even at level debug, unless it declares logging", Verifies("logging.capability.declared"), func(t *T) {
+		logging, known := Provocable(t, "logging")
+		switch {
+		case Declares(t, "logging"):
+			t.NotApplicable("the server declares logging")
+		case !known:
+			t.NotApplicable("no known tool logs messages")
+		}
+		NeedDeclarations(t)
+		server := FreshSession(t)
+		server.ListenForChanges()
+		call := logging.Call()
+		if t.Has(protocol.LogLevelInMeta) {
+			call = atLevel("debug", call)
+		} else {
+			server.Call("logging/setLevel", Object{"level": "debug"}, ToBeRefused("the server does not declare logging")).May()
+		}
+		mark := server.Mark()
+
+		server.Call("tools/call", call).Need()
+		for _, request := range HarmlessRequests(t) { // others judge the answers
+			params := request.Params
 			if t.Has(protocol.LogLevelInMeta) {
-				call = atLevel("debug", call)
-			} else {
-				_, _, _ = server.Attempt(t, "logging/setLevel", Object{"level": "debug"}, "the server does not declare logging")
+				params = atLevel("debug", params)
 			}
-			mark := server.Mark()
+			server.Call(request.Method, params).May()
+		}
 
-			server.NeedReply(t, "tools/call", call)
-			for _, request := range HarmlessRequests(t) { // others judge the answers
-				params := request.Params
-				if t.Has(protocol.LogLevelInMeta) {
-					params = atLevel("debug", params)
-				}
-				server.Try(t, request.Method, params)
-			}
-
-			server.BarrierOnAllStreams(t)
-			t.DemandNone(
-				"no log messages from a server that does not declare logging",
-				server.Sent(mark, Notification(logMessage)),
-			)
-		})
+		server.BarrierOnAllStreams()
+		t.DemandNone("no log messages from a server that does not declare logging", server.Sent(mark, Notification(logMessage)))
+	})
 }
 
 // settingLevels checks what the handshake era has: one level for a session.
 func settingLevels() {
-	It("accepts logging/setLevel with each of the eight levels",
-		Verifies("logging.set-level.answered"), NeedsCapability("logging"), func(t *T) {
-			server := FreshSession(t)
+	It("accepts logging/setLevel with each of the eight levels", Verifies("logging.set-level.answered"), NeedsCapability("logging"), func(t *T) {
+		server := FreshSession(t)
 
-			for _, level := range levels {
-				reply := server.Ask(t, "logging/setLevel", Object{"level": level})
+		for _, level := range levels {
+			reply := server.Call("logging/setLevel", Object{"level": level}).Must()
 
-				t.Expect(reply).To(BeResult())
-			}
-		})
+			t.Expect(reply).To(BeResult())
+		}
+	})
 
 	// The rule about log messages below the level judges the call.
 	It("keeps the level that logging/setLevel sets for one session from others", Verifies("logging.level.respected"),
 		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
 		func(t *T) {
 			server, other := FreshSession(t), UnusedSession(t)
-			server.Hear(t)
-			server.Need(t, "logging/setLevel", Object{"level": "emergency"})
-			other.Need(t, "logging/setLevel", Object{"level": "debug"})
+			server.ListenForChanges()
+			server.Call("logging/setLevel", Object{"level": "emergency"}).Need().Result()
+			other.Call("logging/setLevel", Object{"level": "debug"}).Need().Result()
 			mark := server.Mark()
 
 			id := jsonrpc.StringID("mcpconform-beside-another-level")
-			call := server.StartRaw(t, id, "tools/call", scripted.Outgoing{}, Provoking(t, "logging").Call())
-			received, err := call.Settle(t)
-			server.Needed(call, received, err)
+			call := server.Call("tools/call", Provoking(t, "logging").Call(), WithID(id))
+			call.Need()
 
-			server.BarrierOnAllStreams(t)
-			for _, said := range server.Sent(mark, Notification(logMessage)) {
-				params, _ := said.Params().(map[string]any)
+			server.BarrierOnAllStreams()
+			for _, received := range server.Sent(mark, Notification(logMessage)) {
+				params := mcp.Object(received.Params())
 				t.Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
 			}
 			before := other.Mark()
-			other.Hear(t)
+			other.ListenForChanges()
 			provoke(t, other, "debug")
 			if len(other.Sent(before, Notification(logMessage))) == 0 {
 				t.NotApplicable("the tool logs nothing at any level")
@@ -117,26 +111,56 @@ func settingLevels() {
 			t.Observe()
 		})
 
+	eachLevel()
+
+	levelsOfStreams()
+
+	levelsAfterwards()
+}
+
+func eachLevel() {
 	It("sends no notifications/message below any of the eight levels", Verifies("logging.level.respected"),
-		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
-		func(t *T) {
-			server := FreshSession(t)
-			server.Hear(t)
+		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake), noneBelowAnyLevel)
+}
 
-			logged := 0
-			for least, level := range levels {
-				server.Need(t, "logging/setLevel", Object{"level": level})
-				server.BarrierOnAllStreams(t) // what was logged before has come
-				mark := server.Mark()
-				server.NeedReply(t, "tools/call", Provoking(t, "logging").Call())
-				server.BarrierOnAllStreams(t)
-				logged += demandNoneBelow(t, server, mark, least)
-			}
-			if logged == 0 {
-				t.NotApplicable("the tool logs nothing at any level")
-			}
-		})
+// levelsAtOnce is how many levels are tried side by side, each in a session of its own,
+// where those are no processes: a tool that logs takes its time.
+const levelsAtOnce = 4
 
+func noneBelowAnyLevel(t *T) {
+	servers := []*Server{FreshSession(t)}
+	for t.Cell.Transport == protocol.HTTP && t.Has(protocol.Handshake) && len(servers) < levelsAtOnce {
+		servers = append(servers, FreshSession(t))
+	}
+	for _, server := range servers {
+		server.ListenForChanges() // messages might go astray there
+	}
+
+	logged := 0
+	for first := 0; first < len(levels); first += len(servers) {
+		marks, calls := make([]int, len(servers)), make([]*Answer, len(servers))
+		for at, server := range servers {
+			call := Provoking(t, "logging").Call()
+			if t.Has(protocol.LogLevelInMeta) {
+				call = atLevel(levels[first+at], call)
+			} else {
+				server.Call("logging/setLevel", Object{"level": levels[first+at]}).Need().Result()
+				server.BarrierOnAllStreams() // what was logged before has come
+			}
+			marks[at], calls[at] = server.Mark(), server.Call("tools/call", call)
+		}
+		for at, server := range servers {
+			needLogged(t, calls[at])
+			server.BarrierOnAllStreams()
+			logged += demandNoneBelow(t, server, marks[at], first+at)
+		}
+	}
+	if logged == 0 {
+		t.NotApplicable("the tool logs nothing at any level")
+	}
+}
+
+func levelsOfStreams() {
 	It(
 		"keeps the level that logging/setLevel sets on a stream that is opened later",
 		Verifies("logging.level.respected"),
@@ -145,47 +169,48 @@ func settingLevels() {
 		AtRevisionsWith(protocol.Handshake),
 		func(t *T) {
 			server := FreshSession(t)
-			server.Need(t, "logging/setLevel", Object{"level": "emergency"})
+			server.Call("logging/setLevel", Object{"level": "emergency"}).Need().Result()
 			mark := server.Mark()
 
 			if _, err := server.Listen(t); err != nil {
 				t.NotApplicable("the server offers no stream: " + err.Error())
 			}
 
-			server.BarrierOnAllStreams(t)
-			for _, said := range server.Sent(mark, Notification(logMessage)) {
-				params, _ := said.Params().(map[string]any)
+			server.BarrierOnAllStreams()
+			for _, received := range server.Sent(mark, Notification(logMessage)) {
+				params := mcp.Object(received.Params())
 				t.Demand(params["level"] == "emergency", "no log message below the level of the session", Show(params))
 			}
 			t.Observe()
 		},
 	)
+}
 
+func levelsAfterwards() {
 	It("keeps the level of the session after it rejected an unknown one", Verifies("logging.level.respected"),
 		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake),
 		func(t *T) {
 			server := FreshSession(t)
-			server.Hear(t)
+			server.ListenForChanges()
 			before := server.Mark()
 			provoke(t, server, levels[0])
-			server.BarrierOnAllStreams(t)
+			server.BarrierOnAllStreams()
 			if len(server.Sent(before, Notification(logMessage))) == 0 {
 				t.NotApplicable("the tool logs nothing at any level")
 			}
-			server.Need(t, "logging/setLevel", Object{"level": "emergency"})
-			reply := server.Await(t, server.StartRaw(t, server.NextID(), "logging/setLevel",
-				scripted.Outgoing{Deliberate: "sets an unknown level"}, Object{"level": noLevel}))
+			server.Call("logging/setLevel", Object{"level": "emergency"}).Need().Result()
+			reply := server.Call("logging/setLevel", Object{"level": noLevel}, Illegal("sets an unknown level")).Must()
 			if !reply.Refuses() {
 				t.NotApplicable("the server accepts an unknown level")
 			}
-			server.BarrierOnAllStreams(t)
+			server.BarrierOnAllStreams()
 			mark := server.Mark()
 
-			server.NeedReply(t, "tools/call", Provoking(t, "logging").Call())
+			server.Call("tools/call", Provoking(t, "logging").Call()).Need()
 
-			server.BarrierOnAllStreams(t)
-			for _, said := range server.Sent(mark, Notification(logMessage)) {
-				params, _ := said.Params().(map[string]any)
+			server.BarrierOnAllStreams()
+			for _, received := range server.Sent(mark, Notification(logMessage)) {
+				params := mcp.Object(received.Params())
 				t.Demand(params["level"] == "emergency", "no log message below emergency", Show(params))
 			}
 			t.Observe()
@@ -195,13 +220,13 @@ func settingLevels() {
 	It("sends notifications/message once logging/setLevel allows its level",
 		Verifies("logging.message.sent"), NeedsCapability("logging"), NeedsProvocation("logging"), func(t *T) {
 			server := FreshSession(t)
-			server.Hear(t)
+			server.ListenForChanges()
 			provoke(t, server, "emergency")
 			mark := server.Mark()
 
 			provoke(t, server, "info")
 
-			server.Until(t, mark, logMessage, Notification(logMessage))
+			server.Until(mark, logMessage, Notification(logMessage))
 		})
 }
 
@@ -212,38 +237,24 @@ func askingForMessages() {
 			server := Session(t)
 
 			for _, level := range levels {
-				reply := server.Ask(t, BarrierMethod(t), atLevel(level, nil))
+				reply := server.Call(BarrierMethod(t), atLevel(level, nil)).Must()
 
 				t.Expect(reply).To(BeResult())
 			}
 		})
 
-	It("sends no notifications/message below any of the eight levels in io.modelcontextprotocol/logLevel",
-		Verifies("logging.level.respected"), NeedsCapability("logging"), NeedsProvocation("logging"), func(t *T) {
-			server := FreshSession(t)
-			server.Hear(t) // messages might go astray there
-
-			logged := 0
-			for least, level := range levels {
-				mark := server.Mark()
-				provoke(t, server, level)
-				server.BarrierOnAllStreams(t)
-				logged += demandNoneBelow(t, server, mark, least)
-			}
-			if logged == 0 {
-				t.NotApplicable("the tool logs nothing at any level")
-			}
-		})
+	It("sends no notifications/message below any of the eight levels in io.modelcontextprotocol/logLevel", Verifies("logging.level.respected"),
+		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.LogLevelInMeta), noneBelowAnyLevel)
 
 	// The rule about log messages below the level judges the first two calls.
 	It("sends no notifications/message for a tools/call without io.modelcontextprotocol/logLevel",
 		Verifies("logging.message.requested"), NeedsCapability("logging"), NeedsProvocation("logging"), func(t *T) {
 			server := FreshSession(t)
-			server.Hear(t) // messages might go astray there
+			server.ListenForChanges() // messages might go astray there
 			provoke(t, server, "emergency")
 			before := server.Mark()
 			provoke(t, server, "debug") // this is for one request
-			server.BarrierOnAllStreams(t)
+			server.BarrierOnAllStreams()
 			if len(server.Sent(before, Notification(logMessage))) == 0 {
 				t.Inconclusive("the tool for logging logs nothing for a request with the logLevel debug",
 					"name one that does in mcpconform.yaml: provocations: {logging: {tool: NAME}}")
@@ -251,7 +262,7 @@ func askingForMessages() {
 			mark := server.Mark()
 
 			provoke(t, server, "")
-			server.BarrierOnAllStreams(t)
+			server.BarrierOnAllStreams()
 
 			t.DemandNone("no log message for a request without "+mcp.MetaLogLevel, server.Sent(mark, Notification(logMessage)))
 		})
@@ -271,16 +282,15 @@ func concurrentLevels() {
 		NeedsTransport(protocol.HTTP),
 		func(t *T) {
 			server := FreshSession(t)
-			levelOf := map[*scripted.Pending]string{}
+			levelOf := map[*Answer]string{}
 			for turn := range callsAtOnce {
 				level := []string{"debug", "", "emergency", ""}[turn%4]
 				id := jsonrpc.StringID(fmt.Sprintf("mcpconform-level-%d", turn))
-				call := server.StartRaw(t, id, "tools/call", scripted.Outgoing{}, atLevel(level, Provoking(t, "logging").Call()))
+				call := server.Call("tools/call", atLevel(level, Provoking(t, "logging").Call()), WithID(id))
 				levelOf[call] = level
 			}
 			for call := range levelOf {
-				received, err := call.Settle(t)
-				server.Needed(call, received, err)
+				call.Need()
 			}
 
 			logged := false
@@ -303,22 +313,21 @@ func concurrentLevels() {
 
 // unknownLevels checks what both eras have.
 func unknownLevels() {
-	It("rejects an unknown log level with -32602",
-		Verifies("logging.invalid-level.code"), NeedsCapability("logging"), func(t *T) {
-			server := FreshSession(t)
-			asking := func(level string) Request {
-				if t.Has(protocol.LogLevelInMeta) {
-					return Request{Method: BarrierMethod(t), Params: atLevel(level, nil), Name: level}
-				}
-				return Request{Method: "logging/setLevel", Params: Object{"level": level}, Name: level}
+	It("rejects an unknown log level with -32602", Verifies("logging.invalid-level.code"), NeedsCapability("logging"), func(t *T) {
+		server := FreshSession(t)
+		asking := func(level string) Request {
+			if t.Has(protocol.LogLevelInMeta) {
+				return Request{Method: BarrierMethod(t), Params: atLevel(level, nil), Name: level}
 			}
+			return Request{Method: "logging/setLevel", Params: Object{"level": level}, Name: level}
+		}
 
-			for _, level := range []string{noLevel, strings.ToUpper(levels[1])} {
-				reply := server.AskWrong(t, asking(level), asking(levels[0]))
+		for _, level := range []string{noLevel, strings.ToUpper(levels[1])} {
+			reply := server.CallWrong(asking(level), asking(levels[0]))
 
-				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			}
-		})
+			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		}
+	})
 }
 
 // atLevel returns the params of a request that asks for log messages of a level
@@ -338,9 +347,14 @@ func provoke(t *T, server *Server, level string) {
 	if t.Has(protocol.LogLevelInMeta) {
 		call = atLevel(level, call)
 	} else {
-		server.Need(t, "logging/setLevel", Object{"level": level})
+		server.Call("logging/setLevel", Object{"level": level}).Need().Result()
 	}
-	if server.Need(t, "tools/call", call)["isError"] == true {
+	needLogged(t, server.Call("tools/call", call))
+}
+
+// needLogged waits for the end of the tool that logs, which is no error.
+func needLogged(t *T, call *Answer) {
+	if call.Need().Result()["isError"] == true {
 		t.Inconclusive("the tool for logging ended in an error", "make sure that it logs a message at level info or above")
 	}
 }
@@ -349,9 +363,9 @@ func provoke(t *T, server *Server, level string) {
 // the list, and returns how many there are.
 func demandNoneBelow(t *T, server *Server, mark int, least int) int {
 	sent := server.Sent(mark, Notification(logMessage))
-	for _, said := range sent {
-		params, _ := said.Params().(map[string]any)
-		found, _ := params["level"].(string)
+	for _, received := range sent {
+		params := mcp.Object(received.Params())
+		found := mcp.Text(params, "level")
 		t.Demand(!slices.Contains(levels[:least], found), "no log message below "+levels[least], Show(params))
 	}
 	return len(sent)

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -82,17 +82,14 @@ func (b book) turned(client *Client, position int) *Message {
 func (b book) follows(t *T, client *Client, position int, wanted string) {
 	before := b.turned(client, position)
 	if before == nil || AnswerTo(before) == nil {
-		client.NeverBut(fmt.Sprintf("the client did not reach page %d of %s", position+1, b.method), b.method)
+		client.Inconclusive(fmt.Sprintf("the client did not reach page %d of %s", position+1, b.method), b.method)
 	}
 	if !t.Observed(b.turned(client, position+1) != nil) {
 		step := client.StepOf(b.method)
-		if _, told := client.ToldOutcome(step); position == 0 && !told {
-			client.NeverBut(
-				"the client requested the first page of "+b.method+" only, and it is unknown whether it wanted all pages",
-				b.method,
-			)
+		if _, reported := client.Outcome(step); position == 0 && !reported {
+			client.Inconclusive("the client requested the first page of "+b.method+" only, and it is unknown whether it wanted all pages", b.method)
 		}
-		client.NeedOver(step, AnswerTo(before))
+		client.NeedFinished(step, AnswerTo(before))
 		client.Missing(AnswerTo(before), Mismatch{
 			Wanted: wanted + ": " + b.method + " with the cursor " + Show(b.pages[position+1].cursor),
 			Found:  "no such request", Where: "/result/nextCursor",
@@ -111,10 +108,7 @@ func toolsOn(pages ...page) book {
 		if number == last {
 			return server.Tools[0].Definition
 		}
-		return Object{
-			"name":        fmt.Sprintf("tool_%d", number),
-			"inputSchema": Object{"type": "object", "properties": Object{}},
-		}
+		return Object{"name": fmt.Sprintf("tool_%d", number), "inputSchema": Object{"type": "object", "properties": Object{}}}
 	}, pages}
 }
 
@@ -128,10 +122,7 @@ func resourcesOn(pages ...page) book {
 // templatesOn pages are what resources/templates/list gives.
 func templatesOn(pages ...page) book {
 	return book{templates, "resourceTemplates", func(_ *scripted.Server, number int) Object {
-		return Object{
-			"name":        fmt.Sprintf("template-%d", number),
-			"uriTemplate": fmt.Sprintf("test://template/%d/{id}", number),
-		}
+		return Object{"name": fmt.Sprintf("template-%d", number), "uriTemplate": fmt.Sprintf("test://template/%d/{id}", number)}
 	}, pages}
 }
 

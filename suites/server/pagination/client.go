@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
@@ -31,9 +31,7 @@ var (
 
 // The other lists with one more page, behind an empty cursor.
 var (
-	resourcesToEmpty = resourcesOn(
-		append(slices.Clip(someResources.pages), page{againCursor, 1}, page{"resources-6", 1}, page{emptyCursor, 1})...,
-	)
+	resourcesToEmpty = resourcesOn(append(slices.Clip(someResources.pages), page{againCursor, 1}, page{"resources-6", 1}, page{emptyCursor, 1})...)
 	templatesToEmpty = templatesOn(append(slices.Clip(someTemplates.pages), page{emptyCursor, 1})...)
 	promptsToEmpty   = promptsOn(append(slices.Clip(somePrompts.pages), page{emptyCursor, 1})...)
 )
@@ -114,14 +112,18 @@ func followingLists() {
 		})
 	}
 
+	endingLists()
+}
+
+func endingLists() {
 	It("requests no further page after one without nextCursor", Verifies("pagination.end"), In(pages), func(t *T) {
 		client := RunScenario(t)
 
 		last := someTools.turned(client, len(someTools.pages)-1)
 		if last == nil || AnswerTo(last) == nil {
-			client.NeverBut("the client did not reach the last page of tools/list", "tools/list")
+			client.Inconclusive("the client did not reach the last page of tools/list", "tools/list")
 		}
-		for _, more := range client.AskedAfter(AnswerTo(last)) {
+		for _, more := range client.RequestsAfter(AnswerTo(last)) {
 			if more.Method != "tools/list" {
 				continue
 			}
@@ -129,47 +131,46 @@ func followingLists() {
 			if !given {
 				break // it begins the list anew
 			}
-			client.Blame(more, Mismatch{
-				Wanted: "no request after the last page",
-				Found:  "the cursor " + Show(cursor),
-				Where:  "/params/cursor",
-			})
+			client.Fail(more, Mismatch{Wanted: "no request after the last page", Found: "the cursor " + Show(cursor), Where: "/params/cursor"})
 		}
 		step := client.StepOf("tools/list")
-		if told, there := client.ToldOutcome(step); there && told.Failed() {
-			client.NeverBut("the client reports that it could not list the tools: "+told.Error, "tools/list")
+		if outcome, there := client.Outcome(step); there && outcome.Failed() {
+			client.Inconclusive("the client reports that it could not list the tools: "+outcome.Error, "tools/list")
 		}
 		client.Refrained(AnswerTo(last), step)
 	})
 
-	It("continues after a list on one page and after a list on several pages",
-		Verifies("pagination.both-flows"), In(cursors), func(t *T) {
-			client := RunScenario(t)
+	It("continues after a list on one page and after a list on several pages", Verifies("pagination.both-flows"), In(cursors), func(t *T) {
+		client := RunScenario(t)
 
-			inOne := client.NeedRequests("prompts/list")[0]
-			inSeveral := client.NeedRequests("tools/list")[0]
-			client.Does(promptsListed, toolsListed, "a list of one page, without a cursor")
-			client.GoesOn(AnswerTo(inOne), "a list on one page")
-			someCursors.follows(t, client, 0, "the second page of a list on several pages")
-			client.GoesOn(AnswerTo(inSeveral), "a list on several pages")
-		})
+		inOne := client.NeedRequests("prompts/list")[0]
+		inSeveral := client.NeedRequests("tools/list")[0]
+		client.DemandStep("list-prompts", "list-tools", "a list of one page, without a cursor")
+		client.Continues(AnswerTo(inOne), "a list on one page")
+		someCursors.follows(t, client, 0, "the second page of a list on several pages")
+		client.Continues(AnswerTo(inSeveral), "a list on several pages")
+	})
 
+	newSessions()
+}
+
+func newSessions() {
 	It("sends tools/list in a new session without a cursor of an earlier session",
 		Verifies("pagination.cursor.within-session"), In(LostPages), func(t *T) {
 			client := RunScenario(t)
 
 			if !slices.ContainsFunc(client.NeedRequests("tools/list"), leadsOnByLostCursor) {
-				client.NeverBut("the client received no cursor in the session that the server ended", "tools/list")
+				client.Inconclusive("the client received no cursor in the session that the server ended", "tools/list")
 			}
 			if len(client.Conversations) < 2 {
-				client.NeverBut("the client began no new session after the server had ended the first", "tools/list")
+				client.Inconclusive("the client began no new session after the server had ended the first", "tools/list")
 			}
 			lists := 0
 			for _, conversation := range client.Conversations[1:] {
 				for list := range ObserveEach(t, conversation.Requests("tools/list")) {
 					lists++
 					if list.ParamsObject()["cursor"] == lostCursor {
-						client.Blame(list, Mismatch{
+						client.Fail(list, Mismatch{
 							Wanted: "no cursor of the earlier session",
 							Found:  "the cursor " + Show(lostCursor),
 							Where:  "/params/cursor",
@@ -178,7 +179,7 @@ func followingLists() {
 				}
 			}
 			if lists == 0 {
-				client.NeverBut("the client did not request the list again in the new session", "tools/list")
+				client.Inconclusive("the client did not request the list again in the new session", "tools/list")
 			}
 		})
 }
@@ -203,24 +204,12 @@ var (
 	withEmptyCursor = toolsOn(append(slices.Clip(someCursors.pages), page{emptyCursor, 1})...)
 )
 
-// Positions in the steps of cursors.
-const (
-	toolsListed   = 1
-	promptsListed = 2
-)
-
 // cursors is a server whose cursors look like anything; its other lists have one
 // page.
 var cursors = &Scenario{
-	Name: "cursors-of-any-form",
-	Says: "The server returns cursors that look like markup, numbers, space and JSON, and prompts on one page.",
-	Steps: Steps{
-		ToConnect(),
-		ToList("tools"),
-		ToList("prompts"),
-		ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}),
-		ToClose(),
-	},
+	Name:  "cursors-of-any-form",
+	Says:  "The server returns cursors that look like markup, numbers, space and JSON, and prompts on one page.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToList("prompts"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}), ToClose()},
 	Server: func(server *scripted.Server) {
 		book := someCursors
 		if server.Has(protocol.EmptyCursors) {
@@ -236,6 +225,9 @@ const lostCursor = "session-1-page-2"
 // leadsOnByLostCursor tells whether the answer to a request has that cursor.
 func leadsOnByLostCursor(list *Message) bool { return ResultTo(list)["nextCursor"] == lostCursor }
 
+// SecondList is the step of LostPages that follows the end of the session.
+const SecondList = "second-list"
+
 // LostPages is a server that ends the session in the middle of a list. It says so in its
 // own words, as the status alone counts.
 var LostPages = &Scenario{
@@ -243,7 +235,7 @@ var LostPages = &Scenario{
 	Says:  "The server ends the session when the second page of tools/list is requested. It answers the id of that session with 404 and its own error.",
 	Until: "2025-11-25",
 	Over:  protocol.HTTP,
-	Steps: Steps{ToConnect(), ToList("tools"), ToList("tools"), ToClose()},
+	Steps: Steps{ToConnect(), ToList("tools"), ToList("tools").ID(SecondList), ToClose()},
 	Server: func(server *scripted.Server) {
 		first, second := toolsOn(page{"", 1}, page{lostCursor, 1}), toolsOn(page{"", 1}, page{"session-2-page-2", 1})
 		server.On("tools/list", func(call *scripted.Call) {
@@ -268,9 +260,7 @@ var LostPages = &Scenario{
 
 func readingCursors() {
 	It("follows a nextCursor with quotes, percent signs and other special characters",
-		Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
-			someCursors.follows(t, RunScenario(t), 1, "the page of the cursor")
-		})
+		Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) { someCursors.follows(t, RunScenario(t), 1, "the page of the cursor") })
 
 	It("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
 		someCursors.follows(t, RunScenario(t), 2, "the page of the cursor")
@@ -304,10 +294,10 @@ func readingCursors() {
 			return request.ParamsObject()["cursor"] != againCursor
 		})
 		if len(asked) == 0 || AnswerTo(asked[0]) == nil {
-			client.NeverBut("the client did not reach the page whose nextCursor is its own cursor", list.method)
+			client.Inconclusive("the client did not reach the page whose nextCursor is its own cursor", list.method)
 		}
 		if !t.Observed(len(asked) > 1) {
-			client.NeedOver(client.StepOf(list.method), AnswerTo(asked[0]))
+			client.NeedFinished(client.StepOf(list.method), AnswerTo(asked[0]))
 			client.Missing(AnswerTo(asked[0]), Mismatch{
 				Wanted: list.method + " once more with " + Show(againCursor) + ", whose value has no meaning to the client",
 				Found:  "no such request", Where: "/result/nextCursor",

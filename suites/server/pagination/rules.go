@@ -14,21 +14,9 @@ import (
 // Rules are the rules of the page server/utilities/pagination.
 func Rules() []rules.Rule {
 	return []rules.Rule{
-		{
-			Text:     "returns nextCursor as a string",
-			Verifies: rules.Verifies("pagination.cursor.string"),
-			Judge:    strangeCursors,
-		},
-		{
-			Text:     "returns nextCursor only if more results exist",
-			Verifies: rules.Verifies("pagination.page"),
-			Judge:    emptyPages,
-		},
-		{
-			Text:     "accepts each nextCursor that it returned as cursor",
-			Verifies: rules.Verifies("pagination.continued"),
-			Judge:    refusedCursors,
-		},
+		{Text: "returns nextCursor as a string", Verifies: rules.Verifies("pagination.cursor.string"), Judge: strangeCursors},
+		{Text: "returns nextCursor only if more results exist", Verifies: rules.Verifies("pagination.page"), Judge: emptyPages},
+		{Text: "accepts each nextCursor that it returned as cursor", Verifies: rules.Verifies("pagination.continued"), Judge: refusedCursors},
 		{
 			Text:     "sends back each nextCursor unchanged as cursor",
 			Verifies: rules.Verifies("pagination.cursor.unchanged"),
@@ -46,10 +34,7 @@ func strangeCursors(conversation *rules.Conversation, reporter *rules.Reporter) 
 			}
 			reporter.Observe()
 			if _, isText := cursor.Value.(string); !isText {
-				reporter.Violation(
-					page,
-					rules.Mismatch{Wanted: "a string", Found: rules.Show(cursor.Value), Where: cursor.Pointer},
-				)
+				reporter.Violation(page, rules.Mismatch{Wanted: "a string", Found: rules.Show(cursor.Value), Where: cursor.Pointer})
 			}
 		}
 	}
@@ -112,7 +97,7 @@ func (e earlierPages) fingerprint(page *rules.Message) [sha256.Size]byte {
 	if !known {
 		var names []string
 		for _, item := range listOf(page) {
-			object, _ := item.(map[string]any)
+			object := mcp.Object(item)
 			names = append(names, jsonrpc.IDOf([]any{object["name"], object["uri"], object["uriTemplate"]}).String())
 		}
 		sum = places.Fingerprint(names)
@@ -124,8 +109,7 @@ func (e earlierPages) fingerprint(page *rules.Message) [sha256.Size]byte {
 // listOf returns the items of a page.
 func listOf(page *rules.Message) []any {
 	list, _ := places.ResultOf(page).Member(mcp.ListMember(page.Request.Method))
-	items, _ := list.Value.([]any)
-	return items
+	return mcp.List(list.Value)
 }
 
 func refusedCursors(conversation *rules.Conversation, reporter *rules.Reporter) {

@@ -2,16 +2,14 @@
 package pagination
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // ServerChecks registers the checks of a target server. The cursors that a
@@ -32,18 +30,18 @@ func stableCursors() {
 		used := 0
 		var found []Mismatch
 		for _, method := range lists(t) {
-			cursor, paged := server.Ask(t, method, nil).Object()["nextCursor"].(string)
+			cursor, paged := server.Call(method, nil).Must().Object()["nextCursor"].(string)
 			if !paged {
 				continue
 			}
 			used++
 			page, items := Object{"cursor": cursor}, mcp.ListMember(method)
-			first := server.Need(t, method, page)[items]
+			first := server.Call(method, page).Need().Result()[items]
 			if page, isList := first.([]any); !isList || len(page) == 0 {
 				continue // nothing that could be another
 			}
 
-			again := server.Ask(t, method, page)
+			again := server.Call(method, page).Must()
 
 			t.Observe()
 			if !samePage(first, again.Object()[items]) {
@@ -59,27 +57,22 @@ func stableCursors() {
 }
 
 // changing are the kinds of tools that change a list.
-var changing = map[string]string{
-	"tools/list":     "tools-changed",
-	"prompts/list":   "prompts-changed",
-	"resources/list": "resources-changed",
-}
+var changing = map[string]string{"tools/list": "tools-changed", "prompts/list": "prompts-changed", "resources/list": "resources-changed"}
 
 // cursorsOfChangedLists checks that a cursor leads to the same position when the list has
 // changed since, and thus past no item. A server that has given the cursor up says so.
 func cursorsOfChangedLists() {
-	It("returns the items after a cursor even if the list has changed",
-		Verifies("pagination.cursor.stable"), Alone(), func(t *T) {
-			judged := false
-			for _, method := range slices.Sorted(maps.Keys(changing)) {
-				if change, known := Provocable(t, changing[method]); known {
-					judged = judgeChangedList(t, method, change) || judged
-				}
+	It("returns the items after a cursor even if the list has changed", Verifies("pagination.cursor.stable"), Alone(), func(t *T) {
+		judged := false
+		for _, method := range slices.Sorted(maps.Keys(changing)) {
+			if change, known := Provocable(t, changing[method]); known {
+				judged = judgeChangedList(t, method, change) || judged
 			}
-			if !judged {
-				t.NotApplicable("no list that a known tool changes has several pages")
-			}
-		})
+		}
+		if !judged {
+			t.NotApplicable("no list that a known tool changes has several pages")
+		}
+	})
 }
 
 // judgeChangedList follows a cursor before a list changes, and after, and tells whether it
@@ -87,34 +80,32 @@ func cursorsOfChangedLists() {
 func judgeChangedList(t *T, method string, change Provocation) bool {
 	server := FreshSession(t)
 	for range 2 { // what the tool adds, it may take away again
-		cursor, paged := server.Ask(t, method, nil).Object()["nextCursor"].(string)
+		cursor, paged := server.Call(method, nil).Must().Object()["nextCursor"].(string)
 		if !paged {
 			return false
 		}
-		before, _ := following(t, server, method, Object{"cursor": cursor})
-		server.Need(t, "tools/call", change.Call())
+		before, _ := following(server, method, Object{"cursor": cursor})
+		server.Call("tools/call", change.Call()).Need().Result()
 
-		after, reply := following(t, server, method, Object{"cursor": cursor})
+		after, reply := following(server, method, Object{"cursor": cursor})
 
 		t.Observe()
 		if refusal, refused := reply.Error(); refused {
 			t.DemandOf(reply, refusal.Code == jsonrpc.InvalidParams, "the next page, or error -32602 (Invalid params)")
 			continue
 		}
-		remaining, _ := following(t, server, method, nil)
-		lost := slices.DeleteFunc(before, func(key jsonrpc.ID) bool {
-			return slices.Contains(after, key) || !slices.Contains(remaining, key)
-		})
+		remaining, _ := following(server, method, nil)
+		lost := slices.DeleteFunc(before, func(key jsonrpc.ID) bool { return slices.Contains(after, key) || !slices.Contains(remaining, key) })
 		t.DemandOf(reply, len(lost) == 0, fmt.Sprintf("the items after the cursor that are still listed: %v", lost))
 	}
 	return true
 }
 
 // following are the items of a list from a page on, and the last reply.
-func following(ctx context.Context, server *Server, method string, params any) (keys []jsonrpc.ID, reply Reply) {
+func following(server *Server, method string, params any) (keys []jsonrpc.ID, reply Reply) {
 	const mostPages = 50
 	for range mostPages {
-		reply = server.Ask(ctx, method, params)
+		reply = server.Call(method, params).Must()
 		page := reply.Object()
 		keys = append(keys, keysOf(page[mcp.ListMember(method)])...)
 		cursor, more := page["nextCursor"].(string)
@@ -132,8 +123,8 @@ func invalidCursors() {
 
 		var found []Mismatch
 		for _, method := range lists(t) {
-			reply := askWithInvalidCursor(t, server, method)
-			if reply.Refuses() && !server.Contrasts(t, reply, invalidCursor, Request{Method: method}) {
+			reply := askWithInvalidCursor(server, method)
+			if reply.Refuses() && !server.Contrasts(reply, invalidCursor, Request{Method: method}) {
 				continue // it refuses the list as well
 			}
 			t.Observe()
@@ -149,7 +140,7 @@ func invalidCursors() {
 	It("continues after a cursor it never issued", Verifies("pagination.cursor.invalid-handled"), func(t *T) {
 		server := FreshSession(t)
 
-		server.Survives(t, lists(t)[0], Object{"cursor": invalidCursor}, invalidReason)
+		server.Survives(server.Call(lists(t)[0], Object{"cursor": invalidCursor}, Illegal(invalidReason)))
 	})
 }
 
@@ -159,22 +150,14 @@ func afterInvalidCursors() {
 		filled := false
 		server, used := Session(t), FreshSession(t)
 		for _, method := range lists(t) {
-			items := func(reply Reply) []any {
-				page, _ := reply.Object()[mcp.ListMember(method)].([]any)
-				return page
-			}
-			if len(items(server.Ask(t, method, nil))) == 0 {
+			items := func(reply Reply) []any { return mcp.List(reply.Object(), mcp.ListMember(method)) }
+			if len(items(server.Call(method, nil).Must())) == 0 {
 				continue
 			}
 			filled = true
-			wrong := Request{
-				Method:     method,
-				Params:     Object{"cursor": invalidCursor},
-				Name:       "that cursor",
-				Deliberate: invalidReason,
-			}
+			wrong := Request{Method: method, Params: Object{"cursor": invalidCursor}, Name: "that cursor", Deliberate: invalidReason}
 
-			used.StillServes(t, wrong, Request{Method: method}, func(reply Reply) bool { return len(items(reply)) > 0 })
+			used.StillServes(wrong, Request{Method: method}, func(reply Reply) bool { return len(items(reply)) > 0 })
 		}
 		if !filled {
 			t.NotApplicable("the server lists nothing")
@@ -189,10 +172,10 @@ func samePage(one, other any) bool {
 }
 
 func keysOf(page any) []jsonrpc.ID {
-	items, _ := page.([]any)
+	items := mcp.List(page)
 	keys := make([]jsonrpc.ID, len(items))
 	for index, item := range items {
-		object, _ := item.(map[string]any)
+		object := mcp.Object(item)
 		keys[index] = jsonrpc.IDOf([]any{object["name"], object["uri"], object["uriTemplate"]})
 	}
 	return keys
@@ -229,8 +212,7 @@ const (
 )
 
 // askWithInvalidCursor sends a cursor that no server gives out.
-func askWithInvalidCursor(ctx context.Context, server *Server, method string) Reply {
-	request := server.StartRaw(ctx, server.NextID(), method,
-		scripted.Outgoing{Deliberate: invalidReason}, Object{"cursor": invalidCursor})
-	return server.Await(ctx, request)
+func askWithInvalidCursor(server *Server, method string) Reply {
+	request := server.Call(method, Object{"cursor": invalidCursor}, Illegal(invalidReason))
+	return request.Must()
 }

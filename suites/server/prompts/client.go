@@ -2,7 +2,7 @@ package prompts
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/suites/server/features"
 )
 
@@ -12,13 +12,7 @@ func ClientChecks() {
 
 		It("sends prompts/list and prompts/get only if the server declares prompts",
 			Verifies("prompts.capability.respected"), In(features.Promptless), func(t *T) {
-				features.DemandRestraint(t,
-					RunScenario(t),
-					Beside(t, features.AllStateless),
-					"prompts",
-					"prompts/list",
-					"prompts/get",
-				)
+				features.DemandRestraint(t, RunScenario(t), AlsoRun(t, features.AllStateless), "prompts", "prompts/list", "prompts/get")
 			})
 	})
 }

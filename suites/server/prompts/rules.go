@@ -67,10 +67,10 @@ func undeclaredChangesOfPrompts(conversation *rules.Conversation, reporter *rule
 	if conversation.ServerCapabilities == nil {
 		return
 	}
-	for _, said := range conversation.Notifications("notifications/prompts/list_changed") {
+	for _, message := range conversation.Notifications("notifications/prompts/list_changed") {
 		reporter.Observe()
 		if !mcp.Declares(conversation.ServerCapabilities, "prompts.listChanged") {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "the notification only from a server that declares prompts.listChanged",
 				Found:  "one from a server that does not",
 				Where:  "/method",
@@ -85,10 +85,10 @@ func undeclaredRequestsForPrompts(conversation *rules.Conversation, reporter *ru
 		return
 	}
 	for _, method := range []string{"prompts/list", "prompts/get"} {
-		for _, said := range conversation.Requests(method) {
+		for _, message := range conversation.Requests(method) {
 			reporter.Observe()
 			if !mcp.Declares(conversation.ServerCapabilities, "prompts") {
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "prompt requests only to a server that declares prompts",
 					Found:  "one to a server that does not",
 					Where:  "/method",
@@ -122,10 +122,7 @@ func typedInPrompts(kind, definition string) rules.Judge {
 			claims.JudgeMembers(conversation, reporter, content, definition, promptMediaType)
 			mimeType, _ := content.Member("mimeType")
 			if text, isString := mimeType.Value.(string); isString && !formats.IsMediaType(text) {
-				reporter.Violation(
-					content.Said,
-					rules.Mismatch{Wanted: formats.AMediaType, Found: rules.Show(text), Where: mimeType.Pointer},
-				)
+				reporter.Violation(content.Said, rules.Mismatch{Wanted: formats.AMediaType, Found: rules.Show(text), Where: mimeType.Pointer})
 			}
 		}
 	}
@@ -140,9 +137,7 @@ func identifiedEmbeddings(conversation *rules.Conversation, reporter *rules.Repo
 			uris = append(uris, places.Found{Place: uri, Said: resource.Said})
 		case resource.Object() != nil:
 			reporter.Observe()
-			reporter.Violation(resource.Said, rules.Mismatch{
-				Wanted: "a URI", Found: "an embedded resource without uri", Where: resource.Pointer,
-			})
+			reporter.Violation(resource.Said, rules.Mismatch{Wanted: "a URI", Found: "an embedded resource without uri", Where: resource.Pointer})
 		}
 	}
 	claims.JudgeBy(conversation, reporter, uris, "Resource/properties/uri")
@@ -162,9 +157,7 @@ func typedEmbeddings(conversation *rules.Conversation, reporter *rules.Reporter)
 				Wanted: formats.AMediaType, Found: "an embedded resource without mimeType", Where: resource.Pointer,
 			})
 		case !formats.IsMediaType(mimeType.Text()):
-			reporter.Violation(resource.Said, rules.Mismatch{
-				Wanted: formats.AMediaType, Found: rules.Show(mimeType.Value), Where: mimeType.Pointer,
-			})
+			reporter.Violation(resource.Said, rules.Mismatch{Wanted: formats.AMediaType, Found: rules.Show(mimeType.Value), Where: mimeType.Pointer})
 		}
 	}
 }

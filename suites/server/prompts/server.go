@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -28,6 +29,12 @@ const (
 
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
+	listingPrompts()
+
+	gettingPrompts()
+}
+
+func listingPrompts() {
 	Describe("Prompts", func() {
 		inForms()
 
@@ -40,11 +47,11 @@ func ServerChecks() {
 		It("returns its prompts from prompts/list", Verifies("prompts.list.answered"), NeedsCapability("prompts"), func(t *T) {
 			server := Session(t)
 
-			reply := server.Ask(t, "prompts/list", nil)
+			reply := server.Call("prompts/list", nil).Must()
 
 			t.Expect(reply).To(BeResult())
 			t.Expect(reply).To(HaveMember("prompts", BeAList()))
-			t.Expect(server.Ask(t, "prompts/list", Object{})).To(BeResult())
+			t.Expect(server.Call("prompts/list", Object{}).Must()).To(BeResult())
 		})
 
 		It("returns the same prompts from prompts/list on each connection",
@@ -54,163 +61,156 @@ func ServerChecks() {
 			NeedsCapability("prompts.listChanged"), NeedsProvocation("prompts-changed"), Alone(),
 			func(t *T) { lists.AnnounceChanges(t, "prompts") })
 	})
+}
 
+func gettingPrompts() {
 	Describe("Getting prompts", func() {
 
-		It("returns messages from prompts/get of its listed prompts",
-			Verifies("prompts.get.answered"), NeedsCapability("prompts"), func(t *T) {
-				prompts := listed(t)
-				server := Session(t)
+		It("returns messages from prompts/get of its listed prompts", Verifies("prompts.get.answered"), NeedsCapability("prompts"), func(t *T) {
+			prompts := listed(t)
+			server := Session(t)
 
-				var wrong []Mismatch
-				var refusals []string
-				judged := 0
-				for _, prompt := range prompts {
-					params, chosen := filled(t, server, prompt)
+			var wrong []Mismatch
+			var refusals []string
+			judged := 0
+			for _, prompt := range prompts {
+				params, chosen := filled(t, server, prompt)
 
-					reply := server.Ask(t, "prompts/get", params)
+				reply := server.Call("prompts/get", params).Must()
 
-					_, refused := reply.Error()
-					_, hasMessages := reply.Object()["messages"].([]any)
-					switch {
-					case reply.WantsCapability(t):
-						continue
-					case refused && chosen != byServer && !servedWithMore(t, server, prompt, params): // what was made up, or put together, may be wrong
-						refusals = append(
-							refusals,
-							fmt.Sprintf("%s with %s: %s", Show(prompt["name"]), Show(params["arguments"]), reply.Describe()),
-						)
-						continue
-					case refused:
-						wrong = append(wrong, Wrong(reply, "the messages of the prompt "+Show(prompt["name"])))
-					case !hasMessages:
-						continue // the schema says what lacks
-					}
-					judged++
-					t.Observe()
+				_, refused := reply.Error()
+				_, hasMessages := reply.Object()["messages"].([]any)
+				switch {
+				case reply.WantsCapability(t):
+					continue
+				case refused && chosen != byServer && !servedWithMore(t, server, prompt, params): // what was made up, or put together, may be wrong
+					refusals = append(refusals, fmt.Sprintf("%s with %s: %s", Show(prompt["name"]), Show(params["arguments"]), reply.Describe()))
+					continue
+				case refused:
+					wrong = append(wrong, Wrong(reply, "the messages of the prompt "+Show(prompt["name"])))
+				case !hasMessages:
+					continue // the schema says what lacks
 				}
+				judged++
+				t.Observe()
+			}
 
-				if judged == 0 && len(refusals) > 0 {
-					t.Inconclusive("every prompt rejected its generated arguments: "+refusals[0],
-						"name arguments for a prompt in mcpconform.yaml: arguments: {NAME: {…}}, or offer completions")
+			if judged == 0 && len(refusals) > 0 {
+				t.Inconclusive("every prompt rejected its generated arguments: "+refusals[0],
+					"name arguments for a prompt in mcpconform.yaml: arguments: {NAME: {…}}, or offer completions")
+			}
+			t.Judge(wrong...)
+		})
+
+		linkedResources()
+
+		unknownPrompts()
+
+		promptArguments()
+	})
+}
+
+func linkedResources() {
+	It("answers resources/read of a resource_link in a prompt",
+		Verifies("prompts.resource-link.readable"), NeedsCapability("prompts", "resources"), func(t *T) {
+			server := Session(t)
+
+			var links []string
+			for _, prompt := range listed(t) {
+				if params, chosen := filled(t, server, prompt); chosen != byHarness { // made-up arguments may make links to nothing
+					links = append(links, readableLinks(server.Call("prompts/get", params).Need().Object())...)
 				}
-				t.Judge(wrong...)
+			}
+			if len(links) == 0 {
+				t.NotApplicable("no prompt has a resource_link to a resource of the server")
+			}
+
+			for _, uri := range links[:min(maxLinks, len(links))] {
+				t.Expect(server.Call("resources/read", Object{"uri": uri}).Must()).To(HaveMember("contents", BeAList()))
+			}
+		})
+}
+
+func unknownPrompts() {
+	It("returns messages from prompts/get after it rejected an unknown prompt",
+		Verifies("prompts.get.answered"), NeedsCapability("prompts"), func(t *T) {
+			plain := inOrder(t, Session(t), ListedPrompts(t))
+			if len(plain) == 0 {
+				t.NotApplicable("the server lists no prompts")
+			}
+
+			StillServes(t, unknown(), plain[0], Brings("messages"))
+		})
+
+	It("returns prompts from prompts/list after it rejected an unknown prompt",
+		Verifies("prompts.list.answered"), NeedsCapability("prompts"), func(t *T) {
+			StillServes(t, unknown(), Request{Method: "prompts/list"}, Brings("prompts"))
+		})
+
+	It("rejects prompts/get of an unknown prompt with -32602", Verifies("prompts.unknown.code"), NeedsCapability("prompts"), func(t *T) {
+		server := Session(t)
+
+		reply := server.CallWrong(unknown(), inOrder(t, server, ListedPrompts(t))...)
+
+		t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+	})
+}
+
+func promptArguments() {
+	It("rejects prompts/get without a required argument with -32602",
+		Verifies("prompts.missing-argument.code"), NeedsCapability("prompts"), func(t *T) {
+			prompt := having(t, "no prompt has a required argument", func(prompt Object) bool {
+				return len(arguments.Required(arguments.OfPrompt(prompt))) > 0
 			})
+			server := Session(t)
 
-		It("answers resources/read of a resource_link in a prompt",
-			Verifies("prompts.resource-link.readable"), NeedsCapability("prompts", "resources"), func(t *T) {
-				server := Session(t)
-
-				var links []string
-				for _, prompt := range listed(t) {
-					if params, chosen := filled(
-						t,
-						server,
-						prompt,
-					); chosen != byHarness { // made-up arguments may make links to nothing
-						links = append(links, readableLinks(server.NeedReply(t, "prompts/get", params).Object())...)
-					}
-				}
-				if len(links) == 0 {
-					t.NotApplicable("no prompt has a resource_link to a resource of the server")
-				}
-
-				for _, uri := range links[:min(maxLinks, len(links))] {
-					t.Expect(server.Ask(t, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
-				}
-			})
-
-		It("returns messages from prompts/get after it rejected an unknown prompt",
-			Verifies("prompts.get.answered"), NeedsCapability("prompts"), func(t *T) {
-				plain := inOrder(t, Session(t), ListedPrompts(t))
-				if len(plain) == 0 {
-					t.NotApplicable("the server lists no prompts")
-				}
-
-				StillServes(t, unknown(), plain[0], Brings("messages"))
-			})
-
-		It("returns prompts from prompts/list after it rejected an unknown prompt",
-			Verifies("prompts.list.answered"), NeedsCapability("prompts"), func(t *T) {
-				StillServes(t, unknown(), Request{Method: "prompts/list"}, Brings("prompts"))
-			})
-
-		It("rejects prompts/get of an unknown prompt with -32602",
-			Verifies("prompts.unknown.code"), NeedsCapability("prompts"), func(t *T) {
-				server := Session(t)
-
-				reply := server.AskWrong(t, unknown(), inOrder(t, server, ListedPrompts(t))...)
+			required := arguments.Required(arguments.OfPrompt(prompt))
+			for _, missing := range required {
+				given := arguments.Made(t, required)
+				delete(given, missing.Name)
+				reply := server.CallWrong(
+					Request{Method: "prompts/get", Params: Object{"name": prompt["name"], "arguments": given}, Name: missing.Name},
+					inOrder(t, server, []Object{prompt})...)
 
 				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			})
+			}
+		})
 
-		It("rejects prompts/get without a required argument with -32602",
-			Verifies("prompts.missing-argument.code"), NeedsCapability("prompts"), func(t *T) {
-				prompt := having(t, "no prompt has a required argument", func(prompt Object) bool {
-					return len(arguments.Required(arguments.OfPrompt(prompt))) > 0
-				})
-				server := Session(t)
+	It("rejects prompts/get with an argument that is not a string",
+		Verifies("prompts.arguments.validated"), NeedsCapability("prompts"), func(t *T) {
+			prompt := having(t, "no prompt has an argument", func(prompt Object) bool { return len(arguments.OfPrompt(prompt)) > 0 })
+			server := Session(t)
 
-				required := arguments.Required(arguments.OfPrompt(prompt))
-				for _, missing := range required {
-					given := arguments.Made(t, required)
-					delete(given, missing.Name)
-					reply := server.AskWrong(
-						t,
-						Request{
-							Method: "prompts/get",
-							Params: Object{"name": prompt["name"], "arguments": given},
-							Name:   missing.Name,
-						},
-						inOrder(t, server, []Object{prompt})...)
+			all := arguments.OfPrompt(prompt)
+			for index, wrong := range all[:min(maxArguments, len(all))] {
+				reply := server.CallWrong(
+					Request{
+						Method: "prompts/get",
+						Params: Object{"name": prompt["name"], "arguments": withWrong(t, all, index)},
+						Name:   wrong.Name,
+					},
+					inOrder(t, server, []Object{prompt})...)
 
-					t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-				}
-			})
+				t.Expect(reply).To(BeJSONRPCError())
+			}
+		})
 
-		It("rejects prompts/get with an argument that is not a string",
-			Verifies("prompts.arguments.validated"), NeedsCapability("prompts"), func(t *T) {
-				prompt := having(t, "no prompt has an argument", func(prompt Object) bool {
-					return len(arguments.OfPrompt(prompt)) > 0
-				})
-				server := Session(t)
+	It("rejects prompts/get whose arguments are not an object", Verifies("prompts.arguments.validated"), NeedsCapability("prompts"), func(t *T) {
+		prompt := having(t, "no prompt has an argument", func(prompt Object) bool { return len(arguments.OfPrompt(prompt)) > 0 })
+		server := Session(t)
 
-				all := arguments.OfPrompt(prompt)
-				for index, wrong := range all[:min(maxArguments, len(all))] {
-					reply := server.AskWrong(
-						t,
-						Request{
-							Method: "prompts/get",
-							Params: Object{"name": prompt["name"], "arguments": withWrong(t, all, index)},
-							Name:   wrong.Name,
-						},
-						inOrder(t, server, []Object{prompt})...)
+		for _, wrong := range []any{[]any{"mcpconform"}, "mcpconform"} {
+			reply := server.CallWrong(
+				Request{
+					Method:     "prompts/get",
+					Params:     Object{"name": prompt["name"], "arguments": wrong},
+					Name:       "arguments",
+					Deliberate: "arguments are not an object",
+				},
+				inOrder(t, server, []Object{prompt})...)
 
-					t.Expect(reply).To(BeJSONRPCError())
-				}
-			})
-
-		It("rejects prompts/get whose arguments are not an object",
-			Verifies("prompts.arguments.validated"), NeedsCapability("prompts"), func(t *T) {
-				prompt := having(t, "no prompt has an argument", func(prompt Object) bool {
-					return len(arguments.OfPrompt(prompt)) > 0
-				})
-				server := Session(t)
-
-				for _, wrong := range []any{[]any{"mcpconform"}, "mcpconform"} {
-					reply := server.AskWrong(
-						t,
-						Request{
-							Method:     "prompts/get",
-							Params:     Object{"name": prompt["name"], "arguments": wrong},
-							Name:       "arguments",
-							Deliberate: "arguments are not an object",
-						},
-						inOrder(t, server, []Object{prompt})...)
-
-					t.Expect(reply).To(BeJSONRPCError())
-				}
-			})
+			t.Expect(reply).To(BeJSONRPCError())
+		}
 	})
 }
 
@@ -248,8 +248,7 @@ const (
 // chose these.
 func filled(t *T, server *Server, prompt Object) (params Object, chosen choice) {
 	params = Object{"name": prompt["name"]}
-	name, _ := prompt["name"].(string)
-	if given, there := GivenArguments(t, name); there {
+	if given, there := GivenArguments(t, mcp.Text(prompt, "name")); there {
 		params["arguments"] = given
 		return params, byServer
 	}
@@ -279,7 +278,7 @@ func servedWithMore(t *T, server *Server, prompt, params Object) bool {
 		more[argument.Name] = Plausible(t, argument.Name, argument.Description)
 	}
 	maps.Copy(more, given)
-	reply := server.Ask(t, "prompts/get", Object{"name": prompt["name"], "arguments": more})
+	reply := server.Call("prompts/get", Object{"name": prompt["name"], "arguments": more}).Must()
 	_, hasMessages := reply.Object()["messages"].([]any)
 	return hasMessages
 }
@@ -289,8 +288,7 @@ func inOrder(t *T, server *Server, prompts []Object) []Request {
 	var requests []Request
 	for _, prompt := range prompts[:min(maxControls, len(prompts))] {
 		params, _ := filled(t, server, prompt)
-		name, _ := prompt["name"].(string)
-		requests = append(requests, Request{Method: "prompts/get", Params: params, Name: name})
+		requests = append(requests, Request{Method: "prompts/get", Params: params, Name: mcp.Text(prompt, "name")})
 	}
 	return requests
 }
@@ -312,12 +310,11 @@ func withWrong(t *T, all []arguments.Argument, wrong int) Object {
 // readableLinks returns the URIs of the resource links in a prompt's messages, save
 // those that a client can follow by itself.
 func readableLinks(result Object) []string {
-	messages, _ := result["messages"].([]any)
+	messages := mcp.List(result, "messages")
 	var uris []string
 	for _, element := range messages {
-		message, _ := element.(map[string]any)
-		content, _ := message["content"].(map[string]any)
-		uri, _ := content["uri"].(string)
+		content := mcp.Object(element, "content")
+		uri := mcp.Text(content, "uri")
 		onTheWeb := strings.HasPrefix(uri, "https:") || strings.HasPrefix(uri, "http:")
 		if content["type"] == "resource_link" && uri != "" && !onTheWeb {
 			uris = append(uris, uri)

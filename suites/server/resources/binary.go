@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
@@ -52,7 +53,7 @@ func binaryAsText(conversation *rules.Conversation, reporter *rules.Reporter) {
 		places.Within(places.OfType(places.ToolContent(conversation), "resource"), "resource"),
 		places.Within(places.OfType(places.PromptContent(conversation), "resource"), "resource"),
 	) {
-		mediaType, _ := contents.Object()["mimeType"].(string)
+		mediaType := mcp.Text(contents.Object(), "mimeType")
 		if !isBinary(mediaType) {
 			continue
 		}

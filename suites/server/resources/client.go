@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -90,23 +91,22 @@ func demandExpansion(t *T, client *Client, number int) {
 	}
 	beginning, _, _ := strings.Cut(one.template, "{")
 	for _, read := range reads {
-		uri, _ := read.ParamsObject()["uri"].(string)
+		uri := mcp.Text(read.ParamsObject(), "uri")
 		if strings.HasPrefix(uri, beginning) {
-			client.Blame(read, Mismatch{
+			client.Fail(read, Mismatch{
 				Wanted: Show(one.uri) + ", which " + one.template + " with " + Show(one.arguments) + " expands to",
 				Found:  Show(uri),
 				Where:  "/params/uri",
 			})
 		}
 	}
-	client.NeverBut("the client read no resource of the template "+one.template, "resources/read")
+	client.Inconclusive("the client read no resource of the template "+one.template, "resources/read")
 }
 
 // isURI compares the URI of a request; the letters of percent-encodings are the same in
 // either case.
 func isURI(read *Message, uri string) bool {
-	found, _ := read.ParamsObject()["uri"].(string)
-	return percents.ReplaceAllStringFunc(found, strings.ToUpper) == uri
+	return percents.ReplaceAllStringFunc(mcp.Text(read.ParamsObject(), "uri"), strings.ToUpper) == uri
 }
 
 var percents = regexp.MustCompile(`%[0-9a-fA-F]{2}`)

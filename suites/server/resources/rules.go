@@ -13,7 +13,7 @@ import (
 
 // Rules are the rules of the page server/resources.
 func Rules() []rules.Rule {
-	return []rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "lists no two resources with the same uri",
 			Verifies: rules.Verifies("resources.uri.unique"),
@@ -61,6 +61,11 @@ func Rules() []rules.Rule {
 				), "blob"), "BlobResourceContents/properties/blob")
 			},
 		},
+	}, annotationRules())
+}
+
+func annotationRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:     "returns images, audio and other binary files as blob, not as text",
 			Verifies: rules.Verifies("resources.text.textual"),
@@ -105,10 +110,10 @@ func resourceURIs(conversation *rules.Conversation) []places.Found {
 		places.OfType(places.PromptContent(conversation), "resource_link"),
 		places.Within(places.OfType(places.ToolContent(conversation), "resource"), "resource"),
 	), "uri")
-	for _, said := range conversation.Notifications("notifications/resources/updated") {
-		params := places.Place{Pointer: "/params", Value: said.Params()}
+	for _, message := range conversation.Notifications("notifications/resources/updated") {
+		params := places.Place{Pointer: "/params", Value: message.Params()}
 		if uri, there := params.Member("uri"); there {
-			uris = append(uris, places.Found{Place: uri, Said: said})
+			uris = append(uris, places.Found{Place: uri, Said: message})
 		}
 	}
 	return uris
@@ -144,16 +149,16 @@ func updatesAfterSubscription(conversation *rules.Conversation, reporter *rules.
 		return
 	}
 	subscribed := false
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case said.Kind == jsonrpc.Request && said.Method == "resources/subscribe" && !said.FromTarget(conversation.Leg):
+		case message.Kind == jsonrpc.Request && message.Method == "resources/subscribe" && !message.FromTarget(conversation.Cell):
 			subscribed = true
-		case said.Kind == jsonrpc.Notification && said.Method == "notifications/resources/updated" && said.FromTarget(conversation.Leg):
+		case message.Kind == jsonrpc.Notification && message.Method == "notifications/resources/updated" && message.FromTarget(conversation.Cell):
 			reporter.Observe()
 			if !subscribed {
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "no update before resources/subscribe",
-					Found:  "one of " + rules.Show(said.ParamsObject()["uri"]), Where: "/method",
+					Found:  "one of " + rules.Show(message.ParamsObject()["uri"]), Where: "/method",
 				})
 			}
 		}

@@ -2,16 +2,15 @@
 package resources
 
 import (
-	"context"
 	"strings"
 
 	"github.com/yosida95/uritemplate/v3"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -39,6 +38,14 @@ const (
 
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
+	listingResources()
+
+	readingResources()
+
+	subscribing()
+}
+
+func listingResources() {
 	Describe("Resources", func() {
 		inForms()
 
@@ -48,16 +55,15 @@ func ServerChecks() {
 		It("declares resources to a client that declares no capabilities, too, if resources/list returns any to it",
 			Verifies("resources.capability.declared"), func(t *T) { lists.JudgeDeclarationToAll(t, "resources", "uri") })
 
-		It("returns its resources from resources/list",
-			Verifies("resources.list.answered"), NeedsCapability("resources"), func(t *T) {
-				server := Session(t)
+		It("returns its resources from resources/list", Verifies("resources.list.answered"), NeedsCapability("resources"), func(t *T) {
+			server := Session(t)
 
-				reply := server.Ask(t, "resources/list", nil)
+			reply := server.Call("resources/list", nil).Must()
 
-				t.Expect(reply).To(BeResult())
-				t.Expect(reply).To(HaveMember("resources", BeAList()))
-				t.Expect(server.Ask(t, "resources/list", Object{})).To(BeResult())
-			})
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).To(HaveMember("resources", BeAList()))
+			t.Expect(server.Call("resources/list", Object{}).Must()).To(BeResult())
+		})
 
 		It(
 			"returns the same resources from resources/list on each connection",
@@ -75,16 +81,17 @@ func ServerChecks() {
 			func(t *T) { lists.AnnounceChanges(t, "resources") },
 		)
 	})
+}
 
+func readingResources() {
 	Describe("Reading resources", func() {
 
-		It("answers resources/read of its listed resources",
-			Verifies("resources.read.answered"), NeedsCapability("resources"), func(t *T) {
-				uris := listed(t, maxRead)
-				server := Session(t)
+		It("answers resources/read of its listed resources", Verifies("resources.read.answered"), NeedsCapability("resources"), func(t *T) {
+			uris := listed(t, maxRead)
+			server := Session(t)
 
-				judgeReadable(t, server, uris)
-			})
+			judgeReadable(t, server, uris)
+		})
 
 		It("answers resources/read of a uriTemplate that is filled with its own completions",
 			Verifies("resources.templates.readable"), NeedsCapability("resources", "completions"), func(t *T) {
@@ -116,66 +123,70 @@ func ServerChecks() {
 				}
 			})
 
-		It("rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602",
-			Verifies("resources.unknown.code"), NeedsCapability("resources"), func(t *T) {
-				if isOffered(t, unknownURI) {
-					t.NotApplicable("a resource template of the server matches any URI")
-				}
-				server := Session(t)
-
-				reply := server.AskWrong(t, reading(unknownURI), inOrder(t)...)
-
-				t.Expect(reply).To(BeJSONRPCError(notFound(t)))
-			})
-
-		It("does not answer resources/read of an unknown resource with empty contents",
-			Verifies("resources.unknown.not-empty"), NeedsCapability("resources"), func(t *T) {
-				if isOffered(t, unknownURI) {
-					t.NotApplicable("a resource template of the server matches any URI")
-				}
-				server := Session(t)
-
-				server.Try(t, "resources/read", Object{"uri": unknownURI}) // it may remember that there is none
-				reply, responded := server.Try(t, "resources/read", Object{"uri": unknownURI})
-
-				if !responded {
-					t.NotApplicable("the server rejects it with an HTTP status: reported by another check")
-				}
-				server.NeedContrast(t, reply, unknownURI, inOrder(t)...)
-				contents, isList := reply.Object()["contents"].([]any)
-				if !isList && !reply.Refuses() {
-					t.Inconclusive(
-						"resources/read was answered with neither contents nor an error: "+reply.Describe(),
-						"fix the schema violation of the result first",
-					)
-				}
-				t.DemandOf(reply, !isList || len(contents) > 0, "an error that says that the resource does not exist")
-			})
-
-		It("rejects resources/read of a uri that is not a URI",
-			Verifies("resources.uri.validated"), NeedsCapability("resources"), func(t *T) {
-				server := Session(t)
-
-				reply := server.AskWrong(t, reading(noURI), inOrder(t)...)
-
-				contents, _ := reply.Object()["contents"].([]any)
-				if len(contents) == 0 && !reply.Refuses() {
-					t.Inconclusive(
-						"resources/read returned no contents and no error: "+reply.Describe(),
-						"fix the answer to resources/read of an unknown resource first",
-					)
-				}
-				t.Expect(reply).To(BeJSONRPCError())
-			})
+		unknownResources()
 	})
+}
 
+func unknownResources() {
+	It("rejects resources/read of an unknown resource with -32002, from 2026-07-28 on with -32602",
+		Verifies("resources.unknown.code"), NeedsCapability("resources"), func(t *T) {
+			if isOffered(t, unknownURI) {
+				t.NotApplicable("a resource template of the server matches any URI")
+			}
+			server := Session(t)
+
+			reply := server.CallWrong(reading(unknownURI), inOrder(t)...)
+
+			t.Expect(reply).To(BeJSONRPCError(notFound(t)))
+		})
+
+	It("does not answer resources/read of an unknown resource with empty contents",
+		Verifies("resources.unknown.not-empty"), NeedsCapability("resources"), func(t *T) {
+			if isOffered(t, unknownURI) {
+				t.NotApplicable("a resource template of the server matches any URI")
+			}
+			server := Session(t)
+
+			server.Call("resources/read", Object{"uri": unknownURI}).May() // it may remember that there is none
+			reply := server.Call("resources/read", Object{"uri": unknownURI}).May()
+
+			if !reply.Answered() {
+				t.NotApplicable("the server rejects it with an HTTP status: reported by another check")
+			}
+			server.NeedContrast(reply, unknownURI, inOrder(t)...)
+			contents, isList := reply.Object()["contents"].([]any)
+			if !isList && !reply.Refuses() {
+				t.Inconclusive(
+					"resources/read was answered with neither contents nor an error: "+reply.Describe(),
+					"fix the schema violation of the result first",
+				)
+			}
+			t.DemandOf(reply, !isList || len(contents) > 0, "an error that says that the resource does not exist")
+		})
+
+	It("rejects resources/read of a uri that is not a URI", Verifies("resources.uri.validated"), NeedsCapability("resources"), func(t *T) {
+		server := Session(t)
+
+		reply := server.CallWrong(reading(noURI), inOrder(t)...)
+
+		if len(mcp.List(reply.Object(), "contents")) == 0 && !reply.Refuses() {
+			t.Inconclusive(
+				"resources/read returned no contents and no error: "+reply.Describe(),
+				"fix the answer to resources/read of an unknown resource first",
+			)
+		}
+		t.Expect(reply).To(BeJSONRPCError())
+	})
+}
+
+func subscribing() {
 	Describe("Subscriptions", func() {
 
 		It("accepts resources/subscribe to a listed resource",
 			Verifies("resources.subscribe.answered"), NeedsCapability("resources.subscribe"), func(t *T) {
 				server := FreshSession(t)
 
-				uri, reply := subscribed(t, server.Ask)
+				uri, reply := subscribed(t, server, func(answer *Answer) Reply { return answer.Must() })
 
 				t.DemandOf(reply, uri != "", "a result of resources/subscribe for a resource that is listed")
 			})
@@ -184,11 +195,10 @@ func ServerChecks() {
 			Verifies("resources.subscribe.agreed"), NeedsCapability("resources.subscribe"), func(t *T) {
 				server := FreshSession(t)
 
-				subscription := server.Subscribe(t, Object{"resourceSubscriptions": listed(t, maxAgreed)})
+				subscription := server.Subscribe(Object{"resourceSubscriptions": listed(t, maxAgreed)})
 
-				agreed, _ := subscription.Acknowledged["resourceSubscriptions"].([]any)
 				t.Demand(
-					len(agreed) > 0,
+					len(mcp.List(subscription.Acknowledged, "resourceSubscriptions")) > 0,
 					"resourceSubscriptions in the acknowledgement, with some of the resources that are listed",
 					Show(subscription.Acknowledged),
 				)
@@ -197,124 +207,103 @@ func ServerChecks() {
 		It("accepts resources/unsubscribe after resources/subscribe",
 			Verifies("resources.unsubscribe.answered"), NeedsCapability("resources.subscribe"), func(t *T) {
 				server := FreshSession(t)
-				uri, _ := subscribed(t, server.NeedReply)
+				uri, _ := subscribed(t, server, (*Answer).Need)
 				if uri == "" {
 					t.Inconclusive("resources/subscribe failed", "see the result of resources.subscribe.answered")
 				}
 
-				reply := server.Ask(t, "resources/unsubscribe", Object{"uri": uri})
+				reply := server.Call("resources/unsubscribe", Object{"uri": uri}).Must()
 
 				t.Expect(reply).To(BeResult())
 			})
 
-		It(
-			"sends notifications/resources/updated when a subscribed resource changes",
-			Verifies("resources.updated.sent"),
-			NeedsCapability("resources.subscribe"),
-			NeedsProvocation("resource-updated"),
-			Alone(),
-			func(t *T) {
-				server := FreshSession(t)
-				change := changing(t)
-				server.Watch(t, change.Resource)
-				mark := server.Mark()
+		updating()
 
-				change.provoke(t, server)
+		othersSubscriptions()
+	})
+}
 
-				server.Until(t, mark, updated, Notification(updated))
-				again := "a second time"
-				if t.Has(protocol.Handshake) {
-					again = "after unsubscribing and subscribing anew"
-					server.Need(t, "resources/unsubscribe", Object{"uri": change.Resource})
-					server.Need(t, "resources/subscribe", Object{"uri": change.Resource})
-				}
-				server.BarrierOnAllStreams(t)
-				before := change.contents(t, server)
-				mark = server.Mark()
+// updates declares a check of what a change of a resource brings to those that subscribed to
+// it, or did not.
+func updates(text, requirement string, arguments ...any) {
+	It(text, append(arguments, Row(), Verifies(requirement), NeedsCapability("resources.subscribe"), NeedsProvocation("resource-updated"), Alone())...)
+}
 
-				change.provoke(t, server)
+func updating() {
+	updates("sends notifications/resources/updated when a subscribed resource changes", "resources.updated.sent", func(t *T) {
+		server := FreshSession(t)
+		change := changing(t)
+		server.SubscribeToResource(change.Resource)
+		mark := server.Mark()
 
-				if Same(before, change.contents(t, server)) {
-					return // a second call changes nothing
-				}
-				server.Until(t, mark, updated+" "+again, Notification(updated))
-			},
-		)
+		change.provoke(t, server)
 
-		It(
-			"sends notifications/resources/updated to a client after another has unsubscribed",
-			Verifies("resources.updated.sent"),
-			NeedsCapability("resources.subscribe"),
-			NeedsProvocation("resource-updated"),
-			NeedsTransport(protocol.HTTP),
-			AtRevisionsWith(protocol.Handshake),
-			Alone(),
-			func(t *T) {
-				server, other := FreshSession(t), UnusedSession(t)
-				change := changing(t)
-				server.Hear(t)
-				subscription := server.StartRaw(
-					t, jsonrpc.StringID("mcpconform-beside-another"), "resources/subscribe", scripted.Outgoing{},
-					Object{"uri": change.Resource},
-				)
-				received, err := subscription.Settle(t)
-				server.Needed(subscription, received, err)
-				other.Need(t, "resources/subscribe", Object{"uri": change.Resource})
-				other.Need(t, "resources/unsubscribe", Object{"uri": change.Resource})
-				mark := server.Mark()
+		server.Until(mark, updated, Notification(updated))
+		again := "a second time"
+		if t.Has(protocol.Handshake) {
+			again = "after unsubscribing and subscribing anew"
+			server.Call("resources/unsubscribe", Object{"uri": change.Resource}).Need().Result()
+			server.Call("resources/subscribe", Object{"uri": change.Resource}).Need().Result()
+		}
+		server.BarrierOnAllStreams()
+		before := change.contents(server)
+		mark = server.Mark()
 
-				change.provoke(t, server)
+		change.provoke(t, server)
 
-				server.Until(t, mark, updated, Notification(updated))
-			},
-		)
+		if Same(before, change.contents(server)) {
+			return // a second call changes nothing
+		}
+		server.Until(mark, updated+" "+again, Notification(updated))
+	})
+}
 
-		It(
-			"sends notifications/resources/updated only to the client that subscribed",
-			Verifies("resources.updated.subscribed"),
-			NeedsCapability("resources.subscribe"),
-			NeedsProvocation("resource-updated"),
-			NeedsTransport(protocol.HTTP),
-			AtRevisionsWith(protocol.Handshake),
-			Alone(),
-			func(t *T) {
-				server, other := FreshSession(t), UnusedSession(t)
-				change := changing(t)
-				other.Hear(t)
-				server.Watch(t, change.Resource)
-				mark := other.Mark()
+func othersSubscriptions() {
+	updates("sends notifications/resources/updated to a client after another has unsubscribed", "resources.updated.sent", func(t *T) {
+		server, other := FreshSession(t), UnusedSession(t)
+		change := changing(t)
+		server.ListenForChanges()
+		subscription := server.Call("resources/subscribe", Object{"uri": change.Resource}, WithID(jsonrpc.StringID("mcpconform-beside-another")))
+		subscription.Need()
+		other.Call("resources/subscribe", Object{"uri": change.Resource}).Need().Result()
+		other.Call("resources/unsubscribe", Object{"uri": change.Resource}).Need().Result()
+		mark := server.Mark()
 
-				change.needTold(t, server)
-				other.BarrierOnAllStreams(t)
+		change.provoke(t, server)
 
-				t.DemandNone(
-					"no update in the session of another client that did not subscribe",
-					other.Sent(mark, Notification(updated)),
-				)
-			},
-		)
+		server.Until(mark, updated, Notification(updated))
+	}, NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake))
 
-		It(
-			"sends no notifications/resources/updated after resources/unsubscribe",
-			Verifies("resources.updated.subscribed"),
-			NeedsCapability("resources.subscribe"),
-			NeedsProvocation("resource-updated"),
-			Alone(),
-			func(t *T) {
-				server := FreshSession(t)
-				change := changing(t)
-				server.Watch(t, change.Resource)
-				change.needTold(t, server)
-				server.Need(t, "resources/unsubscribe", Object{"uri": change.Resource})
-				server.BarrierOnAllStreams(t) // one change may be told more than once
-				mark := server.Mark()
+	updates("sends notifications/resources/updated only to the client that subscribed", "resources.updated.subscribed", func(t *T) {
+		server, other := FreshSession(t), UnusedSession(t)
+		change := changing(t)
+		other.ListenForChanges()
+		server.SubscribeToResource(change.Resource)
+		mark := other.Mark()
 
-				change.provoke(t, server)
-				server.BarrierOnAllStreams(t)
+		change.needTold(t, server)
+		other.BarrierOnAllStreams()
 
-				t.DemandNone("no update after resources/unsubscribe", server.Sent(mark, Notification(updated)))
-			},
-		)
+		t.DemandNone("no update in the session of another client that did not subscribe", other.Sent(mark, Notification(updated)))
+	}, NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake))
+
+	endedSubscriptions()
+}
+
+func endedSubscriptions() {
+	updates("sends no notifications/resources/updated after resources/unsubscribe", "resources.updated.subscribed", func(t *T) {
+		server := FreshSession(t)
+		change := changing(t)
+		server.SubscribeToResource(change.Resource)
+		change.needTold(t, server)
+		server.Call("resources/unsubscribe", Object{"uri": change.Resource}).Need().Result()
+		server.BarrierOnAllStreams() // one change may be told more than once
+		mark := server.Mark()
+
+		change.provoke(t, server)
+		server.BarrierOnAllStreams()
+
+		t.DemandNone("no update after resources/unsubscribe", server.Sent(mark, Notification(updated)))
 	})
 }
 
@@ -323,7 +312,7 @@ func judgeReadable(t *T, server *Server, uris []string) {
 	var wrong []Mismatch
 	var failing []string
 	for _, uri := range uris {
-		reply := server.Ask(t, "resources/read", Object{"uri": uri})
+		reply := server.Call("resources/read", Object{"uri": uri}).Must()
 
 		refusal, refused := reply.Error()
 		if _, hasContents := reply.Object()["contents"].([]any); !refused && !hasContents {
@@ -409,8 +398,7 @@ func expanded(t *T, server *Server) []string {
 // isOffered tells whether a template of the target makes a URI.
 func isOffered(t *T, uri string) bool {
 	for _, template := range ListedTemplates(t) {
-		text, _ := template["uriTemplate"].(string)
-		if parsed, err := uritemplate.New(text); err == nil && parsed.Match(uri) != nil {
+		if parsed, err := uritemplate.New(mcp.Text(template, "uriTemplate")); err == nil && parsed.Match(uri) != nil {
 			return true
 		}
 	}
@@ -419,10 +407,10 @@ func isOffered(t *T, uri string) bool {
 
 // subscribed subscribes to the first resource that the server takes a
 // subscription for. The URI is "" when it takes none; the reply is the last.
-func subscribed(t *T, ask func(context.Context, string, any) Reply) (string, Reply) {
+func subscribed(t *T, server *Server, judge func(*Answer) Reply) (string, Reply) {
 	var reply Reply
 	for _, uri := range listed(t, maxSubscribed) {
-		reply = ask(t, "resources/subscribe", Object{"uri": uri})
+		reply = judge(server.Call("resources/subscribe", Object{"uri": uri}))
 		if _, refused := reply.Error(); !refused {
 			return uri, reply
 		}
@@ -443,17 +431,14 @@ func changing(t *T) change {
 }
 
 func (c change) provoke(t *T, server *Server) {
-	if server.Need(t, "tools/call", c.Call())["isError"] == true {
-		t.Inconclusive(
-			"the tool "+c.Tool+" did not change the resource",
-			"make sure that the tool for resource-updated changes it",
-		)
+	if server.Call("tools/call", c.Call()).Need().Result()["isError"] == true {
+		t.Inconclusive("the tool "+c.Tool+" did not change the resource", "make sure that the tool for resource-updated changes it")
 	}
 }
 
 // contents reads the resource; nil when that fails.
-func (c change) contents(ctx context.Context, server *Server) any {
-	reply, _ := server.Try(ctx, "resources/read", Object{"uri": c.Resource})
+func (c change) contents(server *Server) any {
+	reply := server.Call("resources/read", Object{"uri": c.Resource}).May()
 	return reply.Object()["contents"]
 }
 
@@ -462,7 +447,6 @@ func (c change) needTold(t *T, server *Server) {
 	mark := server.Mark()
 	c.provoke(t, server)
 	server.NeedMessage(
-		t,
 		mark,
 		Notification(updated),
 		"the server sent no notifications/resources/updated to the subscribed client",

@@ -2,7 +2,7 @@ package tools
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/tools/results"
@@ -16,10 +16,8 @@ func ClientChecks() {
 // structuredResults is a server of which one tool does not keep what it promises.
 var structuredResults = &Scenario{
 	Name: "structured-results", Says: "Two tools have the same outputSchema; the second returns a result that breaks it.",
-	Steps: Steps{ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToClose()},
-	Server: func(server *scripted.Server) {
-		results.Add(server)
-	},
+	Steps:  Steps{ToConnect(), ToList("tools"), ToCall(results.Right, nil), ToCall(results.Wrong, nil), ToClose()},
+	Server: func(server *scripted.Server) { results.Add(server) },
 }
 
 func takingResults() {
@@ -28,15 +26,15 @@ func takingResults() {
 			client := RunScenario(t)
 
 			wrong := client.NeedCalls(results.Wrong)[0]
-			right := client.OutcomeOf(2)
+			right := client.NeedOutcome(client.CallOf(results.Right))
 			if right.Failed() {
-				client.NeverBut("the client accepts no structuredContent at all", "tools/call")
+				client.Inconclusive("the client accepts no structuredContent at all", "tools/call")
 			}
-			if told := client.OutcomeOf(3); !t.Observed(results.Refused(told)) {
-				client.NeedGiven(3)
-				client.Blame(wrong, Mismatch{
+			if outcome := client.NeedOutcome(client.CallOf(results.Wrong)); !t.Observed(results.Refused(outcome)) {
+				client.NeedResult(client.CallOf(results.Wrong))
+				client.Fail(wrong, Mismatch{
 					Wanted: `that the client rejects {"count":"one"}, where the outputSchema requires an integer`,
-					Found:  "the client reports the call as done: " + ShowOutcome(told),
+					Found:  "the client reports the call as done: " + ShowOutcome(outcome),
 				})
 			}
 		})

@@ -2,14 +2,13 @@ package tools
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/forms"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // inForms is a check of the same request with other optional members.
 func inForms() {
-	It("returns the same tools in each legal form of params and _meta",
-		Verifies("tools.list.answered"), NeedsCapability("tools"), func(t *T) {
-			InEachForm(t, Harmless{Method: "tools/list"}, FormsOf(t, forms.Params, forms.Meta, forms.Token))
-		})
+	It("returns the same tools in each legal form of params and _meta", Verifies("tools.list.answered"), NeedsCapability("tools"), func(t *T) {
+		InEachForm(t, Harmless{Method: "tools/list"}, FormsOf(t, forms.Params, forms.Meta, forms.Token))
+	})
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
@@ -22,7 +24,7 @@ func Rules() []rules.Rule { return append(toolRules(), headerRules()...) }
 
 // toolRules are about lists of tools, and results of calls.
 func toolRules() []rules.Rule {
-	return []rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "lists no two tools with the same name",
 			Verifies: rules.Verifies("tools.name.unique"),
@@ -58,6 +60,11 @@ func toolRules() []rules.Rule {
 			Verifies: rules.Verifies("tools.structured.conforms"),
 			Judge:    conformingStructure,
 		},
+	}, resultRules())
+}
+
+func resultRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:     "returns structuredContent also as serialized JSON in a text block",
 			Verifies: rules.Verifies("tools.structured.text-copy"),
@@ -126,13 +133,8 @@ func validSchemas(member string) func(*rules.Conversation, *rules.Reporter) {
 			if isInvalid {
 				reporter.Violation(tool.Said, rules.Mismatch{
 					Wanted: "a JSON Schema that is valid by " + invalid.Dialect,
-					Found: fmt.Sprintf(
-						"in the %s of the tool %s: %s",
-						member,
-						rules.Show(tool.Object()["name"]),
-						invalid.Violations[0],
-					),
-					Where: document.Pointer,
+					Found:  fmt.Sprintf("in the %s of the tool %s: %s", member, rules.Show(tool.Object()["name"]), invalid.Violations[0]),
+					Where:  document.Pointer,
 				})
 			}
 		}
@@ -142,30 +144,26 @@ func validSchemas(member string) func(*rules.Conversation, *rules.Reporter) {
 // conformingStructure judges the results of tools by the output schemas that the latest
 // list before the call had: on the connection or, where that has none, at first contact.
 func conformingStructure(conversation *rules.Conversation, reporter *rules.Reporter) {
-	promised := promises{
-		tools: map[string]*schema.Compiled{},
-		calls: map[*rules.Message]*schema.Compiled{},
-		tasks: map[string]*schema.Compiled{},
-	}
+	promised := promises{tools: map[string]*schema.Compiled{}, calls: map[*rules.Message]*schema.Compiled{}, tasks: map[string]*schema.Compiled{}}
 	promised.earlier = conversation.Tools
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case !said.FromTarget(conversation.Leg):
-			promised.ask(conversation.Revision, said)
-		case said.Method == "notifications/tools/list_changed":
+		case !message.FromTarget(conversation.Cell):
+			promised.ask(conversation.Revision, message)
+		case message.Method == "notifications/tools/list_changed":
 			promised.earlier = nil
-		case said.Request == nil || said.ResultObject() == nil:
-		case said.Request.Method == "tools/list":
-			promised.list(conversation.Revision, said)
-		case promised.calls[said.Request] == nil:
-		case tasks.IsCreated(said.ResultObject()):
-			task, _ := places.ResultOf(said).Member("task")
-			promised.tasks[tasks.ID(task.Object())] = promised.calls[said.Request]
-		case tasks.IsOfExtension(said):
-			promised.tasks[tasks.ID(said.ResultObject())] = promised.calls[said.Request]
+		case message.Request == nil || message.ResultObject() == nil:
+		case message.Request.Method == "tools/list":
+			promised.list(conversation.Revision, message)
+		case promised.calls[message.Request] == nil:
+		case tasks.IsCreated(message.ResultObject()):
+			task, _ := places.ResultOf(message).Member("task")
+			promised.tasks[tasks.ID(task.Object())] = promised.calls[message.Request]
+		case tasks.IsOfExtension(message):
+			promised.tasks[tasks.ID(message.ResultObject())] = promised.calls[message.Request]
 		default:
-			if result, there := places.ToolResult(said); there {
-				judgeStructure(conversation, result, promised.calls[said.Request], reporter)
+			if result, there := places.ToolResult(message); there {
+				judgeStructure(conversation, result, promised.calls[message.Request], reporter)
 			}
 		}
 	}
@@ -180,23 +178,23 @@ type promises struct {
 }
 
 // ask notes which schema the result of a request is promised by.
-func (p promises) ask(revision string, said *rules.Message) {
-	params := said.ParamsObject()
+func (p promises) ask(revision string, message *rules.Message) {
+	params := message.ParamsObject()
 	switch name, _ := params["name"].(string); {
-	case said.Kind != jsonrpc.Request:
-	case said.Method == "tools/call":
+	case message.Kind != jsonrpc.Request:
+	case message.Method == "tools/call":
 		if _, listed := p.tools[name]; !listed {
 			p.listed(revision, p.earlier, name)
 		}
-		p.calls[said] = p.tools[name]
-	case said.Method == "tasks/result", said.Method == "tasks/get":
-		p.calls[said] = p.tasks[tasks.ID(params)]
+		p.calls[message] = p.tools[name]
+	case message.Method == "tasks/result", message.Method == "tasks/get":
+		p.calls[message] = p.tasks[tasks.ID(params)]
 	}
 }
 
 // list notes the schemas of a page of tools.
-func (p promises) list(revision string, said *rules.Message) {
-	for _, tool := range places.ResultOf(said).Items("tools") {
+func (p promises) list(revision string, message *rules.Message) {
+	for _, tool := range places.ResultOf(message).Items("tools") {
 		p.note(revision, tool.Object())
 	}
 }
@@ -212,7 +210,7 @@ func (p promises) listed(revision string, tools []rules.Object, name string) {
 
 // note notes the schema of a tool; nil for one that has none.
 func (p promises) note(revision string, tool rules.Object) {
-	name, _ := tool["name"].(string)
+	name := mcp.Text(tool, "name")
 	p.tools[name] = nil
 	if document, there := tool["outputSchema"]; there {
 		if output, err := facts.Compile(revision, document); err == nil {
@@ -229,10 +227,7 @@ func judgeStructure(conversation *rules.Conversation, result places.Found, outpu
 	content, there := result.Member("structuredContent")
 	if !there {
 		reporter.Observe()
-		reporter.Violation(
-			result.Said,
-			rules.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.Pointer},
-		)
+		reporter.Violation(result.Said, rules.Mismatch{Wanted: wanted, Found: "a result without structuredContent", Where: result.Pointer})
 		return
 	}
 	if content.Object() == nil && !conversation.Has(protocol.StructuredValues) {

@@ -14,7 +14,7 @@ import (
 // headerRules are the rules about the annotations x-mcp-header of the tools that are
 // listed, which two pages state.
 func headerRules() []rules.Rule {
-	return []rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "sets no empty x-mcp-header",
 			Verifies: rules.Verifies("tools.header.named", "transports.http.params.named"),
@@ -51,6 +51,11 @@ func headerRules() []rules.Rule {
 			Verifies: rules.Verifies("tools.header.unique", "transports.http.params.unique"),
 			Judge:    sharedHeaders,
 		},
+	}, headerValueRules())
+}
+
+func headerValueRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:     "sets x-mcp-header only on integer, string and boolean parameters",
 			Verifies: rules.Verifies("tools.header.primitive", "transports.http.params.primitive"),

@@ -13,11 +13,11 @@ import (
 	"unicode"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
 )
@@ -42,6 +42,16 @@ const urlElicitationRequired = -32042
 
 // ServerChecks registers the checks of a target server.
 func ServerChecks() {
+	listingTools()
+
+	callingTools()
+
+	arguing()
+
+	linkingResources()
+}
+
+func listingTools() {
 	Describe("Tools", func() {
 		inForms()
 
@@ -54,33 +64,28 @@ func ServerChecks() {
 		It("returns its tools from tools/list", Verifies("tools.list.answered"), NeedsCapability("tools"), func(t *T) {
 			server := Session(t)
 
-			reply := server.Ask(t, "tools/list", nil)
+			reply := server.Call("tools/list", nil).Must()
 
 			t.Expect(reply).To(BeResult())
 			t.Expect(reply).To(HaveMember("tools", BeAList()))
-			t.Expect(server.Ask(t, "tools/list", Object{})).To(BeResult())
+			t.Expect(server.Call("tools/list", Object{}).Must()).To(BeResult())
 		})
 
-		It("returns the tools from tools/list in the same order each time",
-			Verifies("tools.list.ordered"), NeedsCapability("tools"), func(t *T) {
-				first, second := Session(t), FreshSession(t)
+		It("returns the tools from tools/list in the same order each time", Verifies("tools.list.ordered"), NeedsCapability("tools"), func(t *T) {
+			first, second := Session(t), FreshSession(t)
 
-				listings := [][]any{
-					lists.Keys(t, first, "tools/list"),
-					lists.Keys(t, first, "tools/list"),
-					lists.Keys(t, second, "tools/list"),
-				}
+			listings := [][]any{lists.Keys(first, "tools/list"), lists.Keys(first, "tools/list"), lists.Keys(second, "tools/list")}
 
-				if len(listings[0]) < 2 {
-					t.NotApplicable("the server lists fewer than two tools")
+			if len(listings[0]) < 2 {
+				t.NotApplicable("the server lists fewer than two tools")
+			}
+			for _, again := range listings[1:] {
+				if !lists.SameItems(listings[0], again) {
+					t.Inconclusive("the list of tools changed in between", "check a server whose tools stay the same")
 				}
-				for _, again := range listings[1:] {
-					if !lists.SameItems(listings[0], again) {
-						t.Inconclusive("the list of tools changed in between", "check a server whose tools stay the same")
-					}
-					t.Demand(reflect.DeepEqual(listings[0], again), "the tools in the order "+Show(listings[0]), Show(again))
-				}
-			})
+				t.Demand(reflect.DeepEqual(listings[0], again), "the tools in the order "+Show(listings[0]), Show(again))
+			}
+		})
 
 		It(
 			"returns the same tools from tools/list on each connection",
@@ -93,222 +98,219 @@ func ServerChecks() {
 			NeedsCapability("tools.listChanged"), NeedsProvocation("tools-changed"), Alone(),
 			func(t *T) { lists.AnnounceChanges(t, "tools") })
 	})
+}
 
+func callingTools() {
 	Describe("Calling tools", func() {
 
-		It("returns a tool result from tools/call of its listed tools",
-			Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
-				calls := callable(t)
-				server := FreshSession(t)   // a tool may leave something behind
-				server.All(t, "tools/list") // so that rules know the tools' schemas
+		It("returns a tool result from tools/call of its listed tools", Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
+			calls := callable(t)
+			server := FreshSession(t) // a tool may leave something behind
+			server.All("tools/list")  // so that rules know the tools' schemas
 
-				var wrong []Mismatch
-				judged, late := 0, 0
-				for token, call := range calls {
-					reply, inTime := attempt(t, server, call, token)
-					if !inTime {
-						late++
-					}
-					if late == maxLate {
-						break
-					}
-					if !inTime || mayRefuse(t, reply) {
-						continue
-					}
-					_, refused := reply.Error()
-					_, hasContent := reply.Object()["content"].([]any)
-					switch {
-					case refused:
-						wrong = append(wrong, Wrong(reply, "a tool result of "+call.Tool))
-					case !hasContent:
-						continue // the schema says what lacks
-					}
-					judged++
-					t.Observe()
+			var wrong []Mismatch
+			judged, late := 0, 0
+			for token, call := range calls {
+				reply, inTime := attempt(t, server, call, token)
+				if !inTime {
+					late++
 				}
-
-				if judged == 0 {
-					t.Inconclusive(
-						"no tool accepted its generated arguments: "+tried(calls),
-						"give arguments for a tool in mcpconform.yaml: arguments: {NAME: {…}}",
-					)
+				if late == maxLate {
+					break
 				}
-				t.Judge(wrong...)
-			})
-
-		It("answers tools/call without arguments for a tool that needs none",
-			Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
-				server := Session(t)
-				call := withoutNeeds(t, server)
-
-				reply := server.Ask(t, "tools/call", Object{"name": call.Tool})
-
-				t.DemandOf(reply, succeeded(reply), "the success of "+call.Tool+", as with empty arguments")
-			})
-
-		It("returns a tool result from tools/call with text of many scripts in its arguments",
-			Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
-				server := Session(t)
-				call := withText(t, server)
-
-				reply := server.MustAsk(t, "tools/call", call.Call())
-
+				if !inTime || mayRefuse(t, reply) {
+					continue
+				}
 				_, refused := reply.Error()
-				t.DemandOf(reply, !refused || mayRefuse(t, reply), "a tool result of "+call.Tool)
-			})
-
-		It(
-			"returns a tool result from tools/call without task to a client that declares tasks",
-			Verifies("tools.call.answered"),
-			Together("tasks"),
-			NeedsCapability("tools"),
-			AtRevisionsWith(protocol.Handshake),
-			func(t *T) {
-				call := promptly(t)
-				takesTasks := Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}}
-				server := SessionOf(t, scripted.Everything(t.Revision()).With("tasks", takesTasks))
-
-				reply := server.MustAsk(t, "tools/call", call.Call())
-
-				_, isTask := reply.Object()["task"]
-				_, isResult := reply.Object()["content"].([]any)
-				if !isTask && !isResult {
-					t.Inconclusive(
-						call.Tool+" returned no tool result: "+reply.Describe(),
-						"fix the failures of tools/call first",
-					)
+				_, hasContent := reply.Object()["content"].([]any)
+				switch {
+				case refused:
+					wrong = append(wrong, Wrong(reply, "a tool result of "+call.Tool))
+				case !hasContent:
+					continue // the schema says what lacks
 				}
-				t.DemandOf(reply, !isTask, "the result of "+call.Tool+", as no task was requested")
-			},
-		)
+				judged++
+				t.Observe()
+			}
 
-		It("returns a result from tools/call after it rejected an unknown tool",
-			Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
-				plain := inOrder(callable(t))
-
-				StillServes(t, inOrder([]Provocation{{Tool: unknownTool}})[0], plain[0], Brings("content"))
-			})
-
-		It("returns tools from tools/list after it rejected an unknown tool",
-			Verifies("tools.list.answered"), NeedsCapability("tools"), func(t *T) {
-				unknown := inOrder([]Provocation{{Tool: unknownTool}})[0]
-				StillServes(t, unknown, Request{Method: "tools/list"}, Brings("tools"))
-			})
-
-		It("rejects a call of an unknown tool with a JSON-RPC error",
-			Verifies("tools.unknown.refused"), NeedsCapability("tools"), func(t *T) {
-				server := Session(t)
-
-				reply := server.AskWrong(t, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
-
-				t.Expect(reply).To(BeJSONRPCError())
-			})
-
-		It("uses -32602 when it rejects a call of an unknown tool",
-			Verifies("tools.unknown.code"), NeedsCapability("tools"), func(t *T) {
-				server := Session(t)
-
-				reply := server.AskWrong(t, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
-
-				if _, refused := reply.Error(); !refused {
-					t.Inconclusive(
-						"the call of an unknown tool was not rejected with an error",
-						"see the result of tools.unknown.refused",
-					)
-				}
-				t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			})
-
-		It("rejects tools/call without name with a JSON-RPC error",
-			Verifies("tools.malformed.refused"), NeedsCapability("tools"), func(t *T) {
-				server := Session(t)
-
-				reply := server.AskWrong(
-					t,
-					Request{Method: "tools/call", Params: Object{"arguments": Object{}}, Name: "name"},
-					inOrder(harmless(t))...)
-
-				t.Expect(reply).To(BeJSONRPCError())
-			})
-
-		It("rejects tools/call with arguments that are an array or a string with a JSON-RPC error",
-			Verifies("tools.malformed.refused"), NeedsCapability("tools"), func(t *T) {
-				calls := harmless(t)
-				if len(calls) == 0 {
-					t.NotApplicable("the server has no callable tool")
-				}
-				server := FreshSession(t)
-
-				for _, wrong := range []any{[]any{}, "mcpconform"} {
-					reply := server.AskWrong(
-						t,
-						Request{
-							Method:     "tools/call",
-							Params:     Object{"name": calls[0].Tool, "arguments": wrong},
-							Name:       "arguments",
-							Deliberate: "has arguments that are not an object",
-						},
-						inOrder(calls)...)
-
-					t.Expect(reply).To(BeJSONRPCError())
-				}
-			})
-
-		It("treats tool names as case-sensitive", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"), func(t *T) {
-			server := Session(t)
-			call := renamed(t, server)
-
-			reply := server.Ask(t, "tools/call", call.Call())
-
-			t.DemandOf(reply, !succeeded(reply), "no tool to be found by the name "+call.Tool)
+			if judged == 0 {
+				t.Inconclusive(
+					"no tool accepted its generated arguments: "+tried(calls),
+					"give arguments for a tool in mcpconform.yaml: arguments: {NAME: {…}}",
+				)
+			}
+			t.Judge(wrong...)
 		})
+
+		callingPlainly()
+
+		withTasks()
+
+		unknownTools()
+
+		malformedCalls()
+	})
+}
+
+func callingPlainly() {
+	It("answers tools/call without arguments for a tool that needs none", Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
+		server := Session(t)
+		call := withoutNeeds(t, server)
+
+		reply := server.Call("tools/call", Object{"name": call.Tool}).Must()
+
+		t.DemandOf(reply, succeeded(reply), "the success of "+call.Tool+", as with empty arguments")
 	})
 
+	It("returns a tool result from tools/call with text of many scripts in its arguments",
+		Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
+			server := Session(t)
+			call := withText(t, server)
+
+			reply := server.Call("tools/call", call.Call()).Must(BeAnswered)
+
+			_, refused := reply.Error()
+			t.DemandOf(reply, !refused || mayRefuse(t, reply), "a tool result of "+call.Tool)
+		})
+}
+
+func withTasks() {
+	It(
+		"returns a tool result from tools/call without task to a client that declares tasks",
+		Verifies("tools.call.answered"),
+		Together("tasks"),
+		NeedsCapability("tools"),
+		AtRevisionsWith(protocol.Handshake),
+		func(t *T) {
+			call := promptly(t)
+			takesTasks := Object{"requests": Object{"sampling": Object{"createMessage": Object{}}}}
+			server := DeclaringSession(t, scripted.Everything(t.Revision()).With("tasks", takesTasks))
+
+			reply := server.Call("tools/call", call.Call()).Must(BeAnswered)
+
+			_, isTask := reply.Object()["task"]
+			_, isResult := reply.Object()["content"].([]any)
+			if !isTask && !isResult {
+				t.Inconclusive(call.Tool+" returned no tool result: "+reply.Describe(), "fix the failures of tools/call first")
+			}
+			t.DemandOf(reply, !isTask, "the result of "+call.Tool+", as no task was requested")
+		},
+	)
+}
+
+func unknownTools() {
+	It("returns a result from tools/call after it rejected an unknown tool",
+		Verifies("tools.call.answered"), NeedsCapability("tools"), func(t *T) {
+			plain := inOrder(callable(t))
+
+			StillServes(t, inOrder([]Provocation{{Tool: unknownTool}})[0], plain[0], Brings("content"))
+		})
+
+	It("returns tools from tools/list after it rejected an unknown tool", Verifies("tools.list.answered"), NeedsCapability("tools"), func(t *T) {
+		unknown := inOrder([]Provocation{{Tool: unknownTool}})[0]
+		StillServes(t, unknown, Request{Method: "tools/list"}, Brings("tools"))
+	})
+
+	It("rejects a call of an unknown tool with a JSON-RPC error", Verifies("tools.unknown.refused"), NeedsCapability("tools"), func(t *T) {
+		server := Session(t)
+
+		reply := server.CallWrong(inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
+
+		t.Expect(reply).To(BeJSONRPCError())
+	})
+
+	It("uses -32602 when it rejects a call of an unknown tool", Verifies("tools.unknown.code"), NeedsCapability("tools"), func(t *T) {
+		server := Session(t)
+
+		reply := server.CallWrong(inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
+
+		if _, refused := reply.Error(); !refused {
+			t.Inconclusive("the call of an unknown tool was not rejected with an error", "see the result of tools.unknown.refused")
+		}
+		t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
+	})
+}
+
+func malformedCalls() {
+	It("rejects tools/call without name with a JSON-RPC error", Verifies("tools.malformed.refused"), NeedsCapability("tools"), func(t *T) {
+		server := Session(t)
+
+		reply := server.CallWrong(Request{Method: "tools/call", Params: Object{"arguments": Object{}}, Name: "name"}, inOrder(harmless(t))...)
+
+		t.Expect(reply).To(BeJSONRPCError())
+	})
+
+	It("rejects tools/call with arguments that are an array or a string with a JSON-RPC error",
+		Verifies("tools.malformed.refused"), NeedsCapability("tools"), func(t *T) {
+			calls := harmless(t)
+			if len(calls) == 0 {
+				t.NotApplicable("the server has no callable tool")
+			}
+			server := FreshSession(t)
+
+			for _, wrong := range []any{[]any{}, "mcpconform"} {
+				reply := server.CallWrong(
+					Request{
+						Method:     "tools/call",
+						Params:     Object{"name": calls[0].Tool, "arguments": wrong},
+						Name:       "arguments",
+						Deliberate: "has arguments that are not an object",
+					},
+					inOrder(calls)...)
+
+				t.Expect(reply).To(BeJSONRPCError())
+			}
+		})
+
+	It("treats tool names as case-sensitive", Verifies("tools.name.case-sensitive"), NeedsCapability("tools"), func(t *T) {
+		server := Session(t)
+		call := renamed(t, server)
+
+		reply := server.Call("tools/call", call.Call()).Must()
+
+		t.DemandOf(reply, !succeeded(reply), "no tool to be found by the name "+call.Tool)
+	})
+}
+
+func arguing() {
 	Describe("Arguments of tools", func() {
 
-		It("rejects a tool call without a required argument",
-			Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
-				calls := some(t, withoutRequired(t), "no callable tool has a required argument")
+		It("rejects a tool call without a required argument", Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
+			calls := some(t, withoutRequired(t), "no callable tool has a required argument")
 
-				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
-					return "an error: " + call.Tool + " was called without a required argument", succeeded(reply), true
-				})
+			judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+				return "an error: " + call.Tool + " was called without a required argument", succeeded(reply), true
 			})
+		})
 
-		It("rejects a tool call with an argument of the wrong type",
-			Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
-				calls := some(t, withWrongType(t), "no callable tool has a string, number or boolean as argument")
+		It("rejects a tool call with an argument of the wrong type", Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
+			calls := some(t, withWrongType(t), "no callable tool has a string, number or boolean as argument")
 
-				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
-					return "an error: " + call.Tool + " was called with an argument of the wrong type", succeeded(reply), true
-				})
+			judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+				return "an error: " + call.Tool + " was called with an argument of the wrong type", succeeded(reply), true
 			})
+		})
 
-		It("rejects a tool call without arguments if it requires some",
-			Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
-				calls := some(t, withoutRequired(t), "no callable tool has a required argument")
-				server := Session(t)
+		It("rejects a tool call without arguments if it requires some", Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
+			calls := some(t, withoutRequired(t), "no callable tool has a required argument")
+			server := Session(t)
 
-				judged := false
-				for _, call := range calls {
-					reply, inTime := server.TryTool(t, Object{"name": call.Tool})
-					refuses := reply.Refuses() &&
-						server.Contrasts(t, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
-					if !inTime || !succeeded(reply) && !refuses {
-						continue
-					}
-					judged = true
-
-					t.DemandOf(
-						reply,
-						!succeeded(reply),
-						"an error: "+call.Tool+" was called without arguments, and requires "+call.wrong,
-					)
+			judged := false
+			for _, call := range calls {
+				reply := server.Call("tools/call", Object{"name": call.Tool}).May(BeLate)
+				refuses := reply.Refuses() &&
+					server.Contrasts(reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
+				if reply.Late || !succeeded(reply) && !refuses {
+					continue
 				}
-				if !judged {
-					noneServed(t, calls)
-				}
-			})
+				judged = true
+
+				t.DemandOf(reply, !succeeded(reply), "an error: "+call.Tool+" was called without arguments, and requires "+call.wrong)
+			}
+			if !judged {
+				noneServed(t, calls)
+			}
+		})
 
 		It("rejects a tool call with a number with a fraction for an integer",
 			Verifies("tools.inputs.validated"), NeedsCapability("tools"), func(t *T) {
@@ -319,51 +321,52 @@ func ServerChecks() {
 				})
 			})
 
-		It(
-			"accepts whole numbers with a fraction of zero for integers",
-			Verifies("tools.call.answered"),
-			NeedsCapability("tools"),
-			AtRevisionsWith(protocol.SchemaDialect), // draft 04 had it otherwise
-			func(t *T) {
-				server := Session(t)
-				call, plain := withWholeNumber(t, server)
-
-				request := server.StartRaw(
-					t, jsonrpc.StringID("mcpconform-whole-number"), "tools/call", scripted.Outgoing{}, call.Call(),
-				)
-				reply := server.MustAwait(t, request)
-
-				t.DemandOf(reply, succeeded(reply), "the result of the same call without the fraction: "+plain.Describe())
-			},
-		)
-
-		It("reports invalid tool arguments in the result with isError, not as a JSON-RPC error",
-			Verifies("tools.error.invalid-input"), NeedsCapability("tools"), func(t *T) {
-				calls := some(t,
-					slices.Concat(withoutRequired(t), withWrongType(t)),
-					"no callable tool has an argument that could be wrong",
-				)
-
-				judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
-					_, refused := reply.Error()
-					return "a tool result of " + call.Tool + " with isError", refused, !succeeded(reply)
-				})
-			})
-
-		It("reports an error of a tool in the result with isError",
-			Verifies("tools.error.in-result"), NeedsCapability("tools"), NeedsProvocation("error"), func(t *T) {
-				server := Session(t)
-
-				reply := server.NeedReply(t, "tools/call", Provoking(t, "error").Call())
-
-				if controls := inOrder(harmless(t)); len(controls) > 0 {
-					server.NeedContrast(t, reply, "", controls...)
-				}
-				t.Expect(reply).To(BeResult())
-				t.Expect(reply).To(HaveMember("isError", true))
-			})
+		reportingErrors()
 	})
+}
 
+func reportingErrors() {
+	It(
+		"accepts whole numbers with a fraction of zero for integers",
+		Verifies("tools.call.answered"),
+		NeedsCapability("tools"),
+		AtRevisionsWith(protocol.SchemaDialect), // draft 04 had it otherwise
+		func(t *T) {
+			server := Session(t)
+			call, plain := withWholeNumber(t, server)
+
+			request := server.Call("tools/call", call.Call(), WithID(jsonrpc.StringID("mcpconform-whole-number")))
+			reply := request.Must(BeAnswered)
+
+			t.DemandOf(reply, succeeded(reply), "the result of the same call without the fraction: "+plain.Describe())
+		},
+	)
+
+	It("reports invalid tool arguments in the result with isError, not as a JSON-RPC error",
+		Verifies("tools.error.invalid-input"), NeedsCapability("tools"), func(t *T) {
+			calls := some(t, slices.Concat(withoutRequired(t), withWrongType(t)), "no callable tool has an argument that could be wrong")
+
+			judgeWrong(t, calls, func(call spoiledCall, reply Reply) (wanted string, broken, shown bool) {
+				_, refused := reply.Error()
+				return "a tool result of " + call.Tool + " with isError", refused, !succeeded(reply)
+			})
+		})
+
+	It("reports an error of a tool in the result with isError",
+		Verifies("tools.error.in-result"), NeedsCapability("tools"), NeedsProvocation("error"), func(t *T) {
+			server := Session(t)
+
+			reply := server.Call("tools/call", Provoking(t, "error").Call()).Need()
+
+			if controls := inOrder(harmless(t)); len(controls) > 0 {
+				server.NeedContrast(reply, "", controls...)
+			}
+			t.Expect(reply).To(BeResult())
+			t.Expect(reply).To(HaveMember("isError", true))
+		})
+}
+
+func linkingResources() {
 	Describe("Resource links", func() {
 
 		It("answers resources/read of a resource_link that a tool returned", Verifies("tools.resource-link.readable"),
@@ -371,7 +374,7 @@ func ServerChecks() {
 			func(t *T) {
 				server := Session(t)
 
-				result := server.Need(t, "tools/call", Provoking(t, "resource-link").Call())
+				result := server.Call("tools/call", Provoking(t, "resource-link").Call()).Need().Result()
 				links := readableLinks(result)
 				if len(links) == 0 {
 					t.Inconclusive(
@@ -381,7 +384,7 @@ func ServerChecks() {
 				}
 
 				for _, uri := range links {
-					t.Expect(server.Ask(t, "resources/read", Object{"uri": uri})).To(HaveMember("contents", BeAList()))
+					t.Expect(server.Call("resources/read", Object{"uri": uri}).Must()).To(HaveMember("contents", BeAList()))
 				}
 			})
 	})
@@ -404,7 +407,7 @@ func harmless(t *T) []Provocation {
 		kinds = append(slices.Clip(kinds), "task-refused", "task-required") // of the tasks extension
 	}
 	return slices.DeleteFunc(calls, func(call Provocation) bool {
-		execution, _ := definition(t, call.Tool)["execution"].(map[string]any)
+		execution := mcp.Object(definition(t, call.Tool), "execution")
 		return execution["taskSupport"] == "required" || slices.ContainsFunc(kinds, func(kind string) bool {
 			known, there := Named(t, kind)
 			return there && known.Tool == call.Tool
@@ -420,7 +423,7 @@ func withoutNeeds(t *T, server *Server) Provocation {
 			continue
 		}
 		tried++
-		if reply, inTime := server.TryTool(t, call.Call()); inTime && succeeded(reply) {
+		if reply := server.Call("tools/call", call.Call()).May(BeLate); !reply.Late && succeeded(reply) {
 			return call
 		}
 	}
@@ -450,10 +453,7 @@ func callable(t *T) []Provocation {
 	case len(ListedTools(t)) == 0:
 		NoneListed(t, "tools/list", "the server lists no tool")
 	case reason == "":
-		t.Inconclusive(
-			"all callable tools are tested by other checks",
-			"annotate further tools with readOnlyHint, or name them in mcpconform.yaml",
-		)
+		t.Inconclusive("all callable tools are tested by other checks", "annotate further tools with readOnlyHint, or name them in mcpconform.yaml")
 	}
 	t.Inconclusive(reason, "annotate tools with readOnlyHint, name them in mcpconform.yaml, or allow all with --call-tools=all")
 	return nil
@@ -476,13 +476,12 @@ func attempt(t *T, server *Server, call Provocation, token int) (reply Reply, in
 	if t.Has(protocol.LogLevelInMeta) {
 		params["_meta"] = Object{"progressToken": token, mcp.MetaLogLevel: "debug"}
 	}
-	request := server.Start(t, "tools/call", params)
-	received, err := request.Settle(t)
-	if IsTimeout(err) || errors.Is(err, scripted.ErrNoAnswer) {
-		server.Abandon(t, request)
+	request := server.Call("tools/call", params)
+	if err := request.Wait(); IsTimeout(err) || errors.Is(err, scripted.ErrNoAnswer) {
+		server.Cancel(request)
 		return reply, false
 	}
-	return server.Answered(request, received, err), true
+	return request.Must(), true
 }
 
 // promptly returns a call to which a client without tasks gets the result in time: a tool may
@@ -491,8 +490,8 @@ func promptly(t *T) Provocation {
 	server := Session(t)
 	calls := callable(t)
 	for _, call := range calls[:min(len(calls), maxLate)] {
-		reply, inTime := server.TryTool(t, call.Call())
-		if _, hasContent := reply.Object()["content"].([]any); inTime && hasContent {
+		reply := server.Call("tools/call", call.Call()).May(BeLate)
+		if _, hasContent := reply.Object()["content"].([]any); !reply.Late && hasContent {
 			return call
 		}
 	}
@@ -506,14 +505,13 @@ func promptly(t *T) Provocation {
 // withWholeNumber returns a call with a whole number for an integer, written with a
 // fraction of zero, and the reply to the same call without that.
 func withWholeNumber(t *T, server *Server) (call Provocation, plain Reply) {
-	call, name, plain := withArgument(t, server, "has an integer as argument",
-		func(input, property Object, given any) (value any, fits bool) {
-			_, saysDialect := input["$schema"]
-			_, inHeader := property["x-mcp-header"]
-			number := json.Number(fmt.Sprint(cmp.Or(given, property["minimum"], any(1))))
-			_, err := number.Int64()
-			return number, !saysDialect && !inHeader && property["type"] == "integer" && err == nil
-		})
+	call, name, plain := withArgument(t, server, "has an integer as argument", func(input, property Object, given any) (value any, fits bool) {
+		_, saysDialect := input["$schema"]
+		_, inHeader := property["x-mcp-header"]
+		number := json.Number(fmt.Sprint(cmp.Or(given, property["minimum"], any(1))))
+		_, err := number.Int64()
+		return number, !saysDialect && !inHeader && property["type"] == "integer" && err == nil
+	})
 	number, _ := call.Arguments[name].(json.Number)
 	call.Arguments[name] = number + ".0"
 	return call, plain
@@ -525,14 +523,13 @@ const manyScripts = "naïve 漢字 कि 🙂"
 // withText returns a call of a tool that succeeds with plain text in an argument of which
 // the input schema says nothing but that it is text; it has letters of many scripts there.
 func withText(t *T, server *Server) Provocation {
-	call, name, _ := withArgument(t, server, "takes any text as argument",
-		func(_, property Object, given any) (value any, fits bool) {
-			plain, isText := given.(string)
-			if !isText {
-				plain = "mcpconform"
-			}
-			return plain, anyText(property)
-		})
+	call, name, _ := withArgument(t, server, "takes any text as argument", func(_, property Object, given any) (value any, fits bool) {
+		plain, isText := given.(string)
+		if !isText {
+			plain = "mcpconform"
+		}
+		return plain, anyText(property)
+	})
 	call.Arguments[name] = manyScripts
 	return call
 }
@@ -546,11 +543,10 @@ func withArgument(
 ) (call Provocation, name string, reply Reply) {
 	var attempts []Provocation
 	for _, call := range callable(t) {
-		input, _ := definition(t, call.Tool)["inputSchema"].(map[string]any)
-		properties, _ := input["properties"].(map[string]any)
+		input := mcp.Object(definition(t, call.Tool), "inputSchema")
+		properties := mcp.Object(input, "properties")
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			property, _ := properties[name].(map[string]any)
-			value, fitting := fits(input, property, call.Arguments[name])
+			value, fitting := fits(input, mcp.Object(properties, name), call.Arguments[name])
 			if !fitting || len(attempts) == maxAttempts {
 				continue
 			}
@@ -559,7 +555,7 @@ func withArgument(
 			maps.Copy(attempt.Arguments, call.Arguments)
 			attempt.Arguments[name] = value
 			attempts = append(attempts, attempt)
-			if reply, inTime := server.TryTool(t, attempt.Call()); inTime && succeeded(reply) {
+			if reply := server.Call("tools/call", attempt.Call()).May(BeLate); !reply.Late && succeeded(reply) {
 				return attempt, name, reply
 			}
 		}
@@ -618,11 +614,11 @@ func judgeWrong(t *T, calls []spoiledCall, judge func(spoiledCall, Reply) (wante
 	var all []Mismatch
 	judged := 0
 	for _, call := range calls {
-		reply, inTime := server.TryTool(t, call.Call())
+		reply := server.Call("tools/call", call.Call()).May(BeLate)
 		takes := succeeded(reply)
-		refuses := reply.Refuses() && server.Contrasts(t, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
+		refuses := reply.Refuses() && server.Contrasts(reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
 		wanted, broken, shown := judge(call, reply)
-		if !inTime || !takes && !refuses || !shown {
+		if reply.Late || !takes && !refuses || !shown {
 			continue
 		}
 		judged++
@@ -668,9 +664,8 @@ func tried(calls []Provocation) string {
 // withoutRequired returns calls that lack a required argument.
 func withoutRequired(t *T) []spoiledCall {
 	return spoiled(t, func(input Object, arguments Object) (wrong string) {
-		required, _ := input["required"].([]any)
-		for _, element := range required {
-			name, _ := element.(string)
+		for _, element := range mcp.List(input, "required") {
+			name := mcp.Text(element)
 			if _, given := arguments[name]; given {
 				delete(arguments, name)
 				return name
@@ -687,9 +682,9 @@ var wrongValue = Object{"not": "what was asked for"}
 // withWrongType returns calls with an object where the schema wants a scalar.
 func withWrongType(t *T) []spoiledCall {
 	return spoiled(t, func(input Object, arguments Object) (wrong string) {
-		properties, _ := input["properties"].(map[string]any)
+		properties := mcp.Object(input, "properties")
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			property, _ := properties[name].(map[string]any)
+			property := mcp.Object(properties, name)
 			_, inHeader := property["x-mcp-header"] // then it is the header that a server misses
 			if !inHeader && slices.Contains([]any{"string", "number", "integer", "boolean"}, property["type"]) {
 				arguments[name] = wrongValue
@@ -707,9 +702,9 @@ const fraction = 1.5
 // integer.
 func withFraction(t *T) []spoiledCall {
 	return spoiled(t, func(input Object, arguments Object) (wrong string) {
-		properties, _ := input["properties"].(map[string]any)
+		properties := mcp.Object(input, "properties")
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			property, _ := properties[name].(map[string]any)
+			property := mcp.Object(properties, name)
 			if _, inHeader := property["x-mcp-header"]; !inHeader && property["type"] == "integer" {
 				arguments[name] = fraction
 				return name
@@ -724,7 +719,7 @@ func withFraction(t *T) []spoiledCall {
 func spoiled(t *T, spoil func(input, arguments Object) (wrong string)) []spoiledCall {
 	var all []spoiledCall
 	for _, call := range callable(t) {
-		input, _ := definition(t, call.Tool)["inputSchema"].(map[string]any)
+		input := mcp.Object(definition(t, call.Tool), "inputSchema")
 		arguments := maps.Clone(call.Arguments)
 		if arguments == nil {
 			arguments = Object{}
@@ -757,7 +752,7 @@ func renamed(t *T, server *Server) Provocation {
 			continue
 		}
 		found = true
-		if reply, _ := server.TryTool(t, call.Call()); succeeded(reply) {
+		if reply := server.Call("tools/call", call.Call()).May(BeLate); succeeded(reply) {
 			call.Tool = name
 			return call
 		}
@@ -782,11 +777,11 @@ func swapCase(letter rune) rune {
 // readableLinks returns the URIs of a result's resource links, save those that
 // a client can follow by itself.
 func readableLinks(result Object) []string {
-	content, _ := result["content"].([]any)
+	content := mcp.List(result, "content")
 	var uris []string
 	for _, element := range content {
-		block, _ := element.(map[string]any)
-		uri, _ := block["uri"].(string)
+		block := mcp.Object(element)
+		uri := mcp.Text(block, "uri")
 		onTheWeb := strings.HasPrefix(uri, "https:") || strings.HasPrefix(uri, "http:")
 		if block["type"] == "resource_link" && uri != "" && !onTheWeb {
 			uris = append(uris, uri)

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 )
 
-func object(t *testing.T, text string) conform.Object {
+func object(t *testing.T, text string) check.Object {
 	t.Helper()
 	value, flaws := jsonrpc.Decode([]byte(text))
 	decoded, isObject := value.(map[string]any)
@@ -37,7 +38,7 @@ func TestSucceeded(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"result":{"content":[],"isError":true}}`:  false,
 		`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`:  false,
 	} {
-		reply := conform.Reply{Received: scripted.Received{Message: jsonrpc.Parse([]byte(answer))}}
+		reply := session.Reply{Received: scripted.Received{Message: jsonrpc.Parse([]byte(answer))}}
 		if succeeded(reply) != success {
 			t.Errorf("%s: wanted %t", answer, success)
 		}

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -57,33 +58,31 @@ var noisy = &Scenario{
 }
 
 func noise() {
-	It("continues when the server writes 100 KiB to its standard error",
-		Verifies("transports.stdio.stderr.harmless"), In(noisy), func(t *T) {
-			client := RunScenario(t)
+	It("continues when the server writes 100 KiB to its standard error", Verifies("transports.stdio.stderr.harmless"), In(noisy), func(t *T) {
+		client := RunScenario(t)
 
-			call := client.NeedCalls(scripted.AddNumbers)[0]
-			client.GoesOn(AnswerTo(call), "100 KiB on the standard error of the server")
-		})
+		call := client.NeedCalls(scripted.AddNumbers)[0]
+		client.Continues(AnswerTo(call), "100 KiB on the standard error of the server")
+	})
 
-	It("continues when the server writes to its standard error",
-		Verifies("transports.stdio.stderr.harmless"), In(noisy), func(t *T) {
-			client := RunScenario(t)
+	It("continues when the server writes to its standard error", Verifies("transports.stdio.stderr.harmless"), In(noisy), func(t *T) {
+		client := RunScenario(t)
 
-			requests := client.Requests()
-			if len(requests) == 0 {
-				client.Never("tools/list")
+		requests := client.Requests()
+		if len(requests) == 0 {
+			client.InconclusiveWithout("tools/list")
+		}
+		for _, request := range requests { // the first ones may be of a process that was only looked at
+			if answer := AnswerTo(request); answer != nil && t.Observed(len(client.RequestsAfter(answer)) > 0) {
+				return
 			}
-			for _, request := range requests { // the first ones may be of a process that was only looked at
-				if answer := AnswerTo(request); answer != nil && t.Observed(len(client.AskedAfter(answer)) > 0) {
-					return
-				}
-			}
-			last := requests[len(requests)-1]
-			if answer := AnswerTo(last); answer != nil {
-				last = answer
-			}
-			client.GoesOn(last, "lines on the standard error of the server")
-		})
+		}
+		last := requests[len(requests)-1]
+		if answer := AnswerTo(last); answer != nil {
+			last = answer
+		}
+		client.Continues(last, "lines on the standard error of the server")
+	})
 }
 
 // abandoned is a call that the client gives up.
@@ -102,20 +101,11 @@ var abandoned = &Scenario{
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) { call.Leave() })
 		server.On("prompts/list", func(call *scripted.Call) {
-			call.Session.Until(
-				0,
-				func(received scripted.Received) bool { return received.Method == "tools/call" },
-			) // or it is called late
+			call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/call" }) // or it is called late
 			call.Good()
 		})
 	},
 }
-
-// Positions of the call and of the step that gives it up.
-const (
-	callStep   = 2
-	cancelStep = 4
-)
 
 func givingUp() {
 	It("sends notifications/cancelled for a request that it gives up",
@@ -126,8 +116,8 @@ func givingUp() {
 			if t.Observed(client.CancellationOf(call) != nil) {
 				return
 			}
-			client.NeedGaveUp(callStep, cancelStep)
-			client.NeedGoingOn(call)
+			client.NeedCancelled("call", "cancel-call")
+			client.NeedRequestAfter(call)
 			client.Missing(call, Mismatch{Wanted: "notifications/cancelled with the id " + call.ID.String(), Found: "none"})
 		})
 }
@@ -150,15 +140,13 @@ var parting = &Scenario{
 	},
 }
 
-// closeStep is the position of the last step of Meeting.
-const closeStep = 3
-
 // patience is how long a client may take to end a server that does not exit by itself.
 const patience = 15 * time.Second
 
 // stubborn is a server that has to be killed.
 var stubborn = &Scenario{
 	Name: "stdio-stubborn-server", Over: protocol.Stdio,
+	Waits: true,
 	Says:  "The server does not exit when its input ends, nor after a signal to terminate.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
@@ -167,19 +155,19 @@ var stubborn = &Scenario{
 	},
 }
 
-// departure is how a client parts with the server that it asked last.
-type departure struct {
+// ending is how a client parts with the server that it asked last.
+type ending struct {
 	inputEnd *transcript.Event
 	signals  []transcript.Event // that come before the server has exited
 	orphaned *transcript.Event  // the client ended, and the server still ran
 }
 
-func departureOf(client *Client) departure {
+func endingOf(client *Client) ending {
 	asked := client.Requests()
 	if len(asked) == 0 {
-		client.Never("tools/list")
+		client.InconclusiveWithout("tools/list")
 	}
-	var d departure
+	var d ending
 	for _, event := range client.Events() {
 		if event.Connection != asked[len(asked)-1].Event.Connection {
 			continue
@@ -193,11 +181,11 @@ func departureOf(client *Client) departure {
 			d.orphaned = &event
 		}
 	}
-	switch _, told := client.ToldOutcome(closeStep); {
+	switch _, reported := client.Outcome("close"); {
 	case client.Exit.Ended && len(d.signals) == 0:
-		client.NeverBut("the client itself had to be terminated", "tools/list")
-	case client.Tells() && !told && len(d.signals) == 0:
-		client.NeverBut("the client does not report that it closed the connection", "")
+		client.Inconclusive("the client itself had to be terminated", "tools/list")
+	case client.Reports() && !reported && len(d.signals) == 0:
+		client.Inconclusive("the client does not report that it closed the connection", "")
 	}
 	return d
 }
@@ -214,7 +202,7 @@ func leaving() {
 		Verifies("lifecycle.shutdown.closes-input", "transports.stdio.shutdown.initiated"), In(parting), func(t *T) {
 			client := RunScenario(t)
 
-			parted := departureOf(client)
+			parted := endingOf(client)
 			if len(parted.signals) > 0 &&
 				(parted.inputEnd == nil || parted.inputEnd.At.Sub(parted.signals[0].At) > overtaking) {
 				client.MissingAfter(parted.signals[0], Mismatch{ // both may be noticed late
@@ -222,7 +210,7 @@ func leaving() {
 				})
 			}
 			if !t.Observed(parted.inputEnd != nil) {
-				client.NeverBut("the client did nothing to terminate its server", "tools/list")
+				client.Inconclusive("the client did nothing to terminate its server", "tools/list")
 			}
 		})
 
@@ -230,31 +218,32 @@ func leaving() {
 		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(parting), func(t *T) {
 			client := RunScenario(t)
 
-			parted := departureOf(client)
+			parted := endingOf(client)
 			if len(parted.signals) > 0 {
-				client.BlameEvent(parted.signals[0], Mismatch{
+				client.FailEvent(parted.signals[0], Mismatch{
 					Wanted: "some time to exit, more than " + leavingTime.String(),
 					Found:  "a signal at once: " + parted.signals[0].Note,
 				})
 			}
 			if !t.Observed(parted.inputEnd != nil) {
-				client.NeverBut("the client did nothing to terminate its server", "tools/list")
+				client.Inconclusive("the client did nothing to terminate its server", "tools/list")
 			}
 		})
 
+	endingByForce()
+}
+
+func endingByForce() {
 	It("terminates a server that does not exit after its standard input is closed",
 		Verifies("lifecycle.shutdown.waits", "transports.stdio.shutdown.initiated"), In(stubborn), func(t *T) {
 			client := RunScenario(t)
 
-			parted := departureOf(client)
+			parted := endingOf(client)
 			if len(parted.signals) == 0 && parted.orphaned != nil {
-				client.BlameEvent(
-					*parted.orphaned,
-					Mismatch{Wanted: "a signal to the server, which does not exit", Found: parted.orphaned.Note},
-				)
+				client.FailEvent(*parted.orphaned, Mismatch{Wanted: "a signal to the server, which does not exit", Found: parted.orphaned.Note})
 			}
 			if !t.Observed(len(parted.signals) > 0) {
-				client.NeverBut("the client did nothing to terminate its server", "tools/list")
+				client.Inconclusive("the client did nothing to terminate its server", "tools/list")
 			}
 		})
 
@@ -262,14 +251,14 @@ func leaving() {
 		Verifies("lifecycle.shutdown.kills", "transports.stdio.shutdown.initiated"), In(stubborn), func(t *T) {
 			client := RunScenario(t)
 
-			parted := departureOf(client)
+			parted := endingOf(client)
 			if t.Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Exit.Ended) {
 				return
 			}
 			if parted.orphaned == nil {
-				client.NeverBut("the client itself had to be terminated", "tools/list")
+				client.Inconclusive("the client itself had to be terminated", "tools/list")
 			}
-			client.BlameEvent(
+			client.FailEvent(
 				*parted.orphaned,
 				Mismatch{Wanted: "that the server is killed, since it does not exit otherwise", Found: parted.orphaned.Note},
 			)
@@ -284,7 +273,7 @@ var crashing = &Scenario{
 		ToConnect(), ToList("tools"),
 		ToListen(Object{"toolsListChanged": true, "resourceSubscriptions": []any{scripted.ResourceURI}}),
 		ToCall(scripted.AddNumbers, numbers),
-		ToList("tools"), ToList("tools"), ToList("tools"), ToClose(),
+		ToList("tools").ID(afterCrash[0]), ToList("tools").ID(afterCrash[1]), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		var crashed atomic.Pointer[scripted.Session]
@@ -310,8 +299,8 @@ var crashing = &Scenario{
 	},
 }
 
-// afterCrash are the positions of the steps behind the crash.
-var afterCrash = []int{4, 5}
+// afterCrash are the steps behind the crash.
+var afterCrash = []string{"first-after-crash", "second-after-crash"}
 
 // restarted returns the first request to the process that takes the place of the one
 // that crashed; nil when there is none.
@@ -332,9 +321,9 @@ func restarting() {
 		if t.Observed(restarted(client) != nil) {
 			return
 		}
-		for _, position := range afterCrash {
-			if client.FailedIn(position) == "" {
-				client.NeverBut("the client sent no request after the server exited", "tools/list")
+		for _, step := range afterCrash {
+			if client.FailureOf(step) == "" {
+				client.Inconclusive("the client sent no request after the server exited", "tools/list")
 			}
 		}
 		client.Missing(client.Calls(scripted.AddNumbers)[0], Mismatch{
@@ -343,44 +332,43 @@ func restarting() {
 		})
 	})
 
-	It("sends subscriptions/listen again after it has restarted the server",
-		Verifies("subscriptions.renewed"), In(crashing), func(t *T) {
-			client := RunScenario(t)
+	It("sends subscriptions/listen again after it has restarted the server", Verifies("subscriptions.renewed"), In(crashing), func(t *T) {
+		client := RunScenario(t)
 
-			listens := client.NeedRequests("subscriptions/listen")
-			again := restarted(client)
-			if again == nil {
-				client.NeverBut("the client did not start the server again", "tools/list")
+		listens := client.NeedRequests("subscriptions/listen")
+		again := restarted(client)
+		if again == nil {
+			client.Inconclusive("the client did not start the server again", "tools/list")
+		}
+		before, after := Object{}, Object{}
+		for _, listen := range listens {
+			filter := mcp.Object(listen.ParamsObject(), "notifications")
+			if listen.Event.Connection == again.Event.Connection {
+				again = listen
+				maps.Copy(after, filter)
+			} else {
+				maps.Copy(before, filter)
 			}
-			before, after := Object{}, Object{}
-			for _, listen := range listens {
-				filter, _ := listen.ParamsObject()["notifications"].(map[string]any)
-				if listen.Event.Connection == again.Event.Connection {
-					again = listen
-					maps.Copy(after, filter)
-				} else {
-					maps.Copy(before, filter)
+		}
+		if t.Observed(len(after) > 0) {
+			for _, wish := range slices.Sorted(maps.Keys(before)) {
+				if _, renewed := after[wish]; !renewed {
+					client.Fail(again, Mismatch{
+						Wanted: "a subscription with " + wish + ", as to the process before",
+						Found:  Show(after),
+						Where:  "/params/notifications",
+					})
 				}
 			}
-			if t.Observed(len(after) > 0) {
-				for _, wish := range slices.Sorted(maps.Keys(before)) {
-					if _, renewed := after[wish]; !renewed {
-						client.Blame(again, Mismatch{
-							Wanted: "a subscription with " + wish + ", as to the process before",
-							Found:  Show(after),
-							Where:  "/params/notifications",
-						})
-					}
-				}
-				return
+			return
+		}
+		for _, list := range client.Requests("tools/list") {
+			if list.Event.Connection == again.Event.Connection {
+				again = list
+				break
 			}
-			for _, list := range client.Requests("tools/list") {
-				if list.Event.Connection == again.Event.Connection {
-					again = list
-					break
-				}
-			}
-			client.NeedGoingOn(AnswerTo(again)) // for which the server has waited
-			client.Missing(again, Mismatch{Wanted: "subscriptions/listen to the new process, too", Found: "none"})
-		})
+		}
+		client.NeedRequestAfter(AnswerTo(again)) // for which the server has waited
+		client.Missing(again, Mismatch{Wanted: "subscriptions/listen to the new process, too", Found: "none"})
+	})
 }

@@ -36,40 +36,36 @@ func looseNotifications(conversation *rules.Conversation, reporter *rules.Report
 		return
 	}
 	open, listened := map[jsonrpc.ID]bool{}, map[jsonrpc.ID]bool{}
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case !said.FromTarget(conversation.Leg):
-			if rules.IsRequest(said) {
-				open[said.ID], listened[said.ID] = true, said.Method == facts.ListenMethod
+		case !message.FromTarget(conversation.Cell):
+			if rules.IsRequest(message) {
+				open[message.ID], listened[message.ID] = true, message.Method == facts.ListenMethod
 			}
-		case rules.IsResponse(said):
-			delete(open, said.ID)
-		case said.Method == facts.AcknowledgedMethod && acknowledges(said, listened):
-		case said.Kind == jsonrpc.Notification && said.Method != "notifications/cancelled" && protocol.Has(spoken[said.Index], protocol.Subscriptions):
+		case rules.IsResponse(message):
+			delete(open, message.ID)
+		case message.Method == facts.AcknowledgedMethod && acknowledges(message, listened):
+		case message.Kind == jsonrpc.Notification && message.Method != "notifications/cancelled" && protocol.Has(spoken[message.Index], protocol.Subscriptions):
 			reporter.Observe()
 			if len(open) == 0 {
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "notifications for a request in progress, or on an open subscription",
-					Found:  said.Method + " while there is none",
+					Found:  message.Method + " while there is none",
 				})
 			}
 		}
 	}
 }
 
-func acknowledges(said *rules.Message, listened map[jsonrpc.ID]bool) bool {
-	id, named := facts.SubscriptionID(said)
+func acknowledges(message *rules.Message, listened map[jsonrpc.ID]bool) bool {
+	id, named := facts.SubscriptionID(message)
 	return named && listened[id]
 }
 
 // lineRules are about what is written on standard output and input.
 func lineRules() []rules.Rule {
 	return []rules.Rule{
-		{
-			Text:     "sends messages without embedded newlines over stdio",
-			Verifies: rules.Verifies("transports.stdio.newlines"),
-			Judge:    embeddedNewlines,
-		},
+		{Text: "sends messages without embedded newlines over stdio", Verifies: rules.Verifies("transports.stdio.newlines"), Judge: embeddedNewlines},
 		{
 			Text:     "writes only MCP messages to its peer over stdio",
 			Verifies: rules.Verifies("transports.stdio.stdout", "transports.stdio.stdin"),
@@ -82,9 +78,9 @@ func embeddedNewlines(conversation *rules.Conversation, reporter *rules.Reporter
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
-	said := conversation.ByTarget()
-	parts := lines.Spread(said)
-	for index, one := range said {
+	messages := conversation.ByTarget()
+	parts := lines.Spread(messages)
+	for index, one := range messages {
 		reporter.Observe()
 		if parts[index] > 0 {
 			reporter.Violation(one, rules.Mismatch{
@@ -106,19 +102,16 @@ func otherOutput(conversation *rules.Conversation, reporter *rules.Reporter) {
 	if conversation.Transport != protocol.Stdio {
 		return
 	}
-	said := conversation.ByTarget()
-	parts := lines.Spread(said)
-	for index := 0; index < len(said); index++ {
+	messages := conversation.ByTarget()
+	parts := lines.Spread(messages)
+	for index := 0; index < len(messages); index++ {
 		if parts[index] > 0 {
 			index += parts[index] - 1 // messages, though on several lines
 			continue
 		}
 		reporter.Observe()
-		if one := said[index]; !lines.MeantAsMessage(one) {
-			reporter.Violation(
-				one,
-				rules.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", excerpt.Short(one.Raw))},
-			)
+		if one := messages[index]; !lines.MeantAsMessage(one) {
+			reporter.Violation(one, rules.Mismatch{Wanted: "an MCP message", Found: fmt.Sprintf("the line %q", excerpt.Short(one.Raw))})
 		}
 	}
 }

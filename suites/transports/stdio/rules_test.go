@@ -19,7 +19,7 @@ func TestDirections(t *testing.T) {
 		loose = "sends notifications only while a request or a subscription is open"
 	)
 	tests := map[string]struct {
-		said   []string
+		texts  []string
 		broken []string
 	}{
 		"an answer":                        {[]string{`>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `<{"jsonrpc":"2.0","id":1,"result":{}}`}, nil},
@@ -35,7 +35,7 @@ func TestDirections(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.broken, BrokenTexts(notificationRules(), Talk("2026-07-28", test.said...))); diff != "" {
+			if diff := cmp.Diff(test.broken, BrokenTexts(notificationRules(), Talk("2026-07-28", test.texts...))); diff != "" {
 				t.Errorf("broken (-wanted +found):\n%s", diff)
 			}
 		})

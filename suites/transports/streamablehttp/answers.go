@@ -7,12 +7,11 @@ import (
 
 	"github.com/onsi/gomega/types"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // An answer is what a request was answered with that was posted by itself: the HTTP
@@ -26,7 +25,7 @@ type answer struct {
 // post posts a request and waits for its answer. Without one the check is
 // inconclusive.
 func post(ctx context.Context, server *Server, body []byte, deliberate string, edits ...HeaderEdit) answer {
-	return answered(ctx, server, server.Post(ctx, body, deliberate, edits...), body)
+	return answered(ctx, server, server.Post(body, deliberate, edits...), body)
 }
 
 // answered waits for the message of a response to the request in a body.

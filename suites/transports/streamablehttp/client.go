@@ -7,10 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
@@ -33,13 +34,16 @@ func ClientChecks() {
 	Describe("Headers from parameters", designatedParameters)
 }
 
-// Positions in the steps of bothForms.
+// Steps of bothForms.
 const (
-	streamedCall = StreamedCall
-	plainCall    = PlainCall
-	oddPlainCall = iota + 1
-	oddStreamedCall
+	streamedCall    = StreamedCall
+	plainCall       = PlainCall
+	oddPlainCall    = "odd-plain-call"
+	oddStreamedCall = "odd-streamed-call"
 )
+
+// inTurn are its calls, in order.
+var inTurn = []string{streamedCall, plainCall, oddPlainCall, oddStreamedCall}
 
 // pageIn is the cursor of the page of tools that follows the one in the form of a call:
 // who asks for it has read that one.
@@ -52,24 +56,22 @@ var bothForms = &Scenario{
 	Says: "The server answers calls by an event stream, by JSON, and by both with Content-Type in mixed case; likewise the pages of its tools.",
 	Steps: Steps{
 		ToConnect(),
-		addNumbers(11).WithProgress(),
-		addNumbers(12).WithProgress(),
-		addNumbers(13),
-		addNumbers(14),
+		addNumbers(11).WithProgress().ID(streamedCall),
+		addNumbers(12).WithProgress().ID(plainCall),
+		addNumbers(13).ID(oddPlainCall),
+		addNumbers(14).ID(oddStreamedCall),
 		ToList("tools"),
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		server.On("tools/call", func(call *scripted.Call) {
-			answerIn(call, call.Nth, scripted.Text("8"))
-		})
+		server.On("tools/call", func(call *scripted.Call) { answerIn(call, call.Nth, scripted.Text("8")) })
 		server.On("tools/list", func(call *scripted.Call) {
-			for nth := range oddStreamedCall + 1 {
+			for nth := range len(inTurn) + 1 {
 				if call.Text("cursor") != pageIn(nth) && (nth > 0 || call.Text("cursor") != "") {
 					continue
 				}
 				page := call.Fresh(Object{"tools": []any{}}, 0)
-				if nth < oddStreamedCall {
+				if nth < len(inTurn) {
 					page["nextCursor"] = pageIn(nth + 1)
 				} else {
 					page["tools"] = []any{server.Tools[0].Definition}
@@ -85,7 +87,11 @@ var bothForms = &Scenario{
 // answerIn answers a request in the form of a call, by its number.
 func answerIn(call *scripted.Call, nth int, result Object) {
 	answer := call.Result(result)
-	switch nth {
+	if nth > len(inTurn) {
+		call.Finally(answer, "")
+		return
+	}
+	switch inTurn[nth-1] {
 	case streamedCall:
 		speakBefore(call)
 		call.Finally(answer, "")
@@ -123,7 +129,7 @@ var streamedOpening = &Scenario{
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.Instructions = "I answer in streams."
-		server.Offer.Sessions = false
+		server.Features.Sessions = false
 		for _, method := range []string{"initialize", "server/discover", "tools/list", "tools/call"} {
 			server.On(method, func(call *scripted.Call) {
 				if call.Message.Method == "initialize" {
@@ -137,15 +143,13 @@ var streamedOpening = &Scenario{
 }
 
 func takingAnswers() {
-	It("accepts text/event-stream as the answer to a request",
-		Verifies("transports.http.request.both-answers"), In(bothForms), func(t *T) {
-			takes(t, streamedCall, plainCall, "an answer by an event stream")
-		})
+	It("accepts text/event-stream as the answer to a request", Verifies("transports.http.request.both-answers"), In(bothForms), func(t *T) {
+		takes(t, streamedCall, plainCall, "an answer by an event stream")
+	})
 
-	It("accepts application/json as the answer to a request",
-		Verifies("transports.http.request.both-answers"), In(bothForms), func(t *T) {
-			takes(t, plainCall, streamedCall, "an answer by a JSON object")
-		})
+	It("accepts application/json as the answer to a request", Verifies("transports.http.request.both-answers"), In(bothForms), func(t *T) {
+		takes(t, plainCall, streamedCall, "an answer by a JSON object")
+	})
 
 	It("accepts an event stream as the answer to its first request",
 		Verifies("transports.http.request.both-answers"), In(streamedOpening), func(t *T) {
@@ -153,39 +157,33 @@ func takingAnswers() {
 		})
 
 	It("accepts a JSON response whatever the case of the Content-Type header name",
-		Verifies("transports.http.headers.names"), In(bothForms), func(t *T) {
-			takes(t, oddPlainCall, plainCall, "a header cOnTeNt-TyPe")
-		})
+		Verifies("transports.http.headers.names"), In(bothForms), func(t *T) { takes(t, oddPlainCall, plainCall, "a header cOnTeNt-TyPe") })
 
 	It("accepts an event stream whatever the case of the Content-Type header name",
-		Verifies("transports.http.headers.names"), In(bothForms), func(t *T) {
-			takes(t, oddStreamedCall, streamedCall, "a header CONTENT-TYPE")
-		})
+		Verifies("transports.http.headers.names"), In(bothForms), func(t *T) { takes(t, oddStreamedCall, streamedCall, "a header CONTENT-TYPE") })
 }
 
 // takes demands that the client takes the answer to one of its calls as it takes
 // that to another.
-func takes(t *T, nth, like int, despite string) {
+func takes(t *T, step, like, what string) {
 	client := RunScenario(t)
 
 	calls := client.NeedCalls(scripted.AddNumbers)
+	nth := slices.Index(inTurn, step) + 1
 	if len(calls) < nth {
-		client.NeverBut("the client made no more calls", "tools/call")
+		client.Inconclusive("the client made no more calls", "tools/call")
 	}
-	client.Does(nth, like, despite)
-	client.GoesOn(AnswerTo(calls[nth-1]), despite)
-	if client.Given(nth) == nil && !asksForPage(client, pageIn(nth)) {
-		client.NeverBut("the driver reports no result of the step with "+despite, "tools/call")
+	client.DemandStep(step, like, what)
+	client.Continues(AnswerTo(calls[nth-1]), what)
+	if client.ResultOf(step) == nil && !asksForPage(client, pageIn(nth)) {
+		client.Inconclusive("the driver reports no result of the step with "+what, "tools/call")
 	}
 }
 
 // asksForPage tells whether the client asked for a page of tools: it has read the cursor
 // in the page before.
 func asksForPage(client *Client, cursor string) bool {
-	return slices.ContainsFunc(
-		client.Requests("tools/list"),
-		func(list *Message) bool { return list.ParamsObject()["cursor"] == cursor },
-	)
+	return slices.ContainsFunc(client.Requests("tools/list"), func(list *Message) bool { return list.ParamsObject()["cursor"] == cursor })
 }
 
 // slowTool is one that gives no answer.
@@ -201,16 +199,17 @@ var givenUp = &Scenario{
 		ToConnect(),
 		ToCall(slowTool, nil).As("slow"),
 		ToList("tools"),
+		ToList("tools"), // which shows that the call came
 		ToCancel("slow"),
 		ToList("tools"),
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
+		var listed atomic.Bool
 		server.On("tools/list", func(call *scripted.Call) {
-			call.Session.Until(
-				0,
-				func(received scripted.Received) bool { return received.Method == "tools/call" },
-			) // or it is called late
+			if listed.Swap(true) { // the first may be asked for before the call
+				call.Session.Until(0, func(received scripted.Received) bool { return received.Method == "tools/call" })
+			}
 			call.Good()
 		})
 		server.AddTool(slowTool, nil, func(call *scripted.Call) {
@@ -220,42 +219,29 @@ var givenUp = &Scenario{
 	},
 }
 
-// Positions of the call and of the step that gives it up.
-const (
-	slowStep   = 1
-	cancelStep = 3
-)
-
 func givingUp() {
-	It("sends notifications/cancelled when it cancels a call",
-		Verifies("transports.http.disconnect.cancelled"), In(givenUp), func(t *T) {
-			client := RunScenario(t)
+	It("sends notifications/cancelled when it cancels a call", Verifies("transports.http.disconnect.cancelled"), In(givenUp), func(t *T) {
+		client := RunScenario(t)
 
-			call := client.NeedCalls(slowTool)[0]
-			if t.Observed(client.CancellationOf(call) != nil) {
-				return
-			}
-			wanted := "notifications/cancelled with the requestId " + call.ID.String()
-			if left := endOf(client, call, protocol.Client); left != nil && asksAfter(client, *left) {
-				client.MissingAfter(
-					*left,
-					Mismatch{Wanted: wanted, Found: "that the client closed the stream of the call, and nothing else"},
-				)
-			}
-			client.NeedGaveUp(slowStep, cancelStep)
-			client.Missing(
-				call,
-				Mismatch{Wanted: wanted, Found: "nothing, although the client reports that it cancelled the call"},
-			)
-		})
+		call := client.NeedCalls(slowTool)[0]
+		if t.Observed(client.CancellationOf(call) != nil) {
+			return
+		}
+		wanted := "notifications/cancelled with the requestId " + call.ID.String()
+		if left := endOf(client, call, protocol.Client); left != nil && asksAfter(client, *left) {
+			client.MissingAfter(*left, Mismatch{Wanted: wanted, Found: "that the client closed the stream of the call, and nothing else"})
+		}
+		client.NeedCancelled("slow", "cancel-slow")
+		client.Missing(call, Mismatch{Wanted: wanted, Found: "nothing, although the client reports that it cancelled the call"})
+	})
 }
 
 // endOf returns the end of the stream of a message, by the side that ended it; nil
 // when it did not.
-func endOf(client *Client, said *Message, by protocol.Party) *transcript.Event {
+func endOf(client *Client, message *Message, by protocol.Party) *transcript.Event {
 	for _, event := range client.Events() {
 		if event.Kind == transcript.End && event.From == by &&
-			event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
+			event.Connection == message.Event.Connection && event.Stream == message.Event.Stream {
 			return &event
 		}
 	}
@@ -266,9 +252,6 @@ func endOf(client *Client, said *Message, by protocol.Party) *transcript.Event {
 func asksAfter(client *Client, event transcript.Event) bool {
 	return slices.ContainsFunc(client.Requests(), func(request *Message) bool { return request.Event.At.After(event.At) })
 }
-
-// brokenCall is the position of the step that calls it.
-const brokenCall = 1
 
 // brokenTool is one whose stream ends before the answer; the official suite knows it
 // by this name.
@@ -289,6 +272,7 @@ const (
 // to whoever comes back for it.
 var broken = &Scenario{
 	Name:     "stream-that-is-resumed",
+	Waits:    true,
 	Official: "sse-retry",
 	Until:    protocol.Last(protocol.Resumption),
 	Over:     protocol.HTTP,
@@ -300,6 +284,7 @@ var broken = &Scenario{
 // brokenAgain is a server whose stream ends a second time before anything has come on it.
 var brokenAgain = &Scenario{
 	Name:  "stream-that-is-resumed-twice",
+	Waits: true,
 	Until: protocol.Last(protocol.Resumption),
 	Over:  protocol.HTTP,
 	Says: "The server ends the stream of a call before the response, ends the resumed stream without an event, " +
@@ -381,33 +366,34 @@ func resumingStreams() {
 
 		end := brokenOff(client)
 		if !t.Observed(len(resumptions(client, end)) > 0) {
-			client.NeedOver(brokenCall, client.Calls(brokenTool)[0])
-			client.MissingAfter(end, Mismatch{
-				Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no request with such a header",
+			client.NeedFinished(client.CallOf(brokenTool), client.Calls(brokenTool)[0])
+			client.MissingAfter(end, Mismatch{Wanted: "a GET with the header Last-Event-ID: " + lastEvent, Found: "no request with such a header"})
+		}
+	})
+
+	It("resumes a stream again that ended before another event", Verifies("transports.http.stream.polled"), In(brokenAgain), func(t *T) {
+		client := RunScenario(t)
+
+		end := brokenOff(client)
+		again := slices.DeleteFunc(resumptions(client, end), func(head transcript.Event) bool {
+			return !strings.HasPrefix(head.HTTP.Header.Get(scripted.LastEventID), lastEvent)
+		})
+		switch {
+		case len(again) == 0:
+			client.Inconclusive("the client did not resume the stream after its last event", "tools/call")
+		case !t.Observed(len(again) > 1):
+			client.NeedFinished(client.CallOf(brokenTool), client.Calls(brokenTool)[0])
+			client.MissingAfter(again[0], Mismatch{
+				Wanted: "another GET with the header Last-Event-ID: " + lastEvent,
+				Found:  "no further request with such a header",
 			})
 		}
 	})
 
-	It("resumes a stream again that ended before another event",
-		Verifies("transports.http.stream.polled"), In(brokenAgain), func(t *T) {
-			client := RunScenario(t)
+	reconnecting()
+}
 
-			end := brokenOff(client)
-			again := slices.DeleteFunc(resumptions(client, end), func(head transcript.Event) bool {
-				return !strings.HasPrefix(head.HTTP.Header.Get(scripted.LastEventID), lastEvent)
-			})
-			switch {
-			case len(again) == 0:
-				client.NeverBut("the client did not resume the stream after its last event", "tools/call")
-			case !t.Observed(len(again) > 1):
-				client.NeedOver(brokenCall, client.Calls(brokenTool)[0])
-				client.MissingAfter(again[0], Mismatch{
-					Wanted: "another GET with the header Last-Event-ID: " + lastEvent,
-					Found:  "no further request with such a header",
-				})
-			}
-		})
-
+func reconnecting() {
 	It("waits for the SSE retry time before it reconnects with Last-Event-ID",
 		Verifies("transports.http.stream.retry.respected"), In(broken), func(t *T) {
 			client := RunScenario(t)
@@ -415,10 +401,10 @@ func resumingStreams() {
 			end := brokenOff(client)
 			again := resumptions(client, end)
 			if len(again) == 0 {
-				client.NeverBut("the client did not resume the stream", "tools/call")
+				client.Inconclusive("the client did not resume the stream", "tools/call")
 			}
 			if waited := again[0].At.Sub(end.At); !t.Observed(waited >= least) {
-				client.BlameEvent(again[0], Mismatch{
+				client.FailEvent(again[0], Mismatch{
 					Wanted: "no GET with Last-Event-ID until 500 ms after the end of the stream, as its retry field says",
 					Found:  "one after " + waited.Round(time.Millisecond).String(),
 				})
@@ -430,16 +416,13 @@ func resumingStreams() {
 
 		again := resumptions(client, brokenOff(client))
 		if len(again) == 0 {
-			client.NeverBut("the client did not resume the stream", "tools/call")
+			client.Inconclusive("the client did not resume the stream", "tools/call")
 		}
 		if method := again[0].HTTP.Method; method != http.MethodGet {
-			client.BlameEvent(
-				again[0],
-				Mismatch{Wanted: "a GET with the header Last-Event-ID", Found: "a " + method + " with it", Where: "method"},
-			)
+			client.FailEvent(again[0], Mismatch{Wanted: "a GET with the header Last-Event-ID", Found: "a " + method + " with it", Where: "method"})
 		}
 		if last := again[0].HTTP.Header.Get(scripted.LastEventID); !t.Observed(last == lastEvent || strings.HasPrefix(last, lastEvent+"-of-call-")) {
-			client.BlameEvent(again[0], Mismatch{
+			client.FailEvent(again[0], Mismatch{
 				Wanted: Show(lastEvent) + ", the last id that the client received",
 				Found:  Show(last),
 				Where:  "header Last-Event-ID",
@@ -452,7 +435,7 @@ func resumingStreams() {
 func brokenOff(client *Client) transcript.Event {
 	end := endOf(client, client.NeedCalls(brokenTool)[0], protocol.Server)
 	if end == nil {
-		client.NeverBut("the client disconnected before the server ended the stream", "tools/call")
+		client.Inconclusive("the client disconnected before the server ended the stream", "tools/call")
 	}
 	return *end
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
@@ -28,119 +27,106 @@ var bulky = strings.Repeat("0123456789abcdef", 80<<10/16)
 
 // Event streams and JSON bodies, each written in a way of its own.
 var (
-	plainStream = &forms.Form{Despite: "an event stream", Shows: sum, Answer: inEvents(named)}
-	plainBody   = &forms.Form{Despite: "a JSON body", Shows: sum, Answer: embodied(nil, nil)}
+	plainStream = &forms.Form{Has: "an event stream", Shows: sum, Answer: inEvents(named)}
+	plainBody   = &forms.Form{Has: "a JSON body", Shows: sum, Answer: embodied(nil, nil)}
 	crlf        = &forms.Form{
-		Despite: "an event stream whose lines end with CRLF",
-		Shows:   sum,
-		Answer:  inEvents(func(message []byte) []byte { return block("\r\n", "event: message", "data: "+string(message)) }),
+		Has:    "an event stream whose lines end with CRLF",
+		Shows:  sum,
+		Answer: inEvents(func(message []byte) []byte { return block("\r\n", "event: message", "data: "+string(message)) }),
 	}
 	cr = &forms.Form{
-		Despite: "an event stream whose lines end with CR", Shows: sum,
+		Has: "an event stream whose lines end with CR", Shows: sum,
 		Answer: inEvents(func(message []byte) []byte {
 			return append(block("\r", "event: message", "data: "+string(message)), ": over\r\r"...)
 		}),
 	}
 	crAtEnd = &forms.Form{
-		Despite: "an event stream that ends with CR",
-		Shows:   sum,
-		Answer:  inEvents(func(message []byte) []byte { return block("\r", "event: message", "data: "+string(message)) }),
+		Has:    "an event stream that ends with CR",
+		Shows:  sum,
+		Answer: inEvents(func(message []byte) []byte { return block("\r", "event: message", "data: "+string(message)) }),
 	}
 	severalLines = &forms.Form{
-		Despite: "an event with several data lines", Shows: sum,
+		Has: "an event with several data lines", Shows: sum,
 		Answer: inEvents(func(message []byte) []byte { return block("\n", dataLines(message)...) }),
 	}
 	severalLinesCRLF = &forms.Form{
-		Despite: "an event with several data lines that end with CRLF", Shows: sum,
+		Has: "an event with several data lines that end with CRLF", Shows: sum,
 		Answer: inEvents(func(message []byte) []byte { return block("\r\n", dataLines(message)...) }),
 	}
 	bare = &forms.Form{
-		Despite: "an event without a name, and without a space after data:", Shows: sum,
+		Has: "an event without a name, and without a space after data:", Shows: sum,
 		Answer: inEvents(func(message []byte) []byte { return block("\n", "data:"+string(message)) }),
 	}
 	commented = &forms.Form{
-		Despite: "comments within an event", Shows: sum,
+		Has: "comments within an event", Shows: sum,
 		Answer: inEvents(func(message []byte) []byte {
 			return block("\n", ": keep-alive", "event: message", ":", "data: "+string(message), ": over")
 		}),
 	}
 	manyFields = &forms.Form{
-		Despite: "the field retry and an unknown field within an event", Shows: sum,
-		Answer: inEvents(func(message []byte) []byte {
-			return block("\n", "retry: 10", "x-unknown: 1", "data: "+string(message))
-		}),
+		Has: "the field retry and an unknown field within an event", Shows: sum,
+		Answer: inEvents(func(message []byte) []byte { return block("\n", "retry: 10", "x-unknown: 1", "data: "+string(message)) }),
 	}
 	blankLines = &forms.Form{
-		Despite: "blank lines before an event", Shows: sum,
-		Answer: inEvents(func(message []byte) []byte {
-			return append([]byte("\n\n"), block("\n", "data: "+string(message))...)
-		}),
+		Has: "blank lines before an event", Shows: sum,
+		Answer: inEvents(func(message []byte) []byte { return append([]byte("\n\n"), block("\n", "data: "+string(message))...) }),
 	}
 	afterNamed = &forms.Form{
-		Despite: "an event without a name, after another name and no data", Shows: sum,
+		Has: "an event without a name, after another name and no data", Shows: sum,
 		Answer: inEvents(func(message []byte) []byte {
 			return append(block("\n", "event: heartbeat"), block("\n", "data: "+string(message))...)
 		}),
 	}
 	primed = &forms.Form{
-		Despite: "an event with an id and empty data before the answer", Shows: sum,
+		Has: "an event with an id and empty data before the answer", Shows: sum,
 		Answer: func(call *scripted.Call) {
 			prime(call)
 			call.Good()
 		},
 	}
 	marked = &forms.Form{
-		Despite: "a byte order mark at the beginning of the event stream", Shows: sum,
-		Answer: inEvents(func(message []byte) []byte {
-			return append([]byte("\ufeff"), block("\n", "data: "+string(message))...)
-		}),
+		Has: "a byte order mark at the beginning of the event stream", Shows: sum,
+		Answer: inEvents(func(message []byte) []byte { return append([]byte("\ufeff"), block("\n", "data: "+string(message))...) }),
 	}
-	cutLetters = &forms.Form{
-		Despite: "an event stream whose chunks split a multi-byte character", Shows: sum, Answer: inTwoPieces,
-	}
+	cutLetters      = &forms.Form{Has: "an event stream whose chunks split a multi-byte character", Shows: sum, Answer: inTwoPieces}
 	separatedStream = &forms.Form{
-		Despite: "U+2028, U+2029 and U+0085 in a text on an event stream", Shows: separated,
+		Has: "U+2028, U+2029 and U+0085 in a text on an event stream", Shows: separated,
 		Answer: func(call *scripted.Call) {
 			call.Streaming()
 			call.Finally(unescaped(text(call, separated)), "")
 		},
 	}
 	typedStream = &forms.Form{
-		Despite: "the Content-Type Text/Event-Stream; charset=UTF-8", Shows: sum,
+		Has: "the Content-Type Text/Event-Stream; charset=UTF-8", Shows: sum,
 		Answer: func(call *scripted.Call) {
 			call.Exchange.Head(http.StatusOK, map[string]string{"Content-Type": "Text/Event-Stream; charset=UTF-8"}, "")
 			inEvents(named)(call)
 		},
 	}
 	typedBody = &forms.Form{
-		Despite: "the Content-Type Application/JSON; charset=UTF-8", Shows: sum,
+		Has: "the Content-Type Application/JSON; charset=UTF-8", Shows: sum,
 		Answer: embodied(map[string]string{"Content-Type": "Application/JSON; charset=UTF-8"}, nil),
 	}
 	indentedBody = &forms.Form{
-		Despite: "a JSON body that is indented", Shows: sum,
-		Answer: embodied(nil, func(message []byte) []byte {
-			return append(append([]byte("\n  "), indented(message)...), "\r\n"...)
-		}),
+		Has: "a JSON body that is indented", Shows: sum,
+		Answer: embodied(nil, func(message []byte) []byte { return append(append([]byte("\n  "), indented(message)...), "\r\n"...) }),
 	}
 	bulkyStream = &forms.Form{
-		Despite: "an event of 80 KiB",
+		Has: "an event of 80 KiB",
 		Answer: func(call *scripted.Call) {
 			call.Streaming()
 			call.Finally(text(call, bulky), "")
 		},
 	}
-	bulkyBody = &forms.Form{
-		Despite: "a JSON body of 80 KiB",
-		Answer:  func(call *scripted.Call) { call.Finally(text(call, bulky), "") },
-	}
+	bulkyBody   = &forms.Form{Has: "a JSON body of 80 KiB", Answer: func(call *scripted.Call) { call.Finally(text(call, bulky), "") }}
 	unavailable = &forms.Form{
-		Despite: "the status 503 for one call", Fails: true,
+		Has: "the status 503 for one call", Fails: true,
 		Answer: func(call *scripted.Call) {
 			call.Exchange.Answer(http.StatusServiceUnavailable, map[string]string{"Content-Type": "text/plain"}, nil, "")
 		},
 	}
 	lastingStream = &forms.Form{
-		Despite: "an event stream that stays open after the answer", Shows: sum,
+		Has: "an event stream that stays open after the answer", Shows: sum,
 		Answer: func(call *scripted.Call) {
 			call.Streaming()
 			call.Say(text(call, sum), "")
@@ -148,11 +134,11 @@ var (
 		},
 	}
 	errorBody = &forms.Form{
-		Despite: "an error in a JSON body with the status 200", Fails: true,
+		Has: "an error in a JSON body with the status 200", Fails: true,
 		Answer: forms.Error(jsonrpc.InternalError, Object{"why": "no reason"}),
 	}
 	errorStream = &forms.Form{
-		Despite: "an error on an event stream", Fails: true,
+		Has: "an error on an event stream", Fails: true,
 		Answer: func(call *scripted.Call) {
 			call.Streaming()
 			call.Refuse(jsonrpc.InternalError, forms.Told, Object{"why": "no reason"})
@@ -175,8 +161,8 @@ var refusedPosts = func() (all []*forms.Form) {
 		{http.StatusBadGateway, "text/html", "<html><body>502</body></html>"},
 		{http.StatusGatewayTimeout, "text/html", "<html><body>504</body></html>"},
 	} {
-		despite := fmt.Sprintf("the status %d with %s %q for one call", one.status, one.media, one.body)
-		all = append(all, &forms.Form{Despite: despite, Fails: true, Answer: func(call *scripted.Call) {
+		what := fmt.Sprintf("the status %d with %s %q for one call", one.status, one.media, one.body)
+		all = append(all, &forms.Form{Has: what, Fails: true, Answer: func(call *scripted.Call) {
 			header := map[string]string{"Content-Type": one.media}
 			call.Exchange.Answer(one.status, header, []byte(one.body), "")
 		}})
@@ -185,11 +171,7 @@ var refusedPosts = func() (all []*forms.Form) {
 }()
 
 // framings are all of them.
-var framings = forms.NewTable(
-	2,
-	100,
-	append(writtenForms, refusedPosts...)...,
-)
+var framings = forms.NewTable(100, append(writtenForms, refusedPosts...)...)
 
 // writtenForms are those that are written one by one.
 var writtenForms = []*forms.Form{
@@ -361,12 +343,11 @@ func takingFramings() {
 	It("continues after a POST that was refused with 503",
 		Verifies("transports.http.statuses.accepted"), In(framed), func(t *T) { framings.Accepts(t, unavailable, plainBody) })
 
-	It("continues after a POST that was refused with any other status",
-		Verifies("transports.http.statuses.accepted"), In(framed), func(t *T) {
-			for _, refused := range refusedPosts {
-				framings.Accepts(t, refused, plainBody)
-			}
-		})
+	It("continues after a POST that was refused with any other status", Verifies("transports.http.statuses.accepted"), In(framed), func(t *T) {
+		for _, refused := range refusedPosts {
+			framings.Accepts(t, refused, plainBody)
+		}
+	})
 
 	It("reports an error on an event stream",
 		Verifies("base.responses.errors"), In(framed), func(t *T) { framings.Accepts(t, errorStream, plainStream) })

@@ -2,7 +2,7 @@ package streamablehttp
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -19,18 +19,17 @@ var meetsForgotten = []struct {
 }{
 	{"resources/read", ToRead(scripted.ResourceURI)},
 	{"prompts/get", ToGet(scripted.PromptName, Object{"name": "Ada"})},
-	{"completion/complete", ToComplete(
-		Object{"type": "ref/prompt", "name": scripted.PromptName}, Object{"name": "name", "value": "A"})},
+	{"completion/complete", ToComplete(Object{"type": "ref/prompt", "name": scripted.PromptName}, Object{"name": "name", "value": "A"})},
 	{"resources/list", ToList("resources")},
 }
 
-// forgettingSteps has a call of the tool before each of them.
+// forgettingSteps has a call of the tool before each of them, and after the last one.
 func forgettingSteps() Steps {
-	steps := Steps{ToConnect(), ToList("tools")}
+	steps := Steps{ToConnect(), ToList("tools"), ToCall(forgettingTool, nil)}
 	for _, one := range meetsForgotten {
-		steps = append(steps, ToCall(forgettingTool, nil), one.step)
+		steps = append(steps, one.step, ToCall(forgettingTool, nil).ID(stepAfter(one.method)))
 	}
-	return append(steps, ToCall(forgettingTool, nil), ToClose())
+	return append(steps, ToClose())
 }
 
 // forgottenAtEach is a server that ends a session whenever it is asked to.
@@ -54,7 +53,7 @@ func losingSessions() {
 			client := RunScenario(t)
 
 			met := false
-			for at, one := range meetsForgotten {
+			for _, one := range meetsForgotten {
 				lost, id, there := lostBy(client, one.method)
 				if !there {
 					continue
@@ -63,34 +62,34 @@ func losingSessions() {
 				for _, call := range client.Calls(forgettingTool) { // the step after the one that failed
 					head, there := client.HeadOf(call)
 					if there && head.At.After(lost.At) && !t.Observed(sessionOf(head) != id) {
-						client.BlameEvent(head, Mismatch{
+						client.FailEvent(head, Mismatch{
 							Wanted: "another session, as " + one.method + " was answered with 404 in the step before",
 							Found:  Show(id),
 							Where:  "header Mcp-Session-Id",
 						})
 					}
 				}
-				renewsAfter(t, client, lost, stepAfter(at))
+				renewsAfter(t, client, lost, stepAfter(one.method))
 			}
 			if !met {
-				client.NeverBut("the client made none of these requests in an ended session", "resources/read")
+				client.Inconclusive("the client made none of these requests in an ended session", "resources/read")
 			}
 		})
 }
 
-// stepAfter is the position of the step in which a client asks for more after the nth of
-// those in which it meets a session that is over.
-func stepAfter(nth int) int { return forgottenAtEach.Steps.First("list") + 2*(nth+1) + 1 }
+// stepAfter is the step in which a client asks for more when it has met, by a request of a
+// method, a session that is over.
+func stepAfter(method string) string { return Hyphenated("after " + method) }
 
 // lostBy returns the first 404 for a session that a request of a method met, and the id of
 // the session.
 func lostBy(client *Client, method string) (lost transcript.Event, id string, there bool) {
 	for _, lost := range lostSessions(client) {
-		for _, said := range client.Requests(method) {
-			if said.Event.Connection != lost.Connection || said.Event.Stream != lost.Stream {
+		for _, message := range client.Requests(method) {
+			if message.Event.Connection != lost.Connection || message.Event.Stream != lost.Stream {
 				continue
 			}
-			if head, there := client.HeadOf(said); there {
+			if head, there := client.HeadOf(message); there {
 				return lost, sessionOf(head), true
 			}
 		}

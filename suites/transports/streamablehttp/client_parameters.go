@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -27,10 +28,7 @@ var routeCalls = []Object{
 		"region": "us-west1", "priority": 42, "urgent": true, "via": Object{"city": "Hello, 世界"}, "query": "SELECT 1",
 		"note": "us west 1", "method": "test-method",
 	},
-	{
-		"region": "=?base64?literal?=", "priority": -7, "urgent": false, "via": Object{"city": " padded "},
-		"note": "", "method": " us-west1",
-	},
+	{"region": "=?base64?literal?=", "priority": -7, "urgent": false, "via": Object{"city": " padded "}, "note": "", "method": " us-west1"},
 	{"region": "line1\nline2", "priority": 9007199254740991, "note": "us-west1 ", "method": "\tindented"},
 	{"region": nil, "via": Object{}, "note": "line1\r\nline2", "priority": 0},
 }
@@ -80,8 +78,7 @@ var routes = &Scenario{
 			"query":    Object{"type": "string"},
 		}), func(call *scripted.Call) { call.Answer(scripted.Text("on its way")) })
 		server.Prompts = append(server.Prompts, Object{"name": promptOfLetters}, Object{"name": promptOfMarks})
-		server.Resources = append(server.Resources,
-			Object{"uri": spacedURI, "name": "file name.txt"}, Object{"uri": queryURI, "name": "resource"})
+		server.Resources = append(server.Resources, Object{"uri": spacedURI, "name": "file name.txt"}, Object{"uri": queryURI, "name": "resource"})
 	},
 }
 
@@ -141,14 +138,8 @@ var wrong = &Scenario{
 	},
 }
 
-// listStep is the position of the step that lists the tools of wrong.
-const listStep = 1
-
 // headerMismatch is the code of the error for headers that do not fit the body.
 const headerMismatch = -32020
-
-// movedCall is the position of the step that calls the tool of moved.
-const movedCall = 2
 
 // moved is a server that gives a header of a tool another name when the tool is
 // called first.
@@ -187,33 +178,31 @@ func rightHeader(header http.Header) string { return header.Get("Mcp-Param-Right
 
 // namesIn are the names of the tools that a client tells.
 func namesIn(told any) []string {
-	items, _ := told.([]any)
+	items := mcp.List(told)
 	names := make([]string, len(items))
 	for i, item := range items {
-		tool, _ := item.(Object)
-		names[i], _ = tool["name"].(string)
+		names[i], _ = mcp.Object(item)["name"].(string)
 	}
 	return names
 }
 
 func designatedParameters() {
-	It("sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header",
-		Verifies("transports.http.params.sent"), In(routes), func(t *T) {
-			client := RunScenario(t)
+	It("sends the value of an x-mcp-header argument in its Mcp-Param-{Name} header", Verifies("transports.http.params.sent"), In(routes), func(t *T) {
+		client := RunScenario(t)
 
-			for _, call := range client.NeedCalls(routeTool) {
-				arguments, _ := call.ParamsObject()["arguments"].(Object)
-				head, there := client.HeadOf(call)
-				if arguments["region"] != "us-west1" || !there {
-					continue
-				}
-				if found := head.HTTP.Header.Get("Mcp-Param-Region"); !t.Observed(found == "us-west1") {
-					client.BlameEvent(head, Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"})
-				}
-				return
+		for _, call := range client.NeedCalls(routeTool) {
+			arguments := mcp.Object(call.ParamsObject(), "arguments")
+			head, there := client.HeadOf(call)
+			if arguments["region"] != "us-west1" || !there {
+				continue
 			}
-			client.Never("tools/call")
-		})
+			if found := head.HTTP.Header.Get("Mcp-Param-Region"); !t.Observed(found == "us-west1") {
+				client.FailEvent(head, Mismatch{Wanted: `"us-west1"`, Found: Show(found), Where: "header Mcp-Param-Region"})
+			}
+			return
+		}
+		client.InconclusiveWithout("tools/call")
+	})
 
 	It("excludes tools with an invalid x-mcp-header",
 		Verifies("transports.http.params.invalid.excluded", "tools.header.rejected"), In(wrong), func(t *T) {
@@ -222,23 +211,23 @@ func designatedParameters() {
 			list := client.NeedRequests("tools/list")[0]
 			for _, call := range client.Requests("tools/call") { // nobody tells it to call such a tool
 				if name, _ := call.ParamsObject()["name"].(string); slices.Contains(wrongTools, name) {
-					client.Blame(call, Mismatch{Wanted: "no call of an excluded tool", Found: Show(name), Where: "/params/name"})
+					client.Fail(call, Mismatch{Wanted: "no call of an excluded tool", Found: Show(name), Where: "/params/name"})
 				}
 			}
-			told, there := client.ToldOutcome(listStep)
+			outcome, there := client.Outcome("list-tools")
 			if t.Observed(len(client.Calls(scripted.AddNumbers)) > 0 && len(client.Calls(rightTool)) > 0) {
 				return // it calls all tools that it has found
 			}
-			if !there || told.Failed() {
-				client.NeverBut("the client does not report which tools it found", "tools/list")
+			if !there || outcome.Failed() {
+				client.Inconclusive("the client does not report which tools it found", "tools/list")
 			}
-			names := namesIn(told.Result)
+			names := namesIn(outcome.Result)
 			if !t.Observed(slices.Contains(names, rightTool)) {
-				client.NeverBut("the client does not report that it found the valid tool", "tools/list")
+				client.Inconclusive("the client does not report that it found the valid tool", "tools/list")
 			}
 			for _, name := range names {
 				if slices.Contains(wrongTools, name) {
-					client.Blame(AnswerTo(list), Mismatch{
+					client.Fail(AnswerTo(list), Mismatch{
 						Wanted: "a tool list in the client without " + name,
 						Found:  "one with it",
 						Where:  "/result/tools",
@@ -247,6 +236,10 @@ func designatedParameters() {
 			}
 		})
 
+	revisingParameters()
+}
+
+func revisingParameters() {
 	It("keeps a tool whose x-mcp-header is on a nested property", Verifies("base.results.accepted"), In(wrong), func(t *T) {
 		client := RunScenario(t)
 
@@ -254,16 +247,16 @@ func designatedParameters() {
 		if t.Observed(len(client.Calls(deepTool)) > 0) {
 			return // nobody tells it to: it calls all tools that it has found
 		}
-		told, there := client.ToldOutcome(listStep)
-		if !there || told.Failed() {
-			client.NeverBut("the client does not report which tools it found", "tools/list")
+		outcome, there := client.Outcome("list-tools")
+		if !there || outcome.Failed() {
+			client.Inconclusive("the client does not report which tools it found", "tools/list")
 		}
-		names := namesIn(told.Result)
+		names := namesIn(outcome.Result)
 		if !slices.Contains(names, rightTool) {
-			client.NeverBut("the client does not report that it found the valid tool", "tools/list")
+			client.Inconclusive("the client does not report that it found the valid tool", "tools/list")
 		}
 		if !t.Observed(slices.Contains(names, deepTool)) {
-			client.Blame(AnswerTo(list), Mismatch{
+			client.Fail(AnswerTo(list), Mismatch{
 				Wanted: "a tool list in the client with " + deepTool,
 				Found:  "one without it",
 				Where:  "/result/tools",
@@ -277,26 +270,23 @@ func designatedParameters() {
 
 			refusal := AnswerTo(client.NeedCalls(scripted.AddNumbers)[0])
 			if refusal == nil {
-				client.Never("tools/call")
+				client.InconclusiveWithout("tools/call")
 			}
 			after := func(requests []*Message) []*Message {
-				return slices.DeleteFunc(
-					requests,
-					func(request *Message) bool { return !request.Event.At.After(refusal.Event.At) },
-				)
+				return slices.DeleteFunc(requests, func(request *Message) bool { return !request.Event.At.After(refusal.Event.At) })
 			}
 			if len(after(client.Requests("tools/list"))) == 0 {
-				client.NeedOver(movedCall, refusal)
+				client.NeedFinished(client.CallOf(scripted.AddNumbers), refusal)
 				client.Missing(refusal, Mismatch{Wanted: "a tools/list after this refusal", Found: "no such request"})
 			}
 			calls := after(client.Calls(scripted.AddNumbers))
 			if len(calls) == 0 {
-				client.NeedOver(movedCall, refusal)
+				client.NeedFinished(client.CallOf(scripted.AddNumbers), refusal)
 				client.Missing(refusal, Mismatch{Wanted: "the call once more, after a new tools/list", Found: "no call"})
 			}
 			last := calls[len(calls)-1]
 			if head, there := client.HeadOf(last); there && !t.Observed(rightHeader(head.HTTP.Header) != "") {
-				client.Blame(last, Mismatch{
+				client.Fail(last, Mismatch{
 					Wanted: "the argument in the header that the new list names",
 					Found:  "no such header",
 					Where:  "header Mcp-Param-Right",

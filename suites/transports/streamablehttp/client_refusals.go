@@ -7,7 +7,7 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
@@ -87,60 +87,9 @@ var refusing = &Scenario{
 
 func takingRefusals() {
 	It("accepts a session id of any visible ASCII characters",
-		Verifies("transports.http.session.sent"), In(refusing), func(t *T) {
-			forms.Opens(t, "the session id "+visible)
-		})
+		Verifies("transports.http.session.sent"), In(refusing), func(t *T) { forms.Opens(t, "the session id "+visible) })
 
-	It("continues after GET is refused with 405", Verifies("transports.http.statuses.accepted"), In(refusing), func(t *T) {
-		client := RunScenario(t)
-
-		refused := refusalOf(t, client, http.MethodGet)
-		if t.Observed(len(client.Calls(scripted.AddNumbers)) > 0) {
-			return
-		}
-		failed := client.Breakdown()
-		if failed == "" {
-			failed = client.Unconnected()
-		}
-		met := Beside(t, Meeting)
-		if failed == "" || met == nil || met.Unconnected() != "" {
-			client.NeverBut("the client sent no request after its GET", "tools/list")
-		}
-		client.MissingAfter(refused, Mismatch{Wanted: "that the client continues without the stream", Found: failed})
-	})
-
-	It("accepts a 202 that has no Content-Type", Verifies("transports.http.statuses.accepted"), In(Meeting),
-		NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake),
-		func(t *T) {
-			client := RunScenario(t)
-
-			ready := client.Notifications("notifications/initialized")
-			if len(ready) == 0 {
-				client.NeverBut("the client sent nothing that is answered with 202", "tools/list")
-			}
-			if t.Observed(len(client.AskedAfter(ready[0])) > 0) {
-				return
-			}
-			other := Beside(t, typed)
-			if other == nil || len(other.Requests("tools/list")) == 0 {
-				client.NeverBut("the client sent no request after its notifications/initialized", "tools/list")
-			}
-			client.Missing(ready[0], Mismatch{
-				Wanted: "that the client continues after a 202 without a Content-Type, as after one that has it",
-				Found:  "no further request",
-			})
-		})
-
-	It("accepts a 202 that has a Content-Type", Verifies("transports.http.statuses.accepted"), In(refusing), func(t *T) {
-		client := RunScenario(t)
-
-		call := client.NeedCalls(scripted.AddNumbers)[0]
-		if len(client.Responses("ping")) == 0 {
-			client.NeverBut("the client answered no ping, so there was nothing to accept", "tools/call")
-		}
-		client.Does(calledFirst, listedFirst, "a 202 with a Content-Type for its answer to a ping")
-		client.GoesOn(AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
-	})
+	takingBareAnswers()
 
 	for _, one := range []struct {
 		status int
@@ -154,33 +103,77 @@ func takingRefusals() {
 				client := RunScenario(t)
 
 				refused := refusalOf(t, client, http.MethodDelete)
-				met := Beside(t, Meeting)
+				met := AlsoRun(t, Meeting)
 				if met == nil || met.Exit.Failed || met.Exit.Ended {
-					client.NeverBut("the client does not exit without an error even if nothing is refused", "")
+					client.Inconclusive("the client does not exit without an error even if nothing is refused", "")
 				}
-				usual, closes := met.ToldOutcome(len(Meeting.Steps) - 1)
+				usual, closes := met.Outcome("close")
 				if closes && usual.Failed() {
-					client.NeverBut("the client does not close the connection even if nothing is refused", "")
+					client.Inconclusive("the client does not close the connection even if nothing is refused", "")
 				}
-				told, there := client.ToldOutcome(len(one.in.Steps) - 1)
-				if there && told.Failed() {
-					client.BlameEvent(
-						refused,
-						Mismatch{Wanted: "that the client closes the connection", Found: ShowOutcome(told)},
-					)
+				outcome, there := client.Outcome("close")
+				if there && outcome.Failed() {
+					client.FailEvent(refused, Mismatch{Wanted: "that the client closes the connection", Found: ShowOutcome(outcome)})
 				}
 				if !t.Observed(client.Exit.Well()) {
-					client.BlameEvent(refused, Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status})
+					client.FailEvent(refused, Mismatch{Wanted: "the exit status 0", Found: "the client " + client.Exit.Status})
 				}
 			})
 	}
 }
 
-// Positions in the steps of refusing.
-const (
-	listedFirst = 1
-	calledFirst = 2
-)
+func takingBareAnswers() {
+	It("continues after GET is refused with 405", Verifies("transports.http.statuses.accepted"), In(refusing), func(t *T) {
+		client := RunScenario(t)
+
+		refused := refusalOf(t, client, http.MethodGet)
+		if t.Observed(len(client.Calls(scripted.AddNumbers)) > 0) {
+			return
+		}
+		failed := client.Breakdown()
+		if failed == "" {
+			failed = client.ConnectFailure()
+		}
+		met := AlsoRun(t, Meeting)
+		if failed == "" || met == nil || met.ConnectFailure() != "" {
+			client.Inconclusive("the client sent no request after its GET", "tools/list")
+		}
+		client.MissingAfter(refused, Mismatch{Wanted: "that the client continues without the stream", Found: failed})
+	})
+
+	It("accepts a 202 that has no Content-Type", Verifies("transports.http.statuses.accepted"), In(Meeting),
+		NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake),
+		func(t *T) {
+			client := RunScenario(t)
+
+			ready := client.Notifications("notifications/initialized")
+			if len(ready) == 0 {
+				client.Inconclusive("the client sent nothing that is answered with 202", "tools/list")
+			}
+			if t.Observed(len(client.RequestsAfter(ready[0])) > 0) {
+				return
+			}
+			other := AlsoRun(t, typed)
+			if other == nil || len(other.Requests("tools/list")) == 0 {
+				client.Inconclusive("the client sent no request after its notifications/initialized", "tools/list")
+			}
+			client.Missing(ready[0], Mismatch{
+				Wanted: "that the client continues after a 202 without a Content-Type, as after one that has it",
+				Found:  "no further request",
+			})
+		})
+
+	It("accepts a 202 that has a Content-Type", Verifies("transports.http.statuses.accepted"), In(refusing), func(t *T) {
+		client := RunScenario(t)
+
+		call := client.NeedCalls(scripted.AddNumbers)[0]
+		if len(client.Responses("ping")) == 0 {
+			client.Inconclusive("the client answered no ping, so there was nothing to accept", "tools/call")
+		}
+		client.DemandStep(client.CallOf(scripted.AddNumbers), "list-tools", "a 202 with a Content-Type for its answer to a ping")
+		client.Continues(AnswerTo(call), "a 202 with a Content-Type for its answer to a ping")
+	})
+}
 
 // refusalOf returns the head of the response that refuses a request of an HTTP method. A
 // client without such a request has nothing that could be refused.

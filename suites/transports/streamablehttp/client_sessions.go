@@ -6,8 +6,9 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -15,19 +16,6 @@ import (
 	"github.com/mcpconform/mcpconform/suites/client/forms"
 	"github.com/mcpconform/mcpconform/suites/server/pagination"
 	"github.com/mcpconform/mcpconform/suites/versioning"
-)
-
-// Positions of the first step, and of the last one of Meeting.
-const (
-	connectStep = 0
-	closeStep   = 3
-)
-
-// Positions of what follows the end of the session in forgotten and pagination.LostPages.
-const (
-	secondCall = 3
-	secondList = 2
-	fourthCall = 6
 )
 
 // forgotten is a server that ends its first two sessions when it has listed its tools.
@@ -40,10 +28,10 @@ var forgotten = &Scenario{
 		ToConnect(),
 		ToList("tools"),
 		addNumbers(1),
-		addNumbers(2),
+		addNumbers(2).ID("second-call"),
 		ToList("tools"),
 		addNumbers(3),
-		addNumbers(4),
+		addNumbers(4).ID("fourth-call"),
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -63,7 +51,7 @@ var sessionless = &Scenario{
 	Over:   protocol.HTTP,
 	Says:   "The server assigns no session id.",
 	Steps:  Meeting.Steps,
-	Server: func(server *scripted.Server) { server.Offer.Sessions = false },
+	Server: func(server *scripted.Server) { server.Features.Sessions = false },
 }
 
 func keepingSessions() {
@@ -75,41 +63,66 @@ func keepingSessions() {
 	)
 
 	It("sends initialize without Mcp-Session-Id after HTTP 404 for its session",
-		Verifies("transports.http.session.renewed"), In(forgotten), func(t *T) { renewsSession(t, secondCall) })
+		Verifies("transports.http.session.renewed"), In(forgotten), func(t *T) { renewsSession(t, "second-call") })
 
 	It("sends initialize without Mcp-Session-Id after HTTP 404 for its session, whatever the error in the body",
-		Verifies("transports.http.session.renewed"), In(pagination.LostPages), func(t *T) { renewsSession(t, secondList) })
+		Verifies("transports.http.session.renewed"), In(pagination.LostPages), func(t *T) { renewsSession(t, pagination.SecondList) })
 
+	renewingSessions()
+
+	It("sends DELETE with Mcp-Session-Id when it no longer needs the session", Verifies("transports.http.session.deleted"), In(Meeting), func(t *T) {
+		client := RunScenario(t)
+
+		initialize := client.NeedRequests("initialize")[0]
+		if t.Observed(slices.ContainsFunc(client.Heads(http.MethodDelete), func(head transcript.Event) bool { return sessionOf(head) != "" })) {
+			return
+		}
+		if client.Exit.Failed || client.Exit.Ended {
+			client.Inconclusive("the client did not exit by itself without an error", "tools/list")
+		}
+		if AnswerTo(initialize) == nil {
+			client.InconclusiveWithout("initialize")
+		}
+		if _, reported := client.Outcome("close"); client.Reports() && !reported {
+			client.Inconclusive("the client does not report that it closed the session", "")
+		}
+		client.Missing(AnswerTo(initialize), Mismatch{
+			Wanted: "a DELETE with the session id of this response, before the client ends",
+			Found:  "no such DELETE",
+		})
+	})
+}
+
+func renewingSessions() {
 	It("sends initialize without Mcp-Session-Id after HTTP 404 for its second session, too",
 		Verifies("transports.http.session.renewed"), In(forgotten), func(t *T) {
 			client := RunScenario(t)
 
 			lost := lostSessions(client)
 			if len(lost) < 2 {
-				client.NeverBut("the client sent no request in the second session after the server ended it", "tools/call")
+				client.Inconclusive("the client sent no request in the second session after the server ended it", "tools/call")
 			}
-			renewsAfter(t, client, lost[1], fourthCall)
+			renewsAfter(t, client, lost[1], "fourth-call")
 		})
 
-	It("requests no older protocolVersion for a new session than for the last one",
-		Verifies("lifecycle.version.latest"), In(forgotten), func(t *T) {
-			client := RunScenario(t)
+	It("requests no older protocolVersion for a new session than for the last one", Verifies("lifecycle.version.latest"), In(forgotten), func(t *T) {
+		client := RunScenario(t)
 
-			hellos := client.NeedRequests("initialize")
-			if len(hellos) < 2 {
-				client.NeverBut("the client began no second session", "tools/call")
+		hellos := client.NeedRequests("initialize")
+		if len(hellos) < 2 {
+			client.Inconclusive("the client began no second session", "tools/call")
+		}
+		agreed := mcp.Text(ResultTo(hellos[0]), "protocolVersion")
+		for hello := range ObserveEach(t, hellos[1:]) {
+			if again, _ := hello.ParamsObject()["protocolVersion"].(string); again < agreed {
+				client.Fail(hello, Mismatch{
+					Wanted: "the latest revision that the client supports, as it does " + agreed,
+					Found:  Show(again),
+					Where:  "/params/protocolVersion",
+				})
 			}
-			agreed, _ := ResultTo(hellos[0])["protocolVersion"].(string)
-			for hello := range ObserveEach(t, hellos[1:]) {
-				if again, _ := hello.ParamsObject()["protocolVersion"].(string); again < agreed {
-					client.Blame(hello, Mismatch{
-						Wanted: "the latest revision that the client supports, as it does " + agreed,
-						Found:  Show(again),
-						Where:  "/params/protocolVersion",
-					})
-				}
-			}
-		})
+		}
+	})
 
 	It("uses the Mcp-Session-Id of its new session", Verifies("transports.http.session.sent"), In(forgotten), func(t *T) {
 		client := RunScenario(t)
@@ -122,7 +135,7 @@ func keepingSessions() {
 			}
 			head, there := client.HeadOf(initialized)
 			if there && !t.Observed(len(given) < 2 || sessionOf(head) != given[0]) {
-				client.BlameEvent(head, Mismatch{
+				client.FailEvent(head, Mismatch{
 					Wanted: "the id of the new session, " + Show(given[1]),
 					Found:  Show(sessionOf(head)) + ", the id of the earlier session",
 					Where:  "header Mcp-Session-Id",
@@ -130,54 +143,26 @@ func keepingSessions() {
 			}
 			return
 		}
-		client.NeverBut("the client did not begin a new session", "tools/call")
+		client.Inconclusive("the client did not begin a new session", "tools/call")
 	})
-
-	It("sends DELETE with Mcp-Session-Id when it no longer needs the session",
-		Verifies("transports.http.session.deleted"), In(Meeting), func(t *T) {
-			client := RunScenario(t)
-
-			initialize := client.NeedRequests("initialize")[0]
-			if t.Observed(
-				slices.ContainsFunc(
-					client.Heads(http.MethodDelete),
-					func(head transcript.Event) bool { return sessionOf(head) != "" },
-				),
-			) {
-				return
-			}
-			if client.Exit.Failed || client.Exit.Ended {
-				client.NeverBut("the client did not exit by itself without an error", "tools/list")
-			}
-			if AnswerTo(initialize) == nil {
-				client.Never("initialize")
-			}
-			if _, told := client.ToldOutcome(closeStep); client.Tells() && !told {
-				client.NeverBut("the client does not report that it closed the session", "")
-			}
-			client.Missing(AnswerTo(initialize), Mismatch{
-				Wanted: "a DELETE with the session id of this response, before the client ends",
-				Found:  "no such DELETE",
-			})
-		})
 }
 
 // renewsSession demands that a client whose session is over begins a new one. It asks for more
 // in a step.
-func renewsSession(t *T, later int) {
+func renewsSession(t *T, later string) {
 	client := RunScenario(t)
 
 	renewsAfter(t, client, lostSession(client), later)
 }
 
 // renewsAfter demands the same after the answer that tells of it.
-func renewsAfter(t *T, client *Client, lost transcript.Event, later int) {
+func renewsAfter(t *T, client *Client, lost transcript.Event, later string) {
 	for _, initialize := range client.Requests("initialize") {
 		if !initialize.Event.At.After(lost.At) {
 			continue
 		}
 		if head, there := client.HeadOf(initialize); there && !t.Observed(sessionOf(head) == "") {
-			client.BlameEvent(head, Mismatch{
+			client.FailEvent(head, Mismatch{
 				Wanted: "an initialize without a session id",
 				Found:  Show(sessionOf(head)),
 				Where:  "header Mcp-Session-Id",
@@ -185,8 +170,8 @@ func renewsAfter(t *T, client *Client, lost transcript.Event, later int) {
 		}
 		return
 	}
-	if !asksInSession(client, lost) && client.FailedIn(later) == "" && !client.Hangs() {
-		client.NeverBut("the client sent no further request after the server no longer knew its session", "tools/call")
+	if !asksInSession(client, lost) && client.FailureOf(later) == "" && !client.Hangs() {
+		client.Inconclusive("the client sent no further request after the server no longer knew its session", "tools/call")
 	}
 	client.MissingAfter(lost, Mismatch{Wanted: "a new initialize, without a session id, after this", Found: "no initialize"})
 }
@@ -213,7 +198,7 @@ func lostSession(client *Client) transcript.Event { return lostSessions(client)[
 func lostSessions(client *Client) (lost []transcript.Event) {
 	type exchange struct{ connection, stream string }
 	asked := map[exchange]string{} // the session id
-	told := map[string]bool{"": true}
+	reported := map[string]bool{"": true}
 	for _, event := range client.Events() {
 		if event.Kind != transcript.Head || event.HTTP == nil {
 			continue
@@ -222,13 +207,13 @@ func lostSessions(client *Client) (lost []transcript.Event) {
 		switch {
 		case event.From == protocol.Client && event.HTTP.Method != http.MethodDelete:
 			asked[at] = sessionOf(event)
-		case event.From == protocol.Server && event.HTTP.Status == http.StatusNotFound && !told[asked[at]]:
-			told[asked[at]] = true
+		case event.From == protocol.Server && event.HTTP.Status == http.StatusNotFound && !reported[asked[at]]:
+			reported[asked[at]] = true
 			lost = append(lost, event)
 		}
 	}
 	if len(lost) == 0 {
-		client.NeverBut("the client sent no request in the session that the server had ended", "tools/call")
+		client.Inconclusive("the client sent no request in the session that the server had ended", "tools/call")
 	}
 	return lost
 }
@@ -282,40 +267,42 @@ var later = &Scenario{
 }
 
 func olderServers() {
-	It("finds the endpoint of an HTTP+SSE server by GET and its endpoint event",
-		Verifies("transports.http.older-servers"), In(older), func(t *T) {
-			client := RunScenario(t)
+	It("finds the endpoint of an HTTP+SSE server by GET and its endpoint event", Verifies("transports.http.older-servers"), In(older), func(t *T) {
+		client := RunScenario(t)
 
-			first := client.Heads(http.MethodPost)
-			if len(first) == 0 {
-				client.Never("initialize")
+		first := client.Heads(http.MethodPost)
+		if len(first) == 0 {
+			client.InconclusiveWithout("initialize")
+		}
+		gets := slices.DeleteFunc(client.Heads(http.MethodGet), func(get transcript.Event) bool { return !get.At.After(first[0].At) })
+		if len(gets) == 0 {
+			client.Inconclusive("the client does not support HTTP+SSE, which is optional", "initialize")
+		}
+		if accept := strings.Join(gets[0].HTTP.Header.Values("Accept"), ", "); !strings.Contains(accept, "text/event-stream") {
+			client.FailEvent(gets[0], Mismatch{Wanted: "text/event-stream", Found: Show(accept), Where: "header Accept"})
+		}
+		for _, post := range first {
+			if !post.At.After(gets[0].At) {
+				continue
 			}
-			gets := slices.DeleteFunc(
-				client.Heads(http.MethodGet),
-				func(get transcript.Event) bool { return !get.At.After(first[0].At) },
-			)
-			if len(gets) == 0 {
-				client.NeverBut("the client does not support HTTP+SSE, which is optional", "initialize")
+			if !t.Observed(scripted.IsOlderEndpoint(post.HTTP.URL)) {
+				client.FailEvent(post, Mismatch{
+					Wanted: "a POST to the endpoint that the first event of the stream names",
+					Found:  "one to " + post.HTTP.URL,
+					Where:  "URL",
+				})
 			}
-			if accept := strings.Join(gets[0].HTTP.Header.Values("Accept"), ", "); !strings.Contains(accept, "text/event-stream") {
-				client.BlameEvent(gets[0], Mismatch{Wanted: "text/event-stream", Found: Show(accept), Where: "header Accept"})
-			}
-			for _, post := range first {
-				if !post.At.After(gets[0].At) {
-					continue
-				}
-				if !t.Observed(scripted.IsOlderEndpoint(post.HTTP.URL)) {
-					client.BlameEvent(post, Mismatch{
-						Wanted: "a POST to the endpoint that the first event of the stream names",
-						Found:  "one to " + post.HTTP.URL,
-						Where:  "URL",
-					})
-				}
-				return
-			}
-			client.NeverBut("the client sent nothing after it had opened the stream", "initialize")
-		})
+			return
+		}
+		client.Inconclusive("the client sent nothing after it had opened the stream", "initialize")
+	})
 
+	movingToSSE()
+
+	fallingBack()
+}
+
+func movingToSSE() {
 	It("continues over HTTP+SSE when its initialize is accepted with 202 and answered on the stream",
 		Verifies("transports.http.older-servers"), In(older), func(t *T) {
 			client := RunScenario(t)
@@ -324,30 +311,31 @@ func olderServers() {
 				return !scripted.IsOlderEndpoint(post.HTTP.URL)
 			})
 			if len(posts) == 0 {
-				client.NeverBut("the client sent nothing to the endpoint of the stream", "initialize")
+				client.Inconclusive("the client sent nothing to the endpoint of the stream", "initialize")
 			}
-			goesOn := slices.ContainsFunc(client.Sent(), func(said *Message) bool {
-				post, there := client.HeadOf(said)
-				isRepeated := said.Method == "initialize"
+			goesOn := slices.ContainsFunc(client.Sent(), func(message *Message) bool {
+				post, there := client.HeadOf(message)
+				isRepeated := message.Method == "initialize"
 				return there && scripted.IsOlderEndpoint(post.HTTP.URL) && !isRepeated
 			})
 			if !t.Observed(goesOn) {
-				failed := client.FailedIn(older.Steps.First("connect"))
+				failed := client.FailureOf("connect")
 				for _, asked := range client.Requests("initialize") {
-					version, _ := asked.ParamsObject()["protocolVersion"].(string)
-					if !slices.Contains(protocol.Released(), version) {
-						client.NeverBut("the client requests an unknown revision", "initialize")
+					if !slices.Contains(protocol.Released(), mcp.Text(asked.ParamsObject(), "protocolVersion")) {
+						client.Inconclusive("the client requests an unknown revision", "initialize")
 					}
 				}
 				if failed == "" {
-					client.NeverBut("the client does not report that it failed here, and connects in other scenarios", "initialize")
+					client.Inconclusive("the client does not report that it failed here, and connects in other scenarios", "initialize")
 				}
 				client.MissingAfter(posts[0], Mismatch{
 					Wanted: "another message to the endpoint, when initialize is answered", Found: "none: " + failed,
 				})
 			}
 		})
+}
 
+func fallingBack() {
 	It("falls back to initialize after HTTP 400 with the error -32000",
 		Verifies("transports.http.older.inspected"), In(versioning.Balking), NeedsTransport(protocol.HTTP), func(t *T) {
 			client := RunScenario(t)
@@ -359,21 +347,20 @@ func olderServers() {
 			})
 		})
 
-	It("sends no initialize after HTTP 400 with the error -32022",
-		Verifies("transports.http.older.inspected"), In(later), func(t *T) {
-			client := RunScenario(t)
+	It("sends no initialize after HTTP 400 with the error -32022", Verifies("transports.http.older.inspected"), In(later), func(t *T) {
+		client := RunScenario(t)
 
-			probe := versioning.Probe(client)
-			for _, initialize := range client.Requests("initialize") {
-				client.Blame(initialize, Mismatch{
-					Wanted: "no initialize after the error -32022, which only servers without a handshake send",
-					Found:  "initialize",
-					Where:  "/method",
-				})
-			}
-			if !versioning.FallsBack(Beside(t, versioning.Handshaking)) {
-				t.NotApplicable("the client speaks no revision with a handshake")
-			}
-			client.Refrained(AnswerTo(probe), connectStep)
-		})
+		probe := versioning.Probe(client)
+		for _, initialize := range client.Requests("initialize") {
+			client.Fail(initialize, Mismatch{
+				Wanted: "no initialize after the error -32022, which only servers without a handshake send",
+				Found:  "initialize",
+				Where:  "/method",
+			})
+		}
+		if !versioning.FallsBack(AlsoRun(t, versioning.Handshaking)) {
+			t.NotApplicable("the client speaks no revision with a handshake")
+		}
+		client.Refrained(AnswerTo(probe), "connect")
+	})
 }

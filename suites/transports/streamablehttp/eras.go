@@ -1,38 +1,35 @@
 package streamablehttp
 
 import (
-	"context"
 	"net/http"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transport"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 
 // otherEras checks the heading Earlier Streamable HTTP Revisions of the stateless era. A
 // server that speaks earlier ones, too, may do what those say.
 func otherEras() {
-	It("rejects GET with HTTP 405, unless it supports older protocol versions",
-		Verifies("transports.http.older.methods"), func(t *T) {
-			mustBeOfOneEra(t)
+	It("rejects GET with HTTP 405, unless it supports older protocol versions", Verifies("transports.http.older.methods"), func(t *T) {
+		mustBeOfOneEra(t)
 
-			response := Session(t).Get(t, fromOlder)
+		response := Session(t).Get(fromOlder)
 
-			t.Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
-		})
+		t.Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
+	})
 
-	It("rejects DELETE with HTTP 405, unless it supports older protocol versions",
-		Verifies("transports.http.older.methods"), func(t *T) {
-			mustBeOfOneEra(t)
+	It("rejects DELETE with HTTP 405, unless it supports older protocol versions", Verifies("transports.http.older.methods"), func(t *T) {
+		mustBeOfOneEra(t)
 
-			response := Session(t).Delete(t, fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
+		response := Session(t).Delete(fromOlder, WithHeader(scripted.SessionHeader, sessionOfNobody))
 
-			t.Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
-		})
+		t.Expect(response).To(HaveStatus(http.StatusMethodNotAllowed))
+	})
 
 	It("ignores Mcp-Session-Id and assigns none, unless it supports older protocol versions",
 		Verifies("transports.http.older.sessions"), ByBarrier(), func(t *T) {
@@ -70,7 +67,7 @@ const (
 // mustBeOfOneEra ends a check of a server that speaks revisions of the handshake era
 // too: it says so, or agrees to a handshake.
 func mustBeOfOneEra(t *T) {
-	for _, revision := range supported(t, Session(t)) {
+	for _, revision := range supported(Session(t)) {
 		if protocol.Has(revision, protocol.Handshake) {
 			t.NotApplicable("the server speaks " + revision + ", too")
 		}
@@ -81,8 +78,8 @@ func mustBeOfOneEra(t *T) {
 }
 
 // supported returns the revisions that a server says it supports.
-func supported(ctx context.Context, server *Server) []string {
-	listed, _ := server.Need(ctx, "server/discover", nil)["supportedVersions"].([]any)
+func supported(server *Server) []string {
+	listed := mcp.List(server.Call("server/discover", nil).Need().Result(), "supportedVersions")
 	var revisions []string
 	for _, revision := range listed {
 		if name, isText := revision.(string); isText {
@@ -98,15 +95,14 @@ func handshakeAt(t *T, revision string) string {
 	server := Connect(t)
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {scripted.AcceptBoth}}
 	hello := jsonrpc.NewRequest(server.NextID(), "initialize", scripted.Hello(revision, scripted.Nothing()))
-	response := server.Exchange(t, transport.Request{
+	response := server.Exchange(transport.Request{
 		Method: http.MethodPost,
 		Header: header,
 		Body:   hello,
 		Note:   "finds out which other revisions the server supports",
 	})
 	result, _ := answered(t, server, response, hello).message.Result()
-	members, _ := result.(map[string]any)
-	agreed, _ := members["protocolVersion"].(string)
+	agreed := mcp.Text(result, "protocolVersion")
 	return agreed // the client ends a session that it got by this when it closes the connection
 }
 

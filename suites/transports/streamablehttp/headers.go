@@ -5,12 +5,11 @@ import (
 	"net/http"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 
 // standardHeaders checks the headings Standard Request Headers, Case Sensitivity and
@@ -28,13 +27,7 @@ func standardHeaders() {
 		server := Session(t)
 
 		for _, named := range mustNameEach(t, server) {
-			given := post(
-				t,
-				server,
-				server.Body(named.method, named.params),
-				"lacks Mcp-Name",
-				WithoutHeader(transport.NameHeader),
-			)
+			given := post(t, server, server.Body(named.method, named.params), "lacks Mcp-Name", WithoutHeader(transport.NameHeader))
 
 			t.DemandOf(given, given.refused(), "a rejection of "+named.method)
 		}
@@ -57,27 +50,33 @@ func standardHeaders() {
 			t.Expect(given).To(beTurnedDown())
 		})
 
-	It("rejects a request whose Mcp-Name differs from the name or uri in the body",
-		Verifies("transports.http.headers.mismatch"), func(t *T) {
-			refusesNames(t, otherName, func(string) string { return stranger })
-		})
+	differingNames()
 
-	It("rejects a request whose decoded Mcp-Name differs from the name or uri in the body",
-		Verifies("transports.http.headers.mismatch"), func(t *T) {
-			refusesNames(t, otherName, func(string) string { return transport.EncodedHeaderValue(stranger) })
-		})
+	headerErrors()
 
-	It("rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=",
-		Verifies("transports.http.headers.mismatch"), func(t *T) {
-			refusesNames(t, "has no Base64 between the markers of Mcp-Name", func(string) string { return "=?base64?%%%?=" })
-		})
+	spelledHeaders()
+}
 
-	It("returns HTTP 400 and -32020 if Mcp-Method is missing",
-		Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
-			given := withoutMethod(t)
+func differingNames() {
+	It("rejects a request whose Mcp-Name differs from the name or uri in the body", Verifies("transports.http.headers.mismatch"), func(t *T) {
+		refusesNames(t, otherName, func(string) string { return stranger })
+	})
 
-			judgeRefusal(t, given, "transports.http.headers.missing")
-		})
+	It("rejects a request whose decoded Mcp-Name differs from the name or uri in the body", Verifies("transports.http.headers.mismatch"), func(t *T) {
+		refusesNames(t, otherName, func(string) string { return transport.EncodedHeaderValue(stranger) })
+	})
+
+	It("rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=", Verifies("transports.http.headers.mismatch"), func(t *T) {
+		refusesNames(t, "has no Base64 between the markers of Mcp-Name", func(string) string { return "=?base64?%%%?=" })
+	})
+}
+
+func headerErrors() {
+	It("returns HTTP 400 and -32020 if Mcp-Method is missing", Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
+		given := withoutMethod(t)
+
+		judgeRefusal(t, given, "transports.http.headers.missing")
+	})
 
 	It("returns HTTP 400 and -32020 if Mcp-Method differs from the method in the body",
 		Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
@@ -115,7 +114,9 @@ func standardHeaders() {
 				t.NotApplicable("the server rejects none of them: see transports.http.headers.mismatch")
 			}
 		})
+}
 
+func spelledHeaders() {
 	It("accepts header names in lower case", Verifies("transports.http.headers.names"), func(t *T) {
 		server := Session(t)
 		named := mustName(t, server)
@@ -221,7 +222,7 @@ func postSpelled(ctx context.Context, server *Server, body []byte, spell func(st
 	for name, values := range server.HTTP.HeaderOf(http.MethodPost, body) {
 		header[spell(name)] = values
 	}
-	response := server.Exchange(ctx, transport.Request{Method: http.MethodPost, Header: header, Body: body})
+	response := server.Exchange(transport.Request{Method: http.MethodPost, Header: header, Body: body})
 	return answered(ctx, server, response, body)
 }
 

@@ -9,58 +9,63 @@ import (
 	"slices"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/schema"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 
 // parameters checks the heading Custom Headers from Tool Parameters of the stateless
 // era. The server chooses which arguments a header repeats; one that chooses none has
 // nothing to keep.
 func parameters() {
-	It("rejects a call without the Mcp-Param-{Name} header of an argument",
-		Verifies("transports.http.params.missing"), func(t *T) {
+	rejectingParameters()
+	rejectingValues()
+	refusingParameters()
+	decodingParameters()
+	readingParameters()
+	requiringNoParameter()
+}
+
+// rejectingParameters registers the checks that a call is rejected whose header and argument
+// are at odds.
+func rejectingParameters() {
+	const missing, mismatch = "transports.http.params.missing", "transports.http.params.mismatch"
+	rejects := func(text, requirement string, of choice, says string, edit func(mirrored) HeaderEdit) {
+		It(text, Row(), Verifies(requirement), func(t *T) {
 			server := Session(t)
-			one := mustMirror(t, server, parameter)
+			one := mustMirror(t, server, of)
 
-			given := post(t, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
-
-			t.Expect(given).To(beTurnedDown())
+			t.Expect(post(t, server, one.call(server), says, edit(one))).To(beTurnedDown())
 		})
+	}
+	encoded := func(one mirrored) HeaderEdit {
+		return WithHeader(one.header, transport.EncodedHeaderValue(one.text+"-other"))
+	}
+	marked := func(one mirrored) HeaderEdit {
+		return WithHeader(one.header, strings.Replace(transport.EncodedHeaderValue(one.text), "base64", "BASE64", 1))
+	}
 
-	It("rejects a call without the Mcp-Param-{Name} header of an integer beyond 2^53-1",
-		Verifies("transports.http.params.missing"), func(t *T) {
-			server := Session(t)
-			one := mustMirror(t, server, largeParameter).with(unsafeInteger)
+	rejects("rejects a call without the Mcp-Param-{Name} header of an argument", missing, parameter, noArgument, lacking)
+	rejects("rejects a call whose Mcp-Param-{Name} header differs from the argument", mismatch, parameter, otherArgument, differing)
+	rejects("rejects a call whose Mcp-Param-{Name} header differs from the nested argument", mismatch, innerParameter, otherArgument, differing)
+	rejects("rejects a call whose decoded Mcp-Param-{Name} header differs from the argument", mismatch, textParameter, otherArgument, encoded)
+	rejects("rejects a Mcp-Param-{Name} header with =?BASE64?…?= in upper case",
+		"transports.http.encoding.markers", textParameter, "has other markers around the header of an argument", marked)
+}
 
-			given := post(t, server, one.call(server), "has an integer beyond 2^53-1", WithoutHeader(one.header))
+// rejectingValues registers those of single values, which not each argument can have.
+func rejectingValues() {
+	It("rejects a call without the Mcp-Param-{Name} header of an integer beyond 2^53-1", Verifies("transports.http.params.missing"), func(t *T) {
+		server := Session(t)
+		one := mustMirror(t, server, largeParameter).with(unsafeInteger)
 
-			t.Expect(given).To(beTurnedDown())
-		})
+		given := post(t, server, one.call(server), "has an integer beyond 2^53-1", WithoutHeader(one.header))
 
-	It("rejects a call whose Mcp-Param-{Name} header differs from the argument",
-		Verifies("transports.http.params.mismatch"), func(t *T) {
-			server := Session(t)
-			one := mustMirror(t, server, parameter)
-
-			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
-
-			t.Expect(given).To(beTurnedDown())
-		})
-
-	It("rejects a call whose Mcp-Param-{Name} header differs from the nested argument",
-		Verifies("transports.http.params.mismatch"), func(t *T) {
-			server := Session(t)
-			one := mustMirror(t, server, innerParameter)
-
-			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
-
-			t.Expect(given).To(beTurnedDown())
-		})
+		t.Expect(given).To(beTurnedDown())
+	})
 
 	It("rejects a call whose Mcp-Param-{Name} header differs from the argument only in case",
 		Verifies("transports.http.params.mismatch"), func(t *T) {
@@ -70,69 +75,72 @@ func parameters() {
 				t.NotApplicable("the argument of the tool has no lower-case letters")
 			}
 
-			given := post(
-				t,
-				server,
-				one.call(server),
-				otherArgument,
-				WithHeader(one.header, transport.HeaderValue(strings.ToUpper(one.text))),
-			)
+			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, transport.HeaderValue(strings.ToUpper(one.text))))
 
 			t.Expect(given).To(beTurnedDown())
 		})
 
-	It("rejects a call whose decoded Mcp-Param-{Name} header differs from the argument",
-		Verifies("transports.http.params.mismatch"), func(t *T) {
-			server := Session(t)
-			one := mustMirror(t, server, textParameter)
+	It("rejects a call whose Mcp-Param-{Name} header has unencoded non-ASCII characters", Verifies("transports.http.params.characters"), func(t *T) {
+		server := Session(t)
+		one := mustMirror(t, server, textParameter).with(foreign)
+		mustTake(t, server, one)
 
-			given := post(
-				t,
-				server,
-				one.call(server),
-				otherArgument,
-				WithHeader(one.header, transport.EncodedHeaderValue(one.text+"-other")),
-			)
+		given := post(t, server, one.call(server), "has a header with characters beyond ASCII", WithHeader(one.header, foreign))
 
-			t.Expect(given).To(beTurnedDown())
-		})
+		t.Expect(given).To(beTurnedDown())
+	})
+}
 
-	It("returns HTTP 400 and -32020 if a Mcp-Param-{Name} header differs from its argument",
-		Verifies("transports.http.headers.error"), func(t *T) {
+// refusingParameters registers the checks how such a call is rejected.
+func refusingParameters() {
+	refuses := func(text, requirement, says string, edit func(mirrored) HeaderEdit) {
+		It(text, Row(), Verifies("transports.http.headers.error"), func(t *T) {
 			server := Session(t)
 			one := mustMirror(t, server, parameter)
 
-			given := post(t, server, one.call(server), otherArgument, WithHeader(one.header, one.other()))
-
-			judgeRefusal(t, given, "transports.http.params.mismatch")
+			judgeRefusal(t, post(t, server, one.call(server), says, edit(one)), requirement)
 		})
+	}
 
-	It("returns HTTP 400 and -32020 if the Mcp-Param-{Name} header of an argument is missing",
+	refuses("returns HTTP 400 and -32020 if a Mcp-Param-{Name} header differs from its argument",
+		"transports.http.params.mismatch", otherArgument, differing)
+	refuses("returns HTTP 400 and -32020 if the Mcp-Param-{Name} header of an argument is missing",
+		"transports.http.params.missing", noArgument, lacking)
+
+	It("returns HTTP 400 and -32020 if it rejects a Mcp-Param-{Name} header with broken Base64",
 		Verifies("transports.http.headers.error"), func(t *T) {
 			server := Session(t)
-			one := mustMirror(t, server, parameter)
+			one := mustMirror(t, server, textParameter).with("Hello")
+			mustTakeEncoded(t, server, one, "Hello")
 
-			given := post(t, server, one.call(server), "lacks the header of an argument", WithoutHeader(one.header))
-
-			judgeRefusal(t, given, "transports.http.params.missing")
+			refused := false
+			for _, broken := range brokenBase64 {
+				given := withBrokenBase64(t, server, one, broken)
+				if !given.refused() {
+					continue // a decoder may be lenient; the check above tells of it
+				}
+				refused = true
+				t.Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+			}
+			if !refused {
+				t.NotApplicable("the server decodes broken Base64")
+			}
 		})
+}
 
-	It("rejects a call whose Mcp-Param-{Name} header has unencoded non-ASCII characters",
-		Verifies("transports.http.params.characters"), func(t *T) {
+// decodingParameters registers the checks that headers in Base64 are decoded.
+func decodingParameters() {
+	decodes := func(text string, of choice, texts ...string) {
+		It(text, Row(), Verifies("transports.http.encoding.decoded"), func(t *T) {
 			server := Session(t)
-			one := mustMirror(t, server, textParameter).with(foreign)
-			mustTake(t, server, one)
 
-			given := post(
-				t,
-				server,
-				one.call(server),
-				"has a header with characters beyond ASCII",
-				WithHeader(one.header, foreign),
-			)
-
-			t.Expect(given).To(beTurnedDown())
+			decodesEach(t, server, mustMirror(t, server, of), texts...)
 		})
+	}
+
+	decodes("decodes a Base64-encoded Mcp-Param-{Name} header with non-ASCII characters", textParameter, foreign, "🙂 𝒳")
+	decodes("decodes a Base64-encoded Mcp-Param-{Name} header with spaces at its ends, line feeds or =?base64?…?= inside", textParameter, opaque...)
+	decodes("decodes a Base64-encoded Mcp-Param-{Name} header of a nested argument", innerTextParameter, slices.Concat(opaque, []string{foreign})...)
 
 	It("decodes a Base64-encoded Mcp-Param-{Name} header", Verifies("transports.http.encoding.decoded"), func(t *T) {
 		server := Session(t)
@@ -142,49 +150,10 @@ func parameters() {
 
 		t.DemandOf(given, !given.refused(), "the same answer as with the plain value")
 	})
+}
 
-	It("decodes a Base64-encoded Mcp-Param-{Name} header with non-ASCII characters",
-		Verifies("transports.http.encoding.decoded"), func(t *T) {
-			server := Session(t)
-
-			decodesEach(t, server, mustMirror(t, server, textParameter), foreign, "🙂 𝒳")
-		})
-
-	It("decodes a Base64-encoded Mcp-Param-{Name} header with spaces at its ends, line feeds or =?base64?…?= inside",
-		Verifies("transports.http.encoding.decoded"), func(t *T) {
-			server := Session(t)
-
-			decodesEach(t, server, mustMirror(t, server, textParameter), opaque...)
-		})
-
-	It("decodes a Base64-encoded Mcp-Param-{Name} header of a nested argument",
-		Verifies("transports.http.encoding.decoded"), func(t *T) {
-			server := Session(t)
-
-			decodesEach(
-				t,
-				server,
-				mustMirror(t, server, innerTextParameter),
-				slices.Concat(opaque, []string{foreign})...)
-		})
-
-	It("rejects a Mcp-Param-{Name} header with =?BASE64?…?= in upper case",
-		Verifies("transports.http.encoding.markers"), func(t *T) {
-			server := Session(t)
-			one := mustMirror(t, server, textParameter)
-			marked := strings.Replace(transport.EncodedHeaderValue(one.text), "base64", "BASE64", 1)
-
-			given := post(
-				t,
-				server,
-				one.call(server),
-				"has other markers around the header of an argument",
-				WithHeader(one.header, marked),
-			)
-
-			t.Expect(given).To(beTurnedDown())
-		})
-
+// readingParameters registers the checks how headers are read that are no proper Base64, or numbers.
+func readingParameters() {
 	It("reads a Mcp-Param-{Name} header with only one of the markers, or Base64 without them, as it is",
 		Verifies("transports.http.encoding.markers"), func(t *T) {
 			server := Session(t)
@@ -212,46 +181,37 @@ func parameters() {
 			}
 		})
 
-	It("returns HTTP 400 and -32020 if it rejects a Mcp-Param-{Name} header with broken Base64",
-		Verifies("transports.http.headers.error"), func(t *T) {
-			server := Session(t)
-			one := mustMirror(t, server, textParameter).with("Hello")
-			mustTakeEncoded(t, server, one, "Hello")
+	It("compares integers in Mcp-Param-{Name} headers by value, as in 42.0 and 42", Verifies("transports.http.params.numbers"), func(t *T) {
+		server := Session(t)
+		one := mustMirror(t, server, integerParameter)
 
-			refused := false
-			for _, broken := range brokenBase64 {
-				given := withBrokenBase64(t, server, one, broken)
-				if !given.refused() {
-					continue // a decoder may be lenient; the check above tells of it
-				}
-				refused = true
-				t.Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.HeaderMismatch))
+		below := one.with(-42)
+		below.text = "-42"
+		for _, one := range []mirrored{one, below} {
+			if post(t, server, one.call(server), "").code() == jsonrpc.HeaderMismatch {
+				continue // it is not taken in its plain form either
 			}
-			if !refused {
-				t.NotApplicable("the server decodes broken Base64")
-			}
-		})
+			given := post(t, server, one.call(server), "", WithHeader(one.header, one.text+".0"))
 
-	It("requires no Mcp-Param-{Name} header for an argument that is absent",
-		Verifies("transports.http.params.unexpected"), func(t *T) {
+			t.DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers, as "+one.text+" and "+one.text+".0 are equal")
+		}
+	})
+}
+
+// requiringNoParameter registers the checks that an argument without a value needs no header.
+func requiringNoParameter() {
+	requiresNone := func(text string, of choice, change func(mirrored) mirrored) {
+		It(text, Row(), Verifies("transports.http.params.unexpected"), func(t *T) {
 			server := Session(t)
 
-			needsNoHeader(t, server, mustMirror(t, server, parameter).without())
+			needsNoHeader(t, server, change(mustMirror(t, server, of)))
 		})
+	}
+	null := func(one mirrored) mirrored { return one.with(nil) }
 
-	It("requires no Mcp-Param-{Name} header for an argument that is null",
-		Verifies("transports.http.params.unexpected"), func(t *T) {
-			server := Session(t)
-
-			needsNoHeader(t, server, mustMirror(t, server, parameter).with(nil))
-		})
-
-	It("requires no Mcp-Param-{Name} header for an argument inside an object that is null",
-		Verifies("transports.http.params.unexpected"), func(t *T) {
-			server := Session(t)
-
-			needsNoHeader(t, server, mustMirror(t, server, innerParameter).with(nil))
-		})
+	requiresNone("requires no Mcp-Param-{Name} header for an argument that is absent", parameter, mirrored.without)
+	requiresNone("requires no Mcp-Param-{Name} header for an argument that is null", parameter, null)
+	requiresNone("requires no Mcp-Param-{Name} header for an argument inside an object that is null", innerParameter, null)
 
 	It("requires no Mcp-Param-{Name} header if the object that contains the argument is null or absent",
 		Verifies("transports.http.params.unexpected"), func(t *T) {
@@ -263,39 +223,23 @@ func parameters() {
 			needsNoHeader(t, server, outer.without())
 		})
 
-	It("requires no Mcp-Param-{Name} header for a call without arguments",
-		Verifies("transports.http.params.unexpected"), func(t *T) {
-			server := Session(t)
-			one := mustMirror(t, server, parameter)
+	It("requires no Mcp-Param-{Name} header for a call without arguments", Verifies("transports.http.params.unexpected"), func(t *T) {
+		server := Session(t)
+		one := mustMirror(t, server, parameter)
 
-			given := post(t, server, server.Body("tools/call", Object{"name": one.tool}), "")
+		given := post(t, server, server.Body("tools/call", Object{"name": one.tool}), "")
 
-			t.DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
-		})
-
-	It("compares integers in Mcp-Param-{Name} headers by value, as in 42.0 and 42",
-		Verifies("transports.http.params.numbers"), func(t *T) {
-			server := Session(t)
-			one := mustMirror(t, server, integerParameter)
-
-			below := one.with(-42)
-			below.text = "-42"
-			for _, one := range []mirrored{one, below} {
-				if post(t, server, one.call(server), "").code() == jsonrpc.HeaderMismatch {
-					continue // it is not taken in its plain form either
-				}
-				given := post(t, server, one.call(server), "", WithHeader(one.header, one.text+".0"))
-
-				t.DemandOf(
-					given,
-					given.code() != jsonrpc.HeaderMismatch,
-					"no error about headers, as "+one.text+" and "+one.text+".0 are equal",
-				)
-			}
-		})
+		t.DemandOf(given, given.code() != jsonrpc.HeaderMismatch, "no error about headers")
+	})
 }
 
-const otherArgument = "has a header that differs from the argument in the body"
+const (
+	otherArgument = "has a header that differs from the argument in the body"
+	noArgument    = "lacks the header of an argument"
+)
+
+func lacking(one mirrored) HeaderEdit   { return WithoutHeader(one.header) }
+func differing(one mirrored) HeaderEdit { return WithHeader(one.header, one.other()) }
 
 // foreign is a text that no header can carry as it is.
 const foreign = "Größe 日本"
@@ -319,11 +263,7 @@ func decodesEach(t *T, server *Server, one mirrored, texts ...string) {
 
 		given := post(t, server, other.call(server), "")
 
-		t.DemandOf(
-			given,
-			given.code() != jsonrpc.HeaderMismatch,
-			fmt.Sprintf("no error about headers, as %s is %q encoded", one.header, text),
-		)
+		t.DemandOf(given, given.code() != jsonrpc.HeaderMismatch, fmt.Sprintf("no error about headers, as %s is %q encoded", one.header, text))
 	}
 	if !judged {
 		t.NotApplicable("the tool does not accept arbitrary text for it")
@@ -350,11 +290,8 @@ type choice struct {
 var (
 	parameter        = choice{"a parameter", func(mirrored) bool { return true }}
 	textParameter    = choice{"a parameter of the type string", func(one mirrored) bool { return one.kind == "string" }}
-	integerParameter = choice{
-		"a parameter of the type integer",
-		func(one mirrored) bool { return one.kind == "integer" },
-	}
-	largeParameter = choice{
+	integerParameter = choice{"a parameter of the type integer", func(one mirrored) bool { return one.kind == "integer" }}
+	largeParameter   = choice{
 		"a parameter of the type integer that takes any",
 		func(one mirrored) bool { return one.kind == "integer" && one.with(unsafeInteger).allowed() },
 	}
@@ -430,8 +367,8 @@ func mustTakeEncoded(t *T, server *Server, one mirrored, text string) {
 // mirroredBy finds the arguments of a tool that a header repeats and of which a value
 // is given or can be made, in the order of their headers.
 func mirroredBy(tool, given Object) []mirrored {
-	input, _ := tool["inputSchema"].(map[string]any)
-	name, _ := tool["name"].(string)
+	input := mcp.Object(tool, "inputSchema")
+	name := mcp.Text(tool, "name")
 	made, err := schema.Example(input, everyProperty)
 	arguments, isObject := spelled(made).(map[string]any)
 	if err != nil || !isObject {
@@ -442,13 +379,7 @@ func mirroredBy(tool, given Object) []mirrored {
 	}
 	var all []mirrored
 	for _, one := range mcp.Mirrors(input) {
-		found := mirrored{
-			tool:      name,
-			schema:    input,
-			arguments: arguments,
-			path:      one.Path,
-			header:    mcp.ParameterHeader + one.Header,
-		}
+		found := mirrored{tool: name, schema: input, arguments: arguments, path: one.Path, header: mcp.ParameterHeader + one.Header}
 		text, there := one.ValueIn(arguments)
 		if !there {
 			continue
@@ -479,8 +410,7 @@ func (m mirrored) call(server *Server) []byte {
 func (m mirrored) value() any {
 	value := any(m.arguments)
 	for _, name := range m.path {
-		object, _ := value.(map[string]any)
-		value = object[name]
+		value = mcp.Value(value, name)
 	}
 	return value
 }
@@ -504,8 +434,7 @@ func replaced(object Object, path []string, change func(in Object, name string))
 		change(object, path[0])
 		return object
 	}
-	inner, _ := object[path[0]].(map[string]any)
-	object[path[0]] = replaced(inner, path[1:], change)
+	object[path[0]] = replaced(mcp.Object(object, path[0]), path[1:], change)
 	return object
 }
 

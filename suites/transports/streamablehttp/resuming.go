@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/wait"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 
 // disconnecting checks what the heading Sending Messages to the Server says
@@ -22,9 +21,9 @@ func disconnecting() {
 		call := underWay(t, server)
 
 		call.Delivery.Cut()
-		said := call.whatFollows(t, server)
+		received := call.whatFollows(t, server)
 
-		refused, isRefused := said.Error()
+		refused, isRefused := received.Error()
 		t.Demand(!isRefused, "that the server continues the call", "the error "+Show(refused.Message))
 	})
 }
@@ -64,35 +63,37 @@ func (c *running) isPart(received scripted.Received) bool {
 
 // resuming checks the heading Resumability and Redelivery.
 func resuming() {
-	It("replays no messages of another stream when one is resumed with Last-Event-ID",
-		Verifies("transports.http.resume.own-stream"), func(t *T) {
-			server := FreshSession(t)
-			first := streamed(t, server)
-			after := mustBeResumable(t, server, first)
-			second := streamed(t, server)
-			mark := server.Mark()
+	It("replays no messages of another stream when one is resumed with Last-Event-ID", Verifies("transports.http.resume.own-stream"), func(t *T) {
+		server := FreshSession(t)
+		first := streamed(t, server)
+		after := mustBeResumable(t, server, first)
+		second := streamed(t, server)
+		mark := server.Mark()
 
-			resumed := mustResume(t, server, after)
-			some := replayed(t, server, mark, first.ID)
-			server.BarrierOnAllStreams(t) // a replay of more would be on its way by now
+		resumed := mustResume(t, server, after)
+		some := replayed(t, server, mark, first.ID)
+		server.BarrierOnAllStreams() // a replay of more would be on its way by now
 
-			foreign := server.Sent(mark, func(received scripted.Received) bool {
-				return received.Stream == resumed.Stream && answers(second.ID)(received)
-			})
-			if !some && len(foreign) == 0 {
-				t.NotApplicable("the server does not replay what it sent")
-			}
-			t.Demand(len(foreign) == 0, "messages of "+first.Delivery.Stream+", which is resumed",
-				"the response that "+second.Delivery.Stream+" brought")
+		foreign := server.Sent(mark, func(received scripted.Received) bool {
+			return received.Stream == resumed.Stream && answers(second.ID)(received)
 		})
+		if !some && len(foreign) == 0 {
+			t.NotApplicable("the server does not replay what it sent")
+		}
+		t.Demand(len(foreign) == 0, "messages of "+first.Delivery.Stream+", which is resumed", "the response that "+second.Delivery.Stream+" brought")
+	})
 
+	replayingNothing()
+}
+
+func replayingNothing() {
 	It("replays no response for a Last-Event-ID that it never sent", Verifies("transports.http.resume.own-stream"), func(t *T) {
 		server := FreshSession(t)
 		mustBeResumable(t, server, streamed(t, server))
 		mark := server.Mark()
 
-		resumed := server.Get(t, "", WithHeader("Last-Event-ID", "mcpconform-never-given"))
-		server.BarrierOnAllStreams(t) // a replay would be on its way by now
+		resumed := server.Get("", WithHeader("Last-Event-ID", "mcpconform-never-given"))
+		server.BarrierOnAllStreams() // a replay would be on its way by now
 
 		t.DemandNone(
 			"no response on a stream that resumes nothing",
@@ -109,21 +110,19 @@ func resuming() {
 			first := FreshSession(t)
 			mustHaveSession(t, first)
 			call := Provoking(t, "progress").Reporting(newToken(first))
-			request := first.StartRaw(t, ofAnotherSession, "tools/call", scripted.Outgoing{}, call)
-			received, err := request.Settle(t)
-			first.Needed(request, received, err)
+			request := first.Call("tools/call", call, WithID(ofAnotherSession))
+			request.Need()
 			if request.Delivery.ContentType != eventStream {
 				t.NotApplicable("the request was not answered with an event stream")
 			}
 			after := mustBeResumable(t, first, request)
 			server := FreshSession(t)
-			begun := server.StartRaw(t, besideAnotherSession, BarrierMethod(t), scripted.Outgoing{}, nil)
-			received, err = begun.Settle(t)
-			server.Needed(begun, received, err)
+			begun := server.Call(BarrierMethod(t), nil, WithID(besideAnotherSession))
+			begun.Need()
 			mark := server.Mark()
 
-			resumed := server.Get(t, "", WithHeader("Last-Event-ID", after))
-			server.BarrierOnAllStreams(t) // a replay would be on its way by now
+			resumed := server.Get("", WithHeader("Last-Event-ID", after))
+			server.BarrierOnAllStreams() // a replay would be on its way by now
 
 			t.DemandNone(
 				"no response of another session",
@@ -161,7 +160,7 @@ func mustReplay(t *T, server *Server) {
 
 // running is a call that has not been answered.
 type running struct {
-	*scripted.Pending
+	*Answer
 	token     string
 	lastEvent string // id of the last event on its stream
 }
@@ -175,7 +174,7 @@ func underWay(t *T, server *Server) *running {
 			continue
 		}
 		call := &running{token: newToken(server)}
-		call.Pending = server.Start(t, "tools/call", provocation.Reporting(call.token))
+		call.Answer = server.Call("tools/call", provocation.Reporting(call.token))
 		if kind == "progress" {
 			_, _ = server.Connection.Await(t, call.Mark, call.isPart) // without it there is no id
 		}
@@ -203,13 +202,11 @@ func (c *running) awaitEvent(ctx context.Context, server *Server) bool {
 			c.lastEvent = ids[len(ids)-1]
 			return true
 		}
-		server.Barrier(ctx) // the first event comes at once, if it is there to ready the client
+		server.Barrier() // the first event comes at once, if it is there to ready the client
 	}
 	return false
 }
 
 func answers(id jsonrpc.ID) func(scripted.Received) bool {
-	return func(received scripted.Received) bool {
-		return received.Kind == jsonrpc.Response && received.ID == id
-	}
+	return func(received scripted.Received) bool { return received.Kind == jsonrpc.Response && received.ID == id }
 }

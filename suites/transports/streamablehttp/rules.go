@@ -8,13 +8,5 @@ import (
 
 // Rules are the rules of Streamable HTTP.
 func Rules() []rules.Rule {
-	return slices.Concat(
-		responseRules(),
-		streamRules(),
-		listeningRules(),
-		resumptionRules(),
-		sessionRules(),
-		postRules(),
-		mirrorRules(),
-	)
+	return slices.Concat(responseRules(), streamRules(), listeningRules(), resumptionRules(), sessionRules(), postRules(), mirrorRules())
 }

@@ -18,16 +18,8 @@ import (
 // listeningRules are the rules about streams opened with GET.
 func listeningRules() []rules.Rule {
 	return []rules.Rule{
-		{
-			Text:     "answers GET with text/event-stream or HTTP 405",
-			Verifies: rules.Verifies("transports.http.get.answered"),
-			Judge:    answeredGets,
-		},
-		{
-			Text:     "sends no response on a stream opened with GET",
-			Verifies: rules.Verifies("transports.http.get.no-response"),
-			Judge:    unaskedResponses,
-		},
+		{Text: "answers GET with text/event-stream or HTTP 405", Verifies: rules.Verifies("transports.http.get.answered"), Judge: answeredGets},
+		{Text: "sends no response on a stream opened with GET", Verifies: rules.Verifies("transports.http.get.no-response"), Judge: unaskedResponses},
 		{
 			Text:     "sends no notifications/progress of a running request on a stream opened with GET",
 			Verifies: rules.Verifies("transports.http.get.unrelated"),
@@ -42,7 +34,7 @@ func listeningRules() []rules.Rule {
 func answeredGets(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges.Of(conversation)
 	for _, one := range all {
-		if !one.Standing() || one.Deliberate() || one.Head == nil {
+		if !one.Listens() || one.Deliberate() || one.Head == nil {
 			continue
 		}
 		switch one.Status() {
@@ -53,10 +45,7 @@ func answeredGets(conversation *rules.Conversation, reporter *rules.Reporter) {
 				continue
 			}
 		case http.StatusConflict:
-			if slices.ContainsFunc(
-				all,
-				func(other *exchanges.Exchange) bool { return other.Standing() && other.OpenAt(one.Request) },
-			) {
+			if slices.ContainsFunc(all, func(other *exchanges.Exchange) bool { return other.Listens() && other.OpenAt(one.Request) }) {
 				continue
 			}
 		}
@@ -85,19 +74,19 @@ func sessionOver(one *exchanges.Exchange, all []*exchanges.Exchange) bool {
 
 func unaskedResponses(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges.Of(conversation)
-	gets := slices.DeleteFunc(slices.Clone(all), func(one *exchanges.Exchange) bool { return !one.Standing() || !one.Streams() })
+	gets := slices.DeleteFunc(slices.Clone(all), func(one *exchanges.Exchange) bool { return !one.Listens() || !one.Streams() })
 	for _, one := range all {
 		_, resumes := one.LastEventID()
-		for _, said := range one.Said {
+		for _, message := range one.Said {
 			switch {
-			case said.Kind != jsonrpc.Response:
-			case one.Root().Standing() && one.Streams():
+			case message.Kind != jsonrpc.Response:
+			case one.Root().Listens() && one.Streams():
 				reporter.Observe()
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "the response on the stream of its request",
 					Found:  "the response on " + one.Request.Stream + ", opened with GET",
 				})
-			case !resumes && slices.ContainsFunc(gets, func(get *exchanges.Exchange) bool { return get.OpenAt(said.Event) }):
+			case !resumes && slices.ContainsFunc(gets, func(get *exchanges.Exchange) bool { return get.OpenAt(message.Event) }):
 				reporter.Observe() // it could have come there
 			}
 		}
@@ -117,20 +106,17 @@ func unrelatedProgress(conversation *rules.Conversation, reporter *rules.Reporte
 		return all[index]
 	}
 	for _, one := range all {
-		for _, said := range one.Said {
-			request := askedFor(said, conversation)
-			if request == nil || ofTask(said) || ownStream(request, said.Event) == nil {
+		for _, message := range one.Said {
+			request := askedFor(message, conversation)
+			if request == nil || ofTask(message) || ownStream(request, message.Event) == nil {
 				continue
 			}
-			listening := slices.ContainsFunc(
-				all,
-				func(get *exchanges.Exchange) bool { return get.Standing() && get.OpenAt(said.Event) },
-			)
+			listening := slices.ContainsFunc(all, func(get *exchanges.Exchange) bool { return get.Listens() && get.OpenAt(message.Event) })
 			if listening {
 				reporter.Observe()
 			}
-			if one.Root().Standing() {
-				reporter.Violation(said, rules.Mismatch{
+			if one.Root().Listens() {
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "progress on the stream of its request, which is open",
 					Found:  "progress on " + one.Request.Stream + ", opened with GET",
 				})
@@ -139,8 +125,8 @@ func unrelatedProgress(conversation *rules.Conversation, reporter *rules.Reporte
 	}
 }
 
-func ofTask(said *rules.Message) bool {
-	_, related := said.Meta()[mcp.RelatedTask]
+func ofTask(message *rules.Message) bool {
+	_, related := message.Meta()[mcp.RelatedTask]
 	return related
 }
 
@@ -152,11 +138,7 @@ func resumptionRules() []rules.Rule {
 			Verifies: rules.Verifies("transports.http.events.unique"),
 			Judge:    uniqueEvents,
 		},
-		{
-			Text:     "replays only messages of the resumed stream",
-			Verifies: rules.Verifies("transports.http.resume.own-stream"),
-			Judge:    ownReplays,
-		},
+		{Text: "replays only messages of the resumed stream", Verifies: rules.Verifies("transports.http.resume.own-stream"), Judge: ownReplays},
 	}
 }
 
@@ -203,12 +185,10 @@ func ownReplays(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if one.Resumes == nil || !one.Streams() {
 			continue
 		}
-		for _, said := range one.Said {
+		for _, message := range one.Said {
 			reporter.Observe()
-			if foreign := foreignTo(root, said, one, all); foreign != "" {
-				reporter.Violation(said, rules.Mismatch{
-					Wanted: "only messages of " + root.Request.Stream + ", which is resumed", Found: foreign,
-				})
+			if foreign := foreignTo(root, message, one, all); foreign != "" {
+				reporter.Violation(message, rules.Mismatch{Wanted: "only messages of " + root.Request.Stream + ", which is resumed", Found: foreign})
 			}
 		}
 	}
@@ -216,29 +196,24 @@ func ownReplays(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 // foreignTo says where a message on a resumed stream belongs instead; "" when
 // nothing shows that it belongs elsewhere.
-func foreignTo(root *exchanges.Exchange, said *rules.Message, one *exchanges.Exchange, all []*exchanges.Exchange) string {
-	if said.Kind == jsonrpc.Response && said.Request != nil {
-		if root.Sent == said.Request {
+func foreignTo(root *exchanges.Exchange, message *rules.Message, one *exchanges.Exchange, all []*exchanges.Exchange) string {
+	if message.Kind == jsonrpc.Response && message.Request != nil {
+		if root.Sent == message.Request {
 			return ""
 		}
-		return fmt.Sprintf(
-			"the response to the request %s (%s), which %s carried",
-			said.ID,
-			said.Request.Method,
-			said.Request.Event.Stream,
-		)
+		return fmt.Sprintf("the response to the request %s (%s), which %s carried", message.ID, message.Request.Method, message.Request.Event.Stream)
 	}
-	id := exchanges.EventID(said.Event)
+	id := exchanges.EventID(message.Event)
 	for _, other := range all {
 		if other.Root() == root || other == one || other.Session() != one.Session() ||
-			other.Request.Sequence > said.Event.Sequence {
+			other.Request.Sequence > message.Event.Sequence {
 			continue
 		}
 		for _, earlier := range other.Said {
 			sameEvent := id != "" && exchanges.EventID(earlier.Event) == id
-			sameRequest := said.Kind == jsonrpc.Request
-			if (sameEvent || sameRequest) && bytes.Equal(earlier.Raw, said.Raw) &&
-				earlier.Event.Sequence < said.Event.Sequence {
+			sameRequest := message.Kind == jsonrpc.Request
+			if (sameEvent || sameRequest) && bytes.Equal(earlier.Raw, message.Raw) &&
+				earlier.Event.Sequence < message.Event.Sequence {
 				return "a message that was sent on " + other.Request.Stream
 			}
 		}

@@ -3,6 +3,7 @@ package streamablehttp
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
@@ -14,7 +15,7 @@ import (
 // mirrorRules are about the headers in which a client of the stateless era repeats
 // what the body says (2026-07-28, basic/transports/streamable-http#request-metadata).
 func mirrorRules() []rules.Rule {
-	return []rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "sends MCP-Protocol-Version with every POST",
 			Verifies: rules.Verifies("transports.http.version.each"),
@@ -47,6 +48,11 @@ func mirrorRules() []rules.Rule {
 			Verifies: rules.Verifies("transports.http.params.sent"),
 			Judge:    mirrors.Every(mirrors.Parameter, mirrors.Missing, mirrors.Other),
 		},
+	}, mirrorValueRules())
+}
+
+func mirrorValueRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:     "sends no Mcp-Param-{Name} header for an argument that is null or absent",
 			Verifies: rules.Verifies("transports.http.params.omitted"),

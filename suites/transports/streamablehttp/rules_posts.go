@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
@@ -21,6 +22,11 @@ func postRules() []rules.Rule {
 			Text:     "sends each message as a separate POST to the MCP endpoint",
 			Verifies: rules.Verifies("transports.http.post.each"),
 			Judge:    rules.OfClient(strayPosts),
+		},
+		{
+			Text:     "posts one message, or a batch of requests and notifications, or one of responses",
+			Verifies: rules.Verifies("transports.http.post.batches"),
+			Judge:    rules.OfClient(postedBatches),
 		},
 		{
 			Text:     "sends Accept with application/json and text/event-stream in each POST",
@@ -117,27 +123,22 @@ func strayPosts(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 	}
 	carried := map[string]bool{}
-	for _, said := range conversation.ByTarget() {
-		one := carriers[said.Event.Stream]
-		if one == nil {
+	for _, message := range conversation.ByTarget() {
+		one := carriers[message.Event.Stream]
+		if one == nil || message.Batch != nil { // which is a message to HTTP
 			continue
 		}
 		reporter.Observe()
 		const wanted = "each message in a POST of its own to the endpoint"
 		switch {
 		case one.Method != http.MethodPost:
-			reporter.Violation(
-				said,
-				rules.Mismatch{Wanted: wanted, Found: "one in the body of " + one.Method, Where: "HTTP method"},
-			)
-		case carried[said.Event.Stream]:
-			reporter.Violation(said, rules.Mismatch{Wanted: wanted, Found: "a second one in " + said.Event.Stream})
+			reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: "one in the body of " + one.Method, Where: "HTTP method"})
+		case carried[message.Event.Stream]:
+			reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: "a second one in " + message.Event.Stream})
 		case !older && pathOf(one) != pathOf(first):
-			reporter.Violation(said, rules.Mismatch{
-				Wanted: wanted + ", " + pathOf(first), Found: "one for " + pathOf(one), Where: "HTTP path",
-			})
+			reporter.Violation(message, rules.Mismatch{Wanted: wanted + ", " + pathOf(first), Found: "one for " + pathOf(one), Where: "HTTP path"})
 		}
-		carried[said.Event.Stream] = true
+		carried[message.Event.Stream] = true
 	}
 }
 
@@ -243,4 +244,37 @@ func answersEarlier(one *exchanges.Exchange, since int) bool {
 // beginsAnew tells whether an exchange stands outside of a session.
 func beginsAnew(one *exchanges.Exchange) bool {
 	return one.Sent != nil && (one.Sent.Method == "initialize" || one.Sent.Method == "ping" || facts.Probes(one.Sent))
+}
+
+// postedBatches judges each POST of a client.
+func postedBatches(conversation *rules.Conversation, reporter *rules.Reporter) {
+	for _, one := range exchanges.Of(conversation) {
+		if one.Method != http.MethodPost || one.Sent == nil || one.Sent.Kind == jsonrpc.Invalid {
+			continue
+		}
+		reporter.Observe()
+		if one.Sent.Kind != jsonrpc.Batch {
+			continue
+		}
+		responses, others := 0, 0
+		for _, message := range conversation.ByTarget() {
+			if message.Batch == one.Sent && rules.IsResponse(message) {
+				responses++
+			} else if message.Batch == one.Sent {
+				others++
+			}
+		}
+		found := ""
+		switch {
+		case responses+others == 0:
+			found = "an empty array"
+		case responses > 0 && others > 0:
+			found = fmt.Sprintf("an array with %d responses and %d other messages", responses, others)
+		}
+		if found != "" {
+			reporter.Violation(one.Sent, rules.Mismatch{
+				Wanted: "an array of one or more requests and notifications, or of one or more responses", Found: found,
+			})
+		}
+	}
 }

@@ -91,17 +91,11 @@ func contentTypes(conversation *rules.Conversation, reporter *rules.Reporter) {
 		switch one.MediaType() {
 		case exchanges.EventStreamType:
 			if found := noEvents(one); found != "" {
-				reporter.ViolationAt(
-					one.Events[0],
-					rules.Mismatch{Wanted: "an event stream", Found: found},
-					one.Explained()...)
+				reporter.ViolationAt(one.Events[0], rules.Mismatch{Wanted: "an event stream", Found: found}, one.Explained()...)
 			}
 		case "application/json":
 			if found := noObject(one); found != "" {
-				reporter.ViolationAt(
-					*one.Head,
-					rules.Mismatch{Wanted: "one JSON object", Found: found},
-					one.Explained()...)
+				reporter.ViolationAt(*one.Head, rules.Mismatch{Wanted: "one JSON object", Found: found}, one.Explained()...)
 			}
 		default:
 			reporter.ViolationAt(*one.Head, rules.Mismatch{

@@ -23,16 +23,16 @@ func relatedSubscriptions(conversation *rules.Conversation, reporter *rules.Repo
 		if !one.Asks() || !one.Streams() {
 			continue
 		}
-		for _, said := range one.Said {
-			id, there := facts.SubscriptionID(said)
-			if said.Kind != jsonrpc.Notification || !there {
+		for _, message := range one.Said {
+			id, there := facts.SubscriptionID(message)
+			if message.Kind != jsonrpc.Notification || !there {
 				continue
 			}
 			reporter.Observe()
 			if id != one.Sent.ID {
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", one.Sent.ID, one.Sent.Method),
-					Found:  fmt.Sprintf("%s of the subscription %s", said.Method, id),
+					Found:  fmt.Sprintf("%s of the subscription %s", message.Method, id),
 					Where:  jsonrpc.Pointer("params", "_meta", mcp.MetaSubscription),
 				})
 			}
@@ -77,11 +77,7 @@ func streamRules() []rules.Rule {
 			Verifies: rules.Verifies("transports.http.stream.response"),
 			Judge:    broughtResponses,
 		},
-		{
-			Text:     "keeps the stream of a request open until the response",
-			Verifies: rules.Verifies("transports.http.stream.kept"),
-			Judge:    keptStreams,
-		},
+		{Text: "keeps the stream of a request open until the response", Verifies: rules.Verifies("transports.http.stream.kept"), Judge: keptStreams},
 		{
 			Text:     "sends an SSE retry field before it closes the connection of an unfinished stream",
 			Verifies: rules.Verifies("transports.http.stream.retry.sent"),
@@ -102,11 +98,7 @@ func streamRules() []rules.Rule {
 			Verifies: rules.Verifies("transports.http.stream.unbuffered"),
 			Judge:    buffered,
 		},
-		{
-			Text:     "sends each message on only one SSE stream",
-			Verifies: rules.Verifies("transports.http.streams.once"),
-			Judge:    broadcasts,
-		},
+		{Text: "sends each message on only one SSE stream", Verifies: rules.Verifies("transports.http.streams.once"), Judge: broadcasts},
 	}
 }
 
@@ -135,8 +127,7 @@ func opensOtherwise(sent *rules.Message, revision string) bool {
 	if sent.Method != "initialize" {
 		return false
 	}
-	params, _ := sent.Object["params"].(map[string]any)
-	return params["protocolVersion"] != revision
+	return mcp.Value(sent.Object, "params", "protocolVersion") != revision
 }
 
 func hasID(event transcript.Event) bool { return exchanges.EventID(event) != "" }
@@ -220,10 +211,7 @@ func retries(conversation *rules.Conversation, reporter *rules.Reporter) {
 			continue
 		}
 		reporter.Observe()
-		if !slices.ContainsFunc(
-			one.Events,
-			func(event transcript.Event) bool { return event.SSE != nil && event.SSE.Retry != nil },
-		) {
+		if !slices.ContainsFunc(one.Events, func(event transcript.Event) bool { return event.SSE != nil && event.SSE.Retry != nil }) {
 			reporter.ViolationAt(*one.End, rules.Mismatch{
 				Wanted: "an event with a retry field before the connection closes",
 				Found:  "none on " + one.Request.Stream,
@@ -234,10 +222,7 @@ func retries(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 func closedEarly(one *exchanges.Exchange, conversation *rules.Conversation, all []*exchanges.Exchange) bool {
 	if root := one.Root(); root.Asks() {
-		soFar := slices.DeleteFunc(
-			root.Family(all),
-			func(other *exchanges.Exchange) bool { return other.Request.Sequence > one.Request.Sequence },
-		)
+		soFar := slices.DeleteFunc(root.Family(all), func(other *exchanges.Exchange) bool { return other.Request.Sequence > one.Request.Sequence })
 		return slices.ContainsFunc(one.Events, hasID) && conversation.Complete && !root.AnsweredIn(soFar) &&
 			!root.Cancelled(conversation)
 	}
@@ -249,25 +234,25 @@ func closedEarly(one *exchanges.Exchange, conversation *rules.Conversation, all 
 // replays tells whether all that a resumed stream brought had been sent before
 // its connection was closed.
 func replays(later, one *exchanges.Exchange) bool {
-	return !slices.ContainsFunc(later.Said, func(said *rules.Message) bool {
-		return !slices.ContainsFunc(one.Said, func(earlier *rules.Message) bool { return bytes.Equal(earlier.Raw, said.Raw) })
+	return !slices.ContainsFunc(later.Said, func(message *rules.Message) bool {
+		return !slices.ContainsFunc(one.Said, func(earlier *rules.Message) bool { return bytes.Equal(earlier.Raw, message.Raw) })
 	})
 }
 
 // askedFor finds the request of the peer that a progress notification of the
 // target is about; nil when it is none, or the token is not unique.
-func askedFor(said *rules.Message, conversation *rules.Conversation) *rules.Message {
-	if said.Method != "notifications/progress" {
+func askedFor(message *rules.Message, conversation *rules.Conversation) *rules.Message {
+	if message.Method != "notifications/progress" {
 		return nil
 	}
-	token, there := said.ParamsObject()["progressToken"]
+	token, there := message.ParamsObject()["progressToken"]
 	if !there {
 		return nil
 	}
 	var found *rules.Message
-	for _, request := range conversation.Messages[:said.Index] {
+	for _, request := range conversation.Messages[:message.Index] {
 		asked, asks := rules.ProgressToken(request)
-		if request.FromTarget(conversation.Leg) || !asks || jsonrpc.IDOf(asked) != jsonrpc.IDOf(token) {
+		if request.FromTarget(conversation.Cell) || !asks || jsonrpc.IDOf(asked) != jsonrpc.IDOf(token) {
 			continue
 		}
 		if found != nil {
@@ -285,14 +270,14 @@ func relatedProgress(conversation *rules.Conversation, reporter *rules.Reporter)
 		if !root.Asks() || !one.Streams() || strings.HasPrefix(root.Sent.Method, "tasks/") {
 			continue // what belongs to a task relates to the request that began it, too
 		}
-		for _, said := range one.Said {
-			request := askedFor(said, conversation)
-			if request == nil || one != root && foreignTo(root, said, one, all) != "" {
+		for _, message := range one.Said {
+			request := askedFor(message, conversation)
+			if request == nil || one != root && foreignTo(root, message, one, all) != "" {
 				continue // what is replayed wrongly has a rule of its own
 			}
 			reporter.Observe()
 			if request != root.Sent {
-				reporter.Violation(said, rules.Mismatch{
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: fmt.Sprintf("messages that relate to the request %s (%s)", root.Sent.ID, root.Sent.Method),
 					Found:  fmt.Sprintf("progress of the request %s (%s)", request.ID, request.Method),
 				})
@@ -323,58 +308,52 @@ func broadcasts(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if _, resumes := one.LastEventID(); resumes {
 			continue
 		}
-		for _, said := range one.Said {
-			name := identity(said, one, given)
+		for _, message := range one.Said {
+			name := identity(message, one, given)
 			if name == "" {
 				continue
 			}
-			if slices.ContainsFunc(
-				all,
-				func(other *exchanges.Exchange) bool { return other != one && other.OpenAt(said.Event) },
-			) {
+			if slices.ContainsFunc(all, func(other *exchanges.Exchange) bool { return other != one && other.OpenAt(message.Event) }) {
 				reporter.Observe()
 			}
-			if earlier := before[name]; earlier.on != nil && earlier.on != one && earlier.on.OpenAt(said.Event) &&
-				!answeredBy(earlier.message, said.Event) {
-				reporter.Violation(said, rules.Mismatch{
+			if earlier := before[name]; earlier.on != nil && earlier.on != one && earlier.on.OpenAt(message.Event) &&
+				!answeredBy(earlier.message, message.Event) {
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "each message on one stream",
 					Found:  fmt.Sprintf("the same message on %s and on %s", earlier.on.Request.Stream, one.Request.Stream),
 				})
 			}
-			before[name] = sent{said, one}
+			before[name] = sent{message, one}
 		}
 	}
 }
 
 // answeredBy tells whether a request had its answer before an event.
 func answeredBy(request *rules.Message, event transcript.Event) bool {
-	return slices.ContainsFunc(
-		request.Answers,
-		func(answer *rules.Message) bool { return answer.Event.Sequence < event.Sequence },
-	)
+	return slices.ContainsFunc(request.Answers, func(answer *rules.Message) bool { return answer.Event.Sequence < event.Sequence })
 }
 
 // tokensGiven counts the requests that gave each progress token.
 func tokensGiven(conversation *rules.Conversation) map[jsonrpc.ID]int {
 	given := map[jsonrpc.ID]int{}
-	for _, said := range conversation.ByPeer() {
-		if token, there := rules.ProgressToken(said); there {
+	for _, message := range conversation.ByPeer() {
+		if token, there := rules.ProgressToken(message); there {
 			given[jsonrpc.IDOf(token)]++
 		}
 	}
 	return given
 }
 
-func identity(said *rules.Message, one *exchanges.Exchange, given map[jsonrpc.ID]int) string {
+func identity(message *rules.Message, one *exchanges.Exchange, given map[jsonrpc.ID]int) string {
 	switch {
-	case said.Kind == jsonrpc.Request && (said.ID.IsString() || said.ID.IsInteger()),
-		said.Kind == jsonrpc.Response && !facts.IsAnonymous(said):
-		return one.Session() + " " + string(said.Raw)
-	case said.Method == "notifications/progress":
-		if given[jsonrpc.IDOf(said.ParamsObject()["progressToken"])] > 1 {
+	case message.Kind == jsonrpc.Request && (message.ID.IsString() || message.ID.IsInteger()),
+		message.Kind == jsonrpc.Response && !facts.IsAnonymous(message):
+		return one.Session() + " " + string(message.Raw)
+	case message.Method == "notifications/progress":
+		if given[jsonrpc.IDOf(message.ParamsObject()["progressToken"])] > 1 {
 			return "" // it may be the progress of either request
 		}
-		return one.Session() + " " + string(said.Raw)
+		return one.Session() + " " + string(message.Raw)
 	}
 	return ""
 }

@@ -15,9 +15,9 @@ import (
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // stranger is an origin that nobody can have told a server to trust: the
@@ -35,85 +35,30 @@ func security() {
 	It("rejects a first POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
 		server := Connect(t)
 
-		response := server.Post(t, opening(t, server), byStranger, WithHeader("Origin", stranger))
+		response := server.Post(opening(t, server), byStranger, WithHeader("Origin", stranger))
 
 		t.Expect(response).To(beRefused())
 	})
 
-	It("rejects a POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
-		server := Session(t)
+	foreignPosts()
 
-		InEachMethod(t, beRefused(), func(request Harmless) any {
-			body := server.Body(request.Method, request.With(nil))
-			return server.Post(t, body, byStranger, WithHeader("Origin", stranger))
-		})
+	It("rejects a GET with a foreign Origin", Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.GETStream), func(t *T) {
+		t.Expect(getByStranger(t)).To(beRefused())
 	})
-
-	It("rejects a notification with a foreign Origin", Verifies("transports.http.origin.validated"), func(t *T) {
-		server := Session(t)
-		control := server.Post(t, harmless(t), "")
-		if control.Status != http.StatusAccepted || len(control.Body) > 0 {
-			t.NotApplicable("the server does not accept the notification without an Origin either")
-		}
-
-		response := server.Post(t, harmless(t), byStranger, WithHeader("Origin", stranger))
-
-		t.Expect(response).To(beRefused())
-	})
-
-	It("rejects a POST whose Origin and Host are the same foreign name, if it is reached at a loopback address",
-		Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
-			endpoint, err := url.Parse(URL(t))
-			if err != nil || !isLoopback(endpoint.Hostname()) {
-				t.NotApplicable("the server is not reached at a loopback address, the target of DNS rebinding")
-			}
-			server := Connect(t)
-
-			response := server.Post(t, opening(t, server), byStranger,
-				WithHeader("Origin", "http://"+rebound), WithHeader("Host", rebound))
-
-			t.Expect(response).To(beRefused())
-		})
-
-	It("rejects a GET with a foreign Origin",
-		Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.GETStream), func(t *T) {
-			t.Expect(getByStranger(t)).To(beRefused())
-		})
 
 	It("rejects a DELETE with a foreign Origin",
 		Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.Sessions), ByBarrier(), func(t *T) {
 			t.Expect(deleteByStranger(t)).To(beRefused())
 		})
 
-	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByBarrier(), func(t *T) {
-		server, unknown := Session(t), Connect(t)
-
-		request := server.Post(t, anyRequest(t, server), byStranger, WithHeader("Origin", stranger))
-		handshake := unknown.Post(t, opening(t, unknown), byStranger, WithHeader("Origin", stranger))
-
-		if request.Status < 300 && handshake.Status < 300 {
-			t.NotApplicable("the server does not reject a foreign Origin: see transports.http.origin.validated")
-		}
-		t.Expect(request).To(HaveStatus(403))
-		t.Expect(handshake).To(HaveStatus(403))
-	})
-
-	It("rejects a GET with a foreign Origin with HTTP 403",
-		Verifies("transports.http.origin.forbidden"), AtRevisionsWith(protocol.GETStream), func(t *T) {
-			judgeForbidden(t, getByStranger(t))
-		})
-
-	It("rejects a DELETE with a foreign Origin with HTTP 403",
-		Verifies("transports.http.origin.forbidden"), AtRevisionsWith(protocol.Sessions), ByBarrier(), func(t *T) {
-			judgeForbidden(t, deleteByStranger(t))
-		})
+	originStatus()
 
 	It("listens on loopback addresses only, if it is reached at one", Verifies("transports.http.loopback"), func(t *T) {
 		endpoint, err := url.Parse(URL(t))
 		if err != nil || !isLoopback(endpoint.Hostname()) {
 			t.NotApplicable("the server is not reached at a loopback address")
 		}
-		Session(t).Barrier(t) // it is there
+		Session(t).Barrier() // it is there
 
 		addresses := listeningAt(portOf(endpoint))
 
@@ -128,18 +73,77 @@ func security() {
 	})
 }
 
+func foreignPosts() {
+	It("rejects a POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		InEachMethod(t, beRefused(), func(request Harmless) any {
+			body := server.Body(request.Method, request.With(nil))
+			return server.Post(body, byStranger, WithHeader("Origin", stranger))
+		})
+	})
+
+	It("rejects a notification with a foreign Origin", Verifies("transports.http.origin.validated"), func(t *T) {
+		server := Session(t)
+		control := server.Post(harmless(t), "")
+		if control.Status != http.StatusAccepted || len(control.Body) > 0 {
+			t.NotApplicable("the server does not accept the notification without an Origin either")
+		}
+
+		response := server.Post(harmless(t), byStranger, WithHeader("Origin", stranger))
+
+		t.Expect(response).To(beRefused())
+	})
+
+	It("rejects a POST whose Origin and Host are the same foreign name, if it is reached at a loopback address",
+		Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
+			endpoint, err := url.Parse(URL(t))
+			if err != nil || !isLoopback(endpoint.Hostname()) {
+				t.NotApplicable("the server is not reached at a loopback address, the target of DNS rebinding")
+			}
+			server := Connect(t)
+
+			response := server.Post(opening(t, server), byStranger, WithHeader("Origin", "http://"+rebound), WithHeader("Host", rebound))
+
+			t.Expect(response).To(beRefused())
+		})
+}
+
+func originStatus() {
+	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByBarrier(), func(t *T) {
+		server, unknown := Session(t), Connect(t)
+
+		request := server.Post(anyRequest(t, server), byStranger, WithHeader("Origin", stranger))
+		handshake := unknown.Post(opening(t, unknown), byStranger, WithHeader("Origin", stranger))
+
+		if request.Status < 300 && handshake.Status < 300 {
+			t.NotApplicable("the server does not reject a foreign Origin: see transports.http.origin.validated")
+		}
+		t.Expect(request).To(HaveStatus(403))
+		t.Expect(handshake).To(HaveStatus(403))
+	})
+
+	It("rejects a GET with a foreign Origin with HTTP 403",
+		Verifies("transports.http.origin.forbidden"), AtRevisionsWith(protocol.GETStream), func(t *T) { judgeForbidden(t, getByStranger(t)) })
+
+	It("rejects a DELETE with a foreign Origin with HTTP 403",
+		Verifies("transports.http.origin.forbidden"), AtRevisionsWith(protocol.Sessions), ByBarrier(), func(t *T) {
+			judgeForbidden(t, deleteByStranger(t))
+		})
+}
+
 // getByStranger asks for the stream of a session from a foreign page, where others get one.
 func getByStranger(t *T) *Response {
 	friend, server := FreshSession(t), FreshSession(t)
 	mustListen(t, friend)
-	return server.Get(t, byStranger, WithHeader("Origin", stranger))
+	return server.Get(byStranger, WithHeader("Origin", stranger))
 }
 
 // deleteByStranger ends a session from a foreign page, where others can: else nothing shows
 // what a refusal is for.
 func deleteByStranger(t *T) *Response {
 	mustEnd(t, FreshSession(t))
-	return FreshSession(t).Delete(t, byStranger, WithHeader("Origin", stranger))
+	return FreshSession(t).Delete(byStranger, WithHeader("Origin", stranger))
 }
 
 // judgeForbidden demands the status for a foreign Origin where the server refuses that.

@@ -36,7 +36,8 @@ func TestListeningAt(t *testing.T) {
 		if err := listener.Close(); err != nil {
 			t.Error(err)
 		}
-		if len(found) > 0 && !slices.Equal(found, []netip.Addr{netip.MustParseAddr(host)}) {
+		// Another process may have the same port at another address of the machine.
+		if len(found) > 0 && !slices.Contains(found, netip.MustParseAddr(host)) {
 			t.Errorf("at %s:%d, but found %v", host, port, found)
 		}
 	}

@@ -6,12 +6,11 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
@@ -21,7 +20,7 @@ func sending() {
 		server := Session(t)
 		mark := server.Mark()
 
-		response := server.Post(t, harmless(t), "")
+		response := server.Post(harmless(t), "")
 
 		turnedDown := refused(t, server, mark, response)
 		switch {
@@ -40,7 +39,7 @@ func sending() {
 			server := Session(t)
 			mark := server.Mark()
 
-			response := server.Post(t, jsonrpc.NewResult(jsonrpc.StringID("no request is open"), nil), "answers no request")
+			response := server.Post(jsonrpc.NewResult(jsonrpc.StringID("no request is open"), nil), "answers no request")
 
 			if refused(t, server, mark, response) {
 				t.NotApplicable("the server does not accept an unsolicited response")
@@ -48,48 +47,48 @@ func sending() {
 			t.Expect(response).To(beTaken())
 		})
 
-	It("rejects a notification that it cannot accept with an HTTP error status",
-		Verifies("transports.http.notification.refused"), func(t *T) {
-			server := Session(t)
+	It("rejects a notification that it cannot accept with an HTTP error status", Verifies("transports.http.notification.refused"), func(t *T) {
+		server := Session(t)
 
-			positional := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}`)
-			response := server.Post(t, positional, "has params that are an array")
+		positional := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}`)
+		response := server.Post(positional, "has params that are an array")
 
-			if response.Status < 300 && len(response.Body) == 0 {
-				t.NotApplicable("the server accepts even a notification whose params are an array")
-			}
-			t.Expect(response).To(beRefused())
-		})
+		if response.Status < 300 && len(response.Body) == 0 {
+			t.NotApplicable("the server accepts even a notification whose params are an array")
+		}
+		t.Expect(response).To(beRefused())
+	})
 
+	closingStreams()
+}
+
+func closingStreams() {
 	It("closes the stream of a request after the response", Verifies("transports.http.stream.closed"), func(t *T) {
 		server := FreshSession(t)
 
 		demandEnd(t, server, streamed(t, server))
 	})
 
-	It("closes the stream of a request after an error",
-		Verifies("transports.http.stream.closed"), NeedsCapability("tools"), func(t *T) {
-			server := FreshSession(t)
-			request := server.Start(t, "tools/call", Object{"name": "mcpconform_unknown_tool", "arguments": Object{}})
-			received, err := request.Settle(t)
-			server.Needed(request, received, err)
+	It("closes the stream of a request after an error", Verifies("transports.http.stream.closed"), NeedsCapability("tools"), func(t *T) {
+		server := FreshSession(t)
+		request := server.Call("tools/call", Object{"name": "mcpconform_unknown_tool", "arguments": Object{}})
+		request.Need()
 
-			if request.Delivery.ContentType != eventStream {
-				t.NotApplicable("the server answers the call of an unknown tool without an event stream")
-			}
-			demandEnd(t, server, request)
-		})
+		if request.Delivery.ContentType != eventStream {
+			t.NotApplicable("the server answers the call of an unknown tool without an event stream")
+		}
+		demandEnd(t, server, request)
+	})
 
 	// Later such a request is answered with 404, and with no stream.
 	It("closes the stream of a request with an unknown method after the error",
 		Verifies("transports.http.stream.closed"), AtRevisionsWithout(protocol.UnknownMethodStatus), func(t *T) {
 			server := FreshSession(t)
-			request := server.Start(t, unknownMethod, nil)
-			received, err := request.Settle(t)
-			if _, refused := errors.AsType[*scripted.StatusError](err); refused {
+			request := server.Call(unknownMethod, nil)
+			if _, refused := errors.AsType[*scripted.StatusError](request.Wait()); refused {
 				t.NotApplicable("the server rejects an unknown method with an HTTP status")
 			}
-			server.Needed(request, received, err)
+			request.Need()
 
 			if request.Delivery.ContentType != eventStream {
 				t.NotApplicable("the server rejects an unknown method without an event stream")
@@ -106,7 +105,7 @@ func sending() {
 				t.NotApplicable("the server sends no event ids, so its streams cannot be resumed")
 			}
 
-			reply := server.MustAsk(t, "tools/call", Provoking(t, "stream-closed").Call())
+			reply := server.Call("tools/call", Provoking(t, "stream-closed").Call()).Must(BeAnswered)
 
 			t.Expect(reply).To(BeResult())
 		})
@@ -116,7 +115,7 @@ func sending() {
 const unknownMethod = "mcpconform/no-such-method"
 
 // demandEnd demands the end of the stream that has brought the response to a request.
-func demandEnd(ctx context.Context, server *Server, request *scripted.Pending) {
+func demandEnd(ctx context.Context, server *Server, request *Answer) {
 	ended := true
 	select {
 	case <-request.Delivery.Done():

@@ -8,12 +8,10 @@ import (
 
 	"github.com/onsi/gomega/types"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // ServerChecks registers the checks of a target server.
@@ -56,7 +54,7 @@ func endpoint() {
 	It("supports POST and GET at the MCP endpoint", Verifies("transports.http.endpoint"), func(t *T) {
 		server := FreshSession(t) // by POST
 
-		response := server.Get(t, "")
+		response := server.Get("")
 
 		t.Expect(response).NotTo(HaveStatus(404, 501))
 	})
@@ -67,55 +65,10 @@ func endpoint() {
 		given := post(t, server, identified(t, server, "mcpconform-at-endpoint"), "")
 
 		// An error in the body tells of a server that takes POST.
-		t.DemandOf(
-			given,
-			given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status),
-			"an endpoint that accepts POST",
-		)
+		t.DemandOf(given, given.code() != 0 || !slices.Contains([]int{404, 405, 501}, given.Status), "an endpoint that accepts POST")
 	})
 
-	It("serves a second client while the first is connected", Verifies("transports.http.clients"), ByBarrier(), func(t *T) {
-		first, second := FreshSession(t), Connect(t)
-
-		if t.Has(protocol.Handshake) {
-			_, err := second.Handshake(t, helloBy(t, "mcpconform-second"))
-			if err != nil {
-				t.Judge(Mismatch{Wanted: "a handshake with a second client, while the first is connected", Found: err.Error()})
-			}
-		}
-		id := jsonrpc.StringID("mcpconform-second-client")
-		t.Expect(second.MustAwait(t, second.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))).To(BeResult())
-		t.Expect(first.MustAsk(t, BarrierMethod(t), nil)).To(BeResult())
-	})
-
-	It("answers tools/call of a client after another has connected",
-		Verifies("transports.http.clients"), NeedsCapability("tools"), func(t *T) {
-			call := aCall(t)
-			first := FreshSession(t)
-			UnusedSession(t)
-
-			request := first.StartRaw(
-				t, jsonrpc.StringID("mcpconform-first-client"), "tools/call", scripted.Outgoing{}, call.Call(),
-			)
-
-			first.MustAwait(t, request)
-			t.Observe()
-		})
-
-	It("answers requests of two clients that use the same id at the same time",
-		Verifies("transports.http.clients"), ByBarrier(), func(t *T) {
-			first, second := FreshSession(t), UnusedSession(t)
-			id := jsonrpc.StringID("mcpconform-same-id")
-			asked := func(client *Server, name string) *scripted.Pending {
-				params := Object{"_meta": Object{"com.example/client": name}}
-				return client.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, params)
-			}
-
-			ofFirst, ofSecond := asked(first, "first"), asked(second, "second")
-
-			t.Expect(first.MustAwait(t, ofFirst)).To(BeResult())
-			t.Expect(second.MustAwait(t, ofSecond)).To(BeResult())
-		})
+	severalClients()
 
 	It(
 		"serves other clients after a session was ended during a call",
@@ -126,15 +79,56 @@ func endpoint() {
 		func(t *T) {
 			server, other := FreshSession(t), UnusedSession(t)
 			mustHaveSession(t, server)
-			server.Start(t, "tools/call", Provoking(t, "slow").Call())
-			server.Barrier(t) // the call is under way
+			server.Call("tools/call", Provoking(t, "slow").Call())
+			server.Barrier() // the call is under way
 
 			mustEnd(t, server)
 
 			id := jsonrpc.StringID("mcpconform-after-deletion")
-			t.Expect(other.MustAwait(t, other.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))).To(BeResult())
+			t.Expect(other.Call(BarrierMethod(t), nil, WithID(id)).Must(BeAnswered)).To(BeResult())
 		},
 	)
+}
+
+func severalClients() {
+	It("serves a second client while the first is connected", Verifies("transports.http.clients"), ByBarrier(), func(t *T) {
+		first, second := FreshSession(t), Connect(t)
+
+		if t.Has(protocol.Handshake) {
+			_, err := second.Handshake(helloBy(t, "mcpconform-second"))
+			if err != nil {
+				t.Judge(Mismatch{Wanted: "a handshake with a second client, while the first is connected", Found: err.Error()})
+			}
+		}
+		id := jsonrpc.StringID("mcpconform-second-client")
+		t.Expect(second.Call(BarrierMethod(t), nil, WithID(id)).Must(BeAnswered)).To(BeResult())
+		t.Expect(first.Call(BarrierMethod(t), nil).Must(BeAnswered)).To(BeResult())
+	})
+
+	It("answers tools/call of a client after another has connected", Verifies("transports.http.clients"), NeedsCapability("tools"), func(t *T) {
+		call := aCall(t)
+		first := FreshSession(t)
+		UnusedSession(t)
+
+		request := first.Call("tools/call", call.Call(), WithID(jsonrpc.StringID("mcpconform-first-client")))
+
+		request.Must(BeAnswered)
+		t.Observe()
+	})
+
+	It("answers requests of two clients that use the same id at the same time", Verifies("transports.http.clients"), ByBarrier(), func(t *T) {
+		first, second := FreshSession(t), UnusedSession(t)
+		id := jsonrpc.StringID("mcpconform-same-id")
+		asked := func(client *Server, name string) *Answer {
+			params := Object{"_meta": Object{"com.example/client": name}}
+			return client.Call(BarrierMethod(t), params, WithID(id))
+		}
+
+		ofFirst, ofSecond := asked(first, "first"), asked(second, "second")
+
+		t.Expect(ofFirst.Must(BeAnswered)).To(BeResult())
+		t.Expect(ofSecond.Must(BeAnswered)).To(BeResult())
+	})
 }
 
 // aCall is a call of a tool that needs nothing and changes nothing.

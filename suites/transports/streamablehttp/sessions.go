@@ -8,11 +8,10 @@ import (
 	"github.com/agext/levenshtein"
 	"github.com/onsi/gomega/types"
 
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/transport"
-
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 const (
@@ -45,7 +44,7 @@ func sessions() {
 			server := FreshSession(t)
 			mustHaveSession(t, server)
 
-			first := server.Post(t, anyRequest(t, server), lacksSession, WithoutHeader("Mcp-Session-Id"))
+			first := server.Post(anyRequest(t, server), lacksSession, WithoutHeader("Mcp-Session-Id"))
 			if first.Status < 300 {
 				t.NotApplicable("the server does not require its session id")
 			}
@@ -70,13 +69,17 @@ func sessions() {
 			judgeSessionMissed(t, server, http.MethodGet)
 		})
 
+	endedSessions()
+}
+
+func endedSessions() {
 	It("rejects a request with the Mcp-Session-Id of an ended session with HTTP 404",
 		Verifies("transports.http.session.gone"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			mustEnd(t, server)
 
 			InEachMethod(t, HaveStatus(404), func(request Harmless) any {
-				return server.Post(t, server.Body(request.Method, request.With(nil)), inEnded)
+				return server.Post(server.Body(request.Method, request.With(nil)), inEnded)
 			})
 		})
 
@@ -85,44 +88,42 @@ func sessions() {
 			server := FreshSession(t)
 			mustEnd(t, server)
 
-			response := server.Post(t, jsonrpc.NewNotification("notifications/roots/list_changed", nil), inEnded)
+			response := server.Post(jsonrpc.NewNotification("notifications/roots/list_changed", nil), inEnded)
 
 			t.Expect(response).To(HaveStatus(404))
 		})
 
-	It("rejects a DELETE with the Mcp-Session-Id of an ended session with HTTP 404",
-		Verifies("transports.http.session.gone"), func(t *T) {
-			server := FreshSession(t)
-			mustEnd(t, server)
+	It("rejects a DELETE with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), func(t *T) {
+		server := FreshSession(t)
+		mustEnd(t, server)
 
-			response := server.Delete(t, inEnded)
+		response := server.Delete(inEnded)
 
-			t.Expect(response).To(HaveStatus(404))
-		})
+		t.Expect(response).To(HaveStatus(404))
+	})
 
 	It("rejects a request with the Mcp-Session-Id of a session that was ended during a call with HTTP 404",
 		Verifies("transports.http.session.gone"), NeedsProvocation("slow"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 			mustHaveSession(t, server)
-			server.Start(t, "tools/call", Provoking(t, "slow").Call())
-			server.Barrier(t) // the call is under way
+			server.Call("tools/call", Provoking(t, "slow").Call())
+			server.Barrier() // the call is under way
 			mustEnd(t, server)
 
-			response := server.Post(t, anyRequest(t, server), inEnded)
+			response := server.Post(anyRequest(t, server), inEnded)
 
 			t.Expect(response).To(HaveStatus(404))
 		})
 
-	It("rejects a GET with the Mcp-Session-Id of an ended session with HTTP 404",
-		Verifies("transports.http.session.gone"), func(t *T) {
-			server := FreshSession(t)
-			mustListen(t, server).Cut()
-			mustEnd(t, server)
+	It("rejects a GET with the Mcp-Session-Id of an ended session with HTTP 404", Verifies("transports.http.session.gone"), func(t *T) {
+		server := FreshSession(t)
+		mustListen(t, server).Cut()
+		mustEnd(t, server)
 
-			response := server.Get(t, inEnded)
+		response := server.Get(inEnded)
 
-			t.Expect(response).To(HaveStatus(404))
-		})
+		t.Expect(response).To(HaveStatus(404))
+	})
 }
 
 // judgeSessionMissed sends a request without a body and without the session id, which a
@@ -130,11 +131,11 @@ func sessions() {
 func judgeSessionMissed(t *T, server *Server, method string) {
 	mustHaveSession(t, server)
 	without := WithoutHeader("Mcp-Session-Id")
-	if server.Post(t, anyRequest(t, server), lacksSession, without).Status != http.StatusBadRequest {
+	if server.Post(anyRequest(t, server), lacksSession, without).Status != http.StatusBadRequest {
 		t.NotApplicable("the server does not require its session id, see the result for POST")
 	}
 
-	response := server.Exchange(t, transport.Request{
+	response := server.Exchange(transport.Request{
 		Method: method, Header: Edited(server.HTTP.HeaderOf(method, nil), without), Deliberate: lacksSession,
 	})
 
@@ -144,7 +145,7 @@ func judgeSessionMissed(t *T, server *Server, method string) {
 // mustBeGone ends a session of which the server then knows nothing more.
 func mustBeGone(t *T, server *Server) {
 	mustEnd(t, server)
-	if server.Post(t, anyRequest(t, server), inEnded).Status != http.StatusNotFound {
+	if server.Post(anyRequest(t, server), inEnded).Status != http.StatusNotFound {
 		t.NotApplicable("the server does not end a session with DELETE, see the results of transports.http.session.gone")
 	}
 }
@@ -172,7 +173,7 @@ func mustHaveSession(t *T, server *Server) {
 // check inapplicable: it may, and need not.
 func mustEnd(t *T, server *Server) {
 	mustHaveSession(t, server)
-	response := server.Delete(t, "")
+	response := server.Delete("")
 	if response.Status < 200 || response.Status > 299 {
 		t.NotApplicable("the server does not allow clients to end sessions: DELETE was answered with " + response.Describe())
 	}
@@ -186,7 +187,7 @@ func sessionIDs(t *T) []string {
 		server := Connect(t)
 		// The id is there with the answer. What is said on it may meet the end of an earlier
 		// session, where a server gives the same id twice.
-		server.Need(t, "initialize", helloBy(t, "mcpconform-compared"))
+		server.Call("initialize", helloBy(t, "mcpconform-compared")).Need().Result()
 		mustHaveSession(t, server)
 		ids = append(ids, server.HTTP.Session())
 	}

@@ -1,14 +1,12 @@
 package streamablehttp
 
 import (
-	"context"
 	"net/http"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 const eventStream = "text/event-stream"
@@ -33,8 +31,8 @@ func mustListen(t *T, server *Server) *scripted.Delivery {
 // streamed asks until a request is answered with an event stream, and returns
 // it when it is answered. A server that answers all with JSON makes the check
 // inapplicable.
-func streamed(t *T, server *Server) *scripted.Pending {
-	if request := asked(t, server, BarrierMethod(t), nil); request != nil {
+func streamed(t *T, server *Server) *Answer {
+	if request := asked(server, BarrierMethod(t), nil); request != nil {
 		return request
 	}
 	for _, kind := range []string{"progress", "logging", "text"} {
@@ -42,7 +40,7 @@ func streamed(t *T, server *Server) *scripted.Pending {
 		if !there {
 			continue
 		}
-		if request := asked(t, server, "tools/call", provocation.Reporting(newToken(server))); request != nil {
+		if request := asked(server, "tools/call", provocation.Reporting(newToken(server))); request != nil {
 			return request
 		}
 	}
@@ -51,10 +49,9 @@ func streamed(t *T, server *Server) *scripted.Pending {
 }
 
 // asked asks and returns the request if it was answered with an event stream.
-func asked(ctx context.Context, server *Server, method string, params any) *scripted.Pending {
-	request := server.Start(ctx, method, params)
-	received, err := request.Settle(ctx)
-	server.Needed(request, received, err)
+func asked(server *Server, method string, params any) *Answer {
+	request := server.Call(method, params)
+	request.Need()
 	if request.Delivery.ContentType != eventStream {
 		return nil
 	}
@@ -83,13 +80,13 @@ const patience = 20
 // mustResume resumes a stream after an event. A server that does not resume
 // makes the check inapplicable: it may, and need not.
 func mustResume(t *T, server *Server, eventID string) *scripted.Delivery {
-	response := server.Response(t, server.HTTP.Resume(eventID))
+	response := server.Response(server.HTTP.Resume(eventID))
 	for range patience {
 		if response.Status != http.StatusConflict {
 			break
 		}
-		server.Barrier(t)
-		response = server.Response(t, server.HTTP.Resume(eventID))
+		server.Barrier()
+		response = server.Response(server.HTTP.Resume(eventID))
 	}
 	if response.Status != http.StatusOK || response.ContentType != eventStream {
 		t.NotApplicable("the server does not resume streams: it answered Last-Event-ID with " + response.Describe())
@@ -99,7 +96,7 @@ func mustResume(t *T, server *Server, eventID string) *scripted.Delivery {
 
 // mustBeResumable returns the id of the first event on the stream of an
 // answered request, after which the stream can be resumed to get the rest.
-func mustBeResumable(t *T, server *Server, request *scripted.Pending) string {
+func mustBeResumable(t *T, server *Server, request *Answer) string {
 	ids := eventIDs(server, request.Delivery.Stream)
 	switch len(ids) {
 	case 0:

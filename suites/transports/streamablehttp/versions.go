@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"net/http"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transport"
-
-	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 )
 
 // assumed is the revision of clients that send no version header.
@@ -18,123 +17,112 @@ const assumed = "2025-03-26"
 
 // versions checks the heading Protocol Version Header.
 func versions() {
-	It("rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"), ByBarrier(), func(t *T) {
-			server := Session(t)
+	It("rejects a POST with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByBarrier(), func(t *T) {
+		server := Session(t)
 
-			InEachMethod(t, HaveStatus(400), func(request Harmless) any {
-				return server.Post(
-					t,
-					server.Body(request.Method, request.With(nil)),
-					"names an unknown protocol version",
-					WithHeader("MCP-Protocol-Version", "1900-01-01"),
-				)
-			})
-		})
-
-	It("rejects a POST with an invalid MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"), ByBarrier(), func(t *T) {
-			server := Session(t)
-
-			response := server.Post(
-				t,
-				anyRequest(t, server),
-				"names an invalid protocol version",
-				WithHeader("MCP-Protocol-Version", "the latest one"),
-			)
-
-			t.Expect(response).To(HaveStatus(400))
-		})
-
-	It("rejects a GET with an unsupported MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"), func(t *T) {
-			listener, server := FreshSession(t), FreshSession(t)
-			mustListen(t, listener)
-
-			response := server.Get(t, "names an unknown protocol version", WithHeader("MCP-Protocol-Version", "1900-01-01"))
-
-			t.Expect(response).To(HaveStatus(400))
-		})
-
-	It("rejects a DELETE with an unsupported MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"), func(t *T) {
-			ended, server := FreshSession(t), UnusedSession(t)
-			mustBeGone(t, ended)
-
-			response := server.Delete(t, "names an unknown protocol version", WithHeader("MCP-Protocol-Version", "1900-01-01"))
-
-			t.Expect(response).To(HaveStatus(400))
-		})
-
-	It("rejects a notification with an unsupported MCP-Protocol-Version with HTTP 400",
-		Verifies("transports.http.version.refused"), func(t *T) {
-			server := Session(t)
-			control := server.Post(t, harmless(t), "")
-			if control.Status != http.StatusAccepted || len(control.Body) > 0 {
-				t.NotApplicable("the server does not accept the notification in the negotiated version either")
-			}
-
-			response := server.Post(
-				t,
-				harmless(t),
+		InEachMethod(t, HaveStatus(400), func(request Harmless) any {
+			return server.Post(
+				server.Body(request.Method, request.With(nil)),
 				"names an unknown protocol version",
 				WithHeader("MCP-Protocol-Version", "1900-01-01"),
 			)
-
-			t.Expect(response).To(HaveStatus(400))
 		})
+	})
+
+	It("rejects a POST with an invalid MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), ByBarrier(), func(t *T) {
+		server := Session(t)
+
+		response := server.Post(anyRequest(t, server), "names an invalid protocol version", WithHeader("MCP-Protocol-Version", "the latest one"))
+
+		t.Expect(response).To(HaveStatus(400))
+	})
+
+	It("rejects a GET with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), func(t *T) {
+		listener, server := FreshSession(t), FreshSession(t)
+		mustListen(t, listener)
+
+		response := server.Get("names an unknown protocol version", WithHeader("MCP-Protocol-Version", "1900-01-01"))
+
+		t.Expect(response).To(HaveStatus(400))
+	})
+
+	It("rejects a DELETE with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), func(t *T) {
+		ended, server := FreshSession(t), UnusedSession(t)
+		mustBeGone(t, ended)
+
+		response := server.Delete("names an unknown protocol version", WithHeader("MCP-Protocol-Version", "1900-01-01"))
+
+		t.Expect(response).To(HaveStatus(400))
+	})
+
+	negotiatedVersions()
+
+	unsupportedVersions()
+
+	differingVersions()
+
+	unknownMethods()
+}
+
+func negotiatedVersions() {
+	It("rejects a notification with an unsupported MCP-Protocol-Version with HTTP 400", Verifies("transports.http.version.refused"), func(t *T) {
+		server := Session(t)
+		control := server.Post(harmless(t), "")
+		if control.Status != http.StatusAccepted || len(control.Body) > 0 {
+			t.NotApplicable("the server does not accept the notification in the negotiated version either")
+		}
+
+		response := server.Post(harmless(t), "names an unknown protocol version", WithHeader("MCP-Protocol-Version", "1900-01-01"))
+
+		t.Expect(response).To(HaveStatus(400))
+	})
 
 	It("accepts requests without MCP-Protocol-Version from a client that negotiated "+assumed,
 		Verifies("transports.http.version.assumed"), ByBarrier(), func(t *T) {
 			server := Connect(t)
-			hello := server.Need(t, "initialize", Hello(t, assumed))
+			hello := server.Call("initialize", Hello(t, assumed)).Need().Result()
 			if hello["protocolVersion"] != assumed {
-				t.NotApplicable(
-					fmt.Sprintf("the server does not speak %s: it answers with %s", assumed, Show(hello["protocolVersion"])),
-				)
+				t.NotApplicable(fmt.Sprintf("the server does not speak %s: it answers with %s", assumed, Show(hello["protocolVersion"])))
 			}
 
-			server.Tell(t, "notifications/initialized", nil)
-			reply := server.Ask(t, BarrierMethod(t), nil)
+			server.Notify("notifications/initialized", nil).Must()
+			reply := server.Call(BarrierMethod(t), nil).Must()
 
 			t.Expect(reply).To(BeResult())
 		})
+}
 
-	It("returns HTTP 400 and -32022 for an unsupported protocol version",
-		Verifies("transports.http.version.unsupported"), ByBarrier(), func(t *T) {
-			server := Session(t)
+func unsupportedVersions() {
+	It("returns HTTP 400 and -32022 for an unsupported protocol version", Verifies("transports.http.version.unsupported"), ByBarrier(), func(t *T) {
+		server := Session(t)
 
-			InEachMethod(t, beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision), func(request Harmless) any {
-				body := server.Body(request.Method, request.With(Object{mcp.MetaVersion: "1900-01-01"}))
-				return post(t, server, body, "names an unknown protocol version")
-			})
+		InEachMethod(t, beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision), func(request Harmless) any {
+			body := server.Body(request.Method, request.With(Object{mcp.MetaVersion: "1900-01-01"}))
+			return post(t, server, body, "names an unknown protocol version")
 		})
+	})
 
 	It("returns HTTP 400 and -32022 for each kind of unsupported protocol version",
 		Verifies("transports.http.version.unsupported"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			// Those of the future, such as are no date, and such as were released before.
-			for _, revision := range append(Unimplemented(t, supported(t, server)), "2999-12-31", "v999.0.0") {
+			for _, revision := range append(Unimplemented(t, supported(server)), "2999-12-31", "v999.0.0") {
 				body := server.Body(BarrierMethod(t), Object{"_meta": Object{mcp.MetaVersion: revision}})
 				given := post(t, server, body, "has the version "+revision)
 
 				t.Expect(given).To(beTheError(http.StatusBadRequest, jsonrpc.UnsupportedRevision))
 			}
 		})
+}
 
+func differingVersions() {
 	It("rejects a request whose MCP-Protocol-Version differs from the version in _meta",
 		Verifies("transports.http.version.mismatch"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
 			InEachMethod(t, beTurnedDown(), func(request Harmless) any {
-				return postRequest(
-					t,
-					server,
-					request,
-					otherVersion,
-					WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)),
-				)
+				return postRequest(t, server, request, otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
 			})
 		})
 
@@ -142,13 +130,7 @@ func versions() {
 		Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
 			server := Session(t)
 
-			given := post(
-				t,
-				server,
-				anyRequest(t, server),
-				otherVersion,
-				WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)),
-			)
+			given := post(t, server, anyRequest(t, server), otherVersion, WithHeader(transport.VersionHeader, protocol.Last(protocol.Handshake)))
 
 			if given.refused() && given.code() == jsonrpc.UnsupportedRevision {
 				t.NotApplicable("the server checks the version in the header first, which it does not implement")
@@ -165,16 +147,17 @@ func versions() {
 		})
 	})
 
-	It("returns HTTP 400 and -32020 if MCP-Protocol-Version is missing",
-		Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
-			server := Session(t)
-			needVersionHeader(t, server)
+	It("returns HTTP 400 and -32020 if MCP-Protocol-Version is missing", Verifies("transports.http.headers.error"), ByBarrier(), func(t *T) {
+		server := Session(t)
+		needVersionHeader(t, server)
 
-			given := post(t, server, anyRequest(t, server), "lacks the version header", WithoutHeader(transport.VersionHeader))
+		given := post(t, server, anyRequest(t, server), "lacks the version header", WithoutHeader(transport.VersionHeader))
 
-			judgeRefusal(t, given, "transports.http.version.missing")
-		})
+		judgeRefusal(t, given, "transports.http.version.missing")
+	})
+}
 
+func unknownMethods() {
 	It("returns HTTP 404 and -32601 for an unknown method", Verifies("transports.http.method.unknown"), ByBarrier(), func(t *T) {
 		server := Session(t)
 
@@ -216,7 +199,7 @@ const otherVersion = "names different versions in the header and the body"
 // needVersionHeader skips a check of what a server does without MCP-Protocol-Version when
 // the server speaks a revision whose clients send none.
 func needVersionHeader(t *T, server *Server) {
-	for _, revision := range append(supported(t, server), handshakeAt(t, assumed)) {
+	for _, revision := range append(supported(server), handshakeAt(t, assumed)) {
 		if revision != "" && !protocol.Has(revision, protocol.VersionHeader) {
 			t.NotApplicable("the server speaks " + revision + ", at which clients do not send this header")
 		}

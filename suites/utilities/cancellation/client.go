@@ -8,9 +8,10 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -66,9 +67,7 @@ var cancels = &Scenario{
 				return // nothing can come on the stream that the client closes
 			}
 			cancels := func(received scripted.Received) bool { return cancelsCall(received, call) }
-			if !call.Await(
-				func(received scripted.Received) bool { return cancels(received) || received.Method == "tools/list" },
-			) {
+			if !call.Await(func(received scripted.Received) bool { return cancels(received) || received.Method == "tools/list" }) {
 				return
 			}
 			call.Session.Within(overtaking, mark, cancels) // what was sent later may have come first
@@ -92,15 +91,8 @@ var cancels = &Scenario{
 // stream, may come over HTTP.
 const overtaking = 200 * time.Millisecond
 
-// Steps of the scenario.
-const (
-	slowStep   = 2
-	cancelStep = 4
-)
-
 func cancelsCall(received scripted.Received, call *scripted.Call) bool {
-	params, _ := received.Params().(map[string]any)
-	return received.Method == method && jsonrpc.IDOf(params["requestId"]) == call.Message.ID
+	return received.Method == method && jsonrpc.IDOf(mcp.Value(received.Params(), "requestId")) == call.Message.ID
 }
 
 // crossPing sends a ping and cancels it at once, so that its answer crosses the
@@ -112,20 +104,16 @@ func crossPing(call *scripted.Call) {
 }
 
 func cancelling() {
-	It("sends notifications/cancelled with the id of the request that it cancels",
-		Verifies("cancellation.sent.stdio"), In(cancels), func(t *T) {
-			client := RunScenario(t)
+	It("sends notifications/cancelled with the id of the request that it cancels", Verifies("cancellation.sent.stdio"), In(cancels), func(t *T) {
+		client := RunScenario(t)
 
-			call := client.NeedCalls("slow")[0]
-			if t.Observed(client.CancellationOf(call) != nil) {
-				return
-			}
-			client.NeedGaveUp(slowStep, cancelStep)
-			client.Missing(call, Mismatch{
-				Wanted: method + " for the call that the client cancelled, as it reports",
-				Found:  "none",
-			})
-		})
+		call := client.NeedCalls("slow")[0]
+		if t.Observed(client.CancellationOf(call) != nil) {
+			return
+		}
+		client.NeedCancelled("slow", "cancel-slow")
+		client.Missing(call, Mismatch{Wanted: method + " for the call that the client cancelled, as it reports", Found: "none"})
+	})
 
 	It(
 		"sends notifications/cancelled only with the requestId of a request that it has sent",
@@ -142,45 +130,48 @@ func cancelling() {
 			}
 			cancellations := client.Notifications(method)
 			if len(cancellations) == 0 {
-				client.Never(method)
+				client.InconclusiveWithout(method)
 			}
 			for _, cancellation := range cancellations { // the request that it was told to cancel had come before
 				if !namesRequest(client, cancellation) {
-					client.Blame(cancellation, Mismatch{
+					client.Fail(cancellation, Mismatch{
 						Wanted: "the id of a request that the client has sent, such as " + call.ID.String(),
 						Found:  Show(cancellation.ParamsObject()["requestId"]), Where: "/params/requestId",
 					})
 				}
 			}
-			client.NeverBut("the client cancelled another request than its steps ask for", method)
+			client.Inconclusive("the client cancelled another request than its steps ask for", method)
 		},
 	)
 
-	It("ignores the response to a request that it has cancelled",
-		Verifies("cancellation.late-response.client"), In(cancels), func(t *T) {
-			client := RunScenario(t)
+	crossing()
+}
 
-			if t.Has(protocol.ClosingCancels) && t.Transport() == protocol.HTTP {
-				t.NotApplicable("over HTTP a request is cancelled by closing its stream, so nothing can follow")
-			}
-			call := client.NeedCalls("slow")[0]
-			cancellation := client.CancellationOf(call)
-			if cancellation == nil {
-				client.Never(method)
-			}
-			answer := AnswerTo(call)
-			if answer == nil {
-				t.NotApplicable("the client closed the stream of the cancelled request, so nothing could follow")
-			}
-			if answer.Event.Sequence < cancellation.Event.Sequence {
-				client.NeverBut("the client cancelled the call only after it was answered", method)
-			}
-			if told, there := client.ToldOutcome(slowStep); there && !told.Failed() &&
-				strings.Contains(ShowOutcome(told), tooLate) {
-				client.Blame(answer, Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(told)})
-			}
-			client.StaysUsable(answer, "the response to a request that it had cancelled")
-		})
+func crossing() {
+	It("ignores the response to a request that it has cancelled", Verifies("cancellation.late-response.client"), In(cancels), func(t *T) {
+		client := RunScenario(t)
+
+		if t.Has(protocol.ClosingCancels) && t.Transport() == protocol.HTTP {
+			t.NotApplicable("over HTTP a request is cancelled by closing its stream, so nothing can follow")
+		}
+		call := client.NeedCalls("slow")[0]
+		cancellation := client.CancellationOf(call)
+		if cancellation == nil {
+			client.InconclusiveWithout(method)
+		}
+		answer := AnswerTo(call)
+		if answer == nil {
+			t.NotApplicable("the client closed the stream of the cancelled request, so nothing could follow")
+		}
+		if answer.Event.Sequence < cancellation.Event.Sequence {
+			client.Inconclusive("the client cancelled the call only after it was answered", method)
+		}
+		if outcome, there := client.Outcome("slow"); there && !outcome.Failed() &&
+			strings.Contains(ShowOutcome(outcome), tooLate) {
+			client.Fail(answer, Mismatch{Wanted: "a call that ends without its late answer", Found: ShowOutcome(outcome)})
+		}
+		client.StaysUsable(answer, "the response to a request that it had cancelled")
+	})
 
 	It("continues after its notifications/cancelled crossed a response", Verifies("cancellation.races"), In(cancels), func(t *T) {
 		client := RunScenario(t)
@@ -198,7 +189,7 @@ func cancelling() {
 			client.StaysUsable(after, "the response to a request that it cancelled meanwhile")
 		}
 		if !crossed {
-			client.Never(method)
+			client.InconclusiveWithout(method)
 		}
 	})
 }
@@ -220,9 +211,7 @@ func namesRequest(client *Client, cancellation *Message) bool {
 var expires = &Scenario{
 	Name: "call-timed-out", Says: "The server never answers a call, which the client times out.",
 	Since: "2026-07-28",
-	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall("never", nil).Within(100), ToList("tools"), ToClose(),
-	},
+	Steps: Steps{ToConnect(), ToList("tools"), ToCall("never", nil).Within(100), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		var open atomic.Pointer[scripted.Exchange] // of the call
 		server.AddTool("never", nil, func(call *scripted.Call) {
@@ -242,20 +231,17 @@ var expires = &Scenario{
 // stream.
 const leavingTime = time.Second
 
-// expiryStep is the position of the call in the scenario.
-const expiryStep = 2
-
 func expiring() {
 	It("cancels a request that is not answered in time", Verifies("cancellation.timeouts.cancelled"), In(expires), func(t *T) {
 		client := RunScenario(t)
 
 		call := client.NeedCalls("never")[0]
-		if told := client.OutcomeOf(expiryStep); !told.Failed() {
-			client.NeverBut("the client did not cancel the call that is never answered", "tools/call")
+		if outcome := client.NeedOutcome(client.CallOf("never")); !outcome.Failed() {
+			client.Inconclusive("the client did not cancel the call that is never answered", "tools/call")
 		}
-		after := client.AskedAfter(call)
+		after := client.RequestsAfter(call)
 		if len(after) == 0 {
-			client.NeverBut("the client sent no further request after the call that timed out", "tools/list")
+			client.Inconclusive("the client sent no further request after the call that timed out", "tools/list")
 		}
 		if t.Transport() != protocol.HTTP {
 			if !t.Observed(client.CancellationOf(call) != nil) {
@@ -266,23 +252,20 @@ func expiring() {
 		end := endOf(client, call)
 		answer := AnswerTo(after[0])
 		if answer == nil {
-			client.NeverBut("the client disconnected before its next request was answered", "tools/list")
+			client.Inconclusive("the client disconnected before its next request was answered", "tools/list")
 		}
 		if !t.Observed(end != nil && !end.At.After(answer.Event.At)) {
-			client.Missing(
-				call,
-				Mismatch{Wanted: "the end of the stream of the call that timed out", Found: "a stream that stays open"},
-			)
+			client.Missing(call, Mismatch{Wanted: "the end of the stream of the call that timed out", Found: "a stream that stays open"})
 		}
 	})
 }
 
 // endOf returns the event by which the client left the exchange of a message; nil for
 // none.
-func endOf(client *Client, said *Message) *transcript.Event {
+func endOf(client *Client, message *Message) *transcript.Event {
 	for _, event := range client.Events() {
 		if event.Kind == transcript.End && event.From == protocol.Client &&
-			event.Connection == said.Event.Connection && event.Stream == said.Event.Stream {
+			event.Connection == message.Event.Connection && event.Stream == message.Event.Stream {
 			return &event
 		}
 	}
@@ -306,7 +289,7 @@ var asked = &Scenario{
 	Name: "cancelled-question", Says: "During a call the server sends the client a request, and cancels it.",
 	Until: "2025-11-25",
 	Steps: Steps{
-		ToIgnore("sampling/createMessage"), ToIgnore("elicitation/create"),
+		ToIgnore("sampling/createMessage").ID("ignore-sampling"), ToIgnore("elicitation/create"),
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
@@ -344,8 +327,8 @@ var namesake = &Scenario{
 	Says:  "During its second call the server pings the client under the id of that call, and cancels the ping.",
 	Until: protocol.Last(protocol.Ping),
 	Steps: Steps{
-		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers),
-		ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToClose(),
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers).ID("plain-call"),
+		ToCall(scripted.AddNumbers, asking.Numbers).ID("namesake-call"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
@@ -360,12 +343,6 @@ var namesake = &Scenario{
 	},
 }
 
-// Steps of the scenario.
-const (
-	plainCall    = 2
-	namesakeCall = 3
-)
-
 func cancelled() {
 	It("continues its own request if the server cancels one of its own that has the same id",
 		Verifies("base.responses.matched"), In(namesake), func(t *T) {
@@ -373,11 +350,11 @@ func cancelled() {
 
 			cancellations := client.FromServer(method)
 			if len(cancellations) == 0 {
-				client.NeverBut("the client did not make the call during which the server cancels", "tools/call")
+				client.Inconclusive("the client did not make the call during which the server cancels", "tools/call")
 			}
-			const despite = "the cancellation of a ping that had the id of the call"
-			client.Does(namesakeCall, plainCall, despite)
-			client.GoesOn(cancellations[0], despite)
+			const what = "the cancellation of a ping that had the id of the call"
+			client.DemandStep("namesake-call", "plain-call", what)
+			client.Continues(cancellations[0], what)
 		})
 
 	It("stops processing a cancelled request and sends no response to it",
@@ -387,32 +364,29 @@ func cancelled() {
 			client.NeedRequests("tools/call")
 			cancellations := client.FromServer(method)
 			if len(cancellations) == 0 {
-				client.NeverBut(
+				client.Inconclusive(
 					"the client received no request that could be cancelled, as it declares neither sampling nor elicitation",
 					"sampling/createMessage",
 				)
 			}
 			cancellation := cancellations[0]
 			read := answerAfter(cancellation, client.FromServer("ping"))
-			if !t.Observed(client.GoneOn(cancellation)) {
-				client.NeverBut("the client sent nothing more after the cancellation", "tools/list")
+			if !t.Observed(client.Continued(cancellation)) {
+				client.Inconclusive("the client sent nothing more after the cancellation", "tools/list")
 			}
 			for _, response := range append(client.Responses("sampling/createMessage"), client.Responses("elicitation/create")...) {
 				if response.ID != jsonrpc.IDOf(cancellation.ParamsObject()["requestId"]) {
 					continue
 				}
-				told, there := client.ToldOutcome(0)
-				silent := there && !told.Failed()
+				outcome, there := client.Outcome("ignore-sampling")
+				silent := there && !outcome.Failed()
 				switch {
 				case response.Event.Sequence < cancellation.Event.Sequence:
-					client.NeverBut("the client answered before the server could cancel", response.Request.Method)
+					client.Inconclusive("the client answered before the server could cancel", response.Request.Method)
 				case silent, read != nil && response.Event.Sequence > read.Event.Sequence:
-					client.Blame(
-						response,
-						Mismatch{Wanted: "no response to the cancelled request", Found: excerpt.Short(response.Raw)},
-					)
+					client.Fail(response, Mismatch{Wanted: "no response to the cancelled request", Found: excerpt.Short(response.Raw)})
 				default:
-					client.NeverBut("the answer of the client may have crossed the cancellation", response.Request.Method)
+					client.Inconclusive("the answer of the client may have crossed the cancellation", response.Request.Method)
 				}
 			}
 		})
@@ -420,9 +394,9 @@ func cancelled() {
 
 // answerAfter returns the answer to the first request that was sent after something; nil
 // when there is none.
-func answerAfter(said *Message, requests []*Message) *Message {
+func answerAfter(message *Message, requests []*Message) *Message {
 	for _, request := range requests {
-		if request.Event.Sequence > said.Event.Sequence {
+		if request.Event.Sequence > message.Event.Sequence {
 			return AnswerTo(request)
 		}
 	}
@@ -441,14 +415,7 @@ const (
 func confused(name, says string, confuse func(call *scripted.Call)) *Scenario {
 	return &Scenario{
 		Name: name, Says: says,
-		Steps: Steps{
-			ToConnect(),
-			ToList("tools"),
-			ToCall(scripted.AddNumbers, asking.Numbers),
-			ToList("tools"),
-			ToList("tools"),
-			ToClose(),
-		},
+		Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, asking.Numbers), ToList("tools"), ToList("tools"), ToClose()},
 		Server: func(server *scripted.Server) {
 			server.On("tools/call", func(call *scripted.Call) {
 				confuse(call)
@@ -471,90 +438,73 @@ var (
 	unknown = confused("cancellation-of-unknown", "The server cancels a request that it never sent.", func(call *scripted.Call) {
 		confusing(call, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}, unknownRequest)
 	})
-	complete = confused(
-		"cancellation-of-answered",
-		"The server cancels a request that was already answered.",
-		func(call *scripted.Call) {
-			var answered scripted.Received
-			if !call.Has(protocol.Ping) {
-				answered, _ = call.Session.Until(0, func(received scripted.Received) bool { return received.Method != "" })
-			} else {
-				answered, _ = call.Ask("ping", nil)
-			}
-			confusing(call, Object{"requestId": answered.ID, "reason": "a check"}, completedRequest)
-		},
-	)
-	nameless = confused(
-		"cancellation-of-nothing",
-		"The server sends notifications/cancelled without a requestId.",
-		func(call *scripted.Call) {
-			confusing(call, Object{}, noRequest)
-		},
-	)
+	complete = confused("cancellation-of-answered", "The server cancels a request that was already answered.", func(call *scripted.Call) {
+		var answered scripted.Received
+		if !call.Has(protocol.Ping) {
+			answered, _ = call.Session.Until(0, func(received scripted.Received) bool { return received.Method != "" })
+		} else {
+			answered, _ = call.Ask("ping", nil)
+		}
+		confusing(call, Object{"requestId": answered.ID, "reason": "a check"}, completedRequest)
+	})
+	nameless = confused("cancellation-of-nothing", "The server sends notifications/cancelled without a requestId.", func(call *scripted.Call) {
+		confusing(call, Object{}, noRequest)
+	})
 	unrelated = confused(
 		"notification-before-answer",
 		"The server sends a notification right before a response.",
 		func(call *scripted.Call) { call.Notify(unrelatedMethod, nil) },
 	)
-	strange = confused(
-		"cancellation-of-object",
-		"The server sends notifications/cancelled whose requestId is an object.",
-		func(call *scripted.Call) {
-			confusing(call, Object{"requestId": Object{"id": 1}}, objectRequest)
-		},
-	)
+	strange = confused("cancellation-of-object", "The server sends notifications/cancelled whose requestId is an object.", func(call *scripted.Call) {
+		confusing(call, Object{"requestId": Object{"id": 1}}, objectRequest)
+	})
 )
 
 func invalidForClients() {
-	It("ignores notifications/cancelled with an unknown requestId",
-		Verifies("cancellation.invalid.unknown"), In(unknown), func(t *T) {
-			ignores(t, RunScenario(t), unknownRequest)
-		})
+	It("ignores notifications/cancelled with an unknown requestId", Verifies("cancellation.invalid.unknown"), In(unknown), func(t *T) {
+		ignores(t, RunScenario(t), unknownRequest)
+	})
 
 	It("ignores notifications/cancelled for a request that was already answered",
-		Verifies("cancellation.invalid.completed"), In(complete), func(t *T) {
-			ignores(t, RunScenario(t), completedRequest)
-		})
+		Verifies("cancellation.invalid.completed"), In(complete), func(t *T) { ignores(t, RunScenario(t), completedRequest) })
 
-	It("ignores notifications/cancelled without a requestId",
-		Verifies("cancellation.invalid.malformed"), In(nameless), func(t *T) {
-			ignores(t, RunScenario(t), noRequest)
-		})
+	It("ignores notifications/cancelled without a requestId", Verifies("cancellation.invalid.malformed"), In(nameless), func(t *T) {
+		ignores(t, RunScenario(t), noRequest)
+	})
 
-	It("ignores notifications/cancelled whose requestId is an object",
-		Verifies("cancellation.invalid.malformed"), In(strange), func(t *T) {
-			ignores(t, RunScenario(t), objectRequest)
-		})
+	It("ignores notifications/cancelled whose requestId is an object", Verifies("cancellation.invalid.malformed"), In(strange), func(t *T) {
+		ignores(t, RunScenario(t), objectRequest)
+	})
 }
 
 // ignores judges that the client goes on after a cancellation that is invalid for a
 // reason, and says nothing to it.
 func ignores(t *T, client *Client, reason string) {
-	for _, said := range client.FromServer(method) {
-		if said.Event.Deliberate != reason {
+	for _, message := range client.FromServer(method) {
+		if message.Event.Deliberate != reason {
 			continue
 		}
 		for _, response := range client.Sent() {
-			if response.Kind == jsonrpc.Response && response.Request == nil && response.Event.At.After(said.Event.At) {
-				client.Blame(response, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
+			if response.Kind == jsonrpc.Response && response.Request == nil && response.Event.At.After(message.Event.At) {
+				client.Fail(response, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
 			}
 		}
-		if !client.GoneOn(said) && stopsAtAny(t) {
-			client.NeverBut("the client stops at any notification right before a response", "tools/call")
+		if !client.Continued(message) && stopsAtAny(t) {
+			client.Inconclusive("the client stops at any notification right before a response", "tools/call")
 		}
-		client.StaysUsable(said, "a notification that "+reason)
+		client.StaysUsable(message, "a notification that "+reason)
 		return
 	}
-	client.NeverBut("the client did not make the request during which the server "+reason, "tools/call")
+	client.Inconclusive("the client did not make the request during which the server "+reason, "tools/call")
 }
 
 // stopsAtAny tells whether the client stops also at a notification that cancels nothing, in
 // the place of one that cancels.
 func stopsAtAny(t *T) bool {
-	plain := Beside(t, unrelated)
+	plain := AlsoRun(t, unrelated)
 	if plain == nil {
 		return false
 	}
 	came := plain.FromServer(unrelatedMethod)
-	return len(came) > 0 && !plain.GoneOn(came[0])
+	return len(came) > 0 && !plain.Continued(came[0])
 }

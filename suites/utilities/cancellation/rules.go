@@ -101,15 +101,15 @@ func lateCancellations(conversation *rules.Conversation, reporter *rules.Reporte
 	for _, cancelled := range facts.Withdrawals(conversation) {
 		withdrawn[cancelled.Message] = cancelled
 	}
-	for _, said := range conversation.ByTarget() {
-		latest = max(latest, handled(conversation, said))
-		cancelled := withdrawn[said]
+	for _, message := range conversation.ByTarget() {
+		latest = max(latest, handled(conversation, message))
+		cancelled := withdrawn[message]
 		if cancelled.Request == nil || cancelled.Request.Method == "initialize" || becameTask(cancelled.Request) {
 			continue
 		}
 		reporter.Observe()
 		if answers := cancelled.Request.Answers; len(answers) > 0 && answers[0].Index < latest {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "a request that is still in progress",
 				Found:  cancelled.ID.String() + ", which was answered before",
 				Where:  "/params/requestId",
@@ -121,13 +121,13 @@ func lateCancellations(conversation *rules.Conversation, reporter *rules.Reporte
 // handled returns the index up to which the target has handled what its peer said, as a
 // message of it shows: that before which it had spoken when it was asked what it answers. A
 // cursor it can only have of a page itself.
-func handled(conversation *rules.Conversation, said *rules.Message) int {
-	read := lastRead(conversation, said)
-	if !rules.IsResponse(said) {
+func handled(conversation *rules.Conversation, message *rules.Message) int {
+	read := lastRead(conversation, message)
+	if !rules.IsResponse(message) {
 		return read
 	}
 	for _, earlier := range slices.Backward(conversation.Messages[:read]) {
-		if earlier.FromTarget(conversation.Leg) {
+		if earlier.FromTarget(conversation.Cell) {
 			return earlier.Index
 		}
 	}
@@ -137,16 +137,16 @@ func handled(conversation *rules.Conversation, said *rules.Message) int {
 // lastRead returns the index of the message of the peer that the target must have
 // read to say something: the request that it answers, or the page whose cursor it
 // sends.
-func lastRead(conversation *rules.Conversation, said *rules.Message) int {
-	if rules.IsResponse(said) && said.Request != nil {
-		return said.Request.Index
+func lastRead(conversation *rules.Conversation, message *rules.Message) int {
+	if rules.IsResponse(message) && message.Request != nil {
+		return message.Request.Index
 	}
-	cursor, asked := said.ParamsObject()["cursor"].(string)
+	cursor, asked := message.ParamsObject()["cursor"].(string)
 	if !asked || cursor == "" {
 		return 0
 	}
-	for _, earlier := range slices.Backward(conversation.Messages[:said.Index]) {
-		if next, _ := facts.NextCursor(earlier); !earlier.FromTarget(conversation.Leg) && next.Value == cursor {
+	for _, earlier := range slices.Backward(conversation.Messages[:message.Index]) {
+		if next, _ := facts.NextCursor(earlier); !earlier.FromTarget(conversation.Cell) && next.Value == cursor {
 			return earlier.Index
 		}
 	}
@@ -179,17 +179,17 @@ func taskCancellations(conversation *rules.Conversation, reporter *rules.Reporte
 func otherCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
 	spoken := facts.Negotiations(conversation)
 	subscribed := map[jsonrpc.ID]bool{}
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case !said.FromTarget(conversation.Leg):
-			subscribed[said.ID] = subscribed[said.ID] || rules.IsRequest(said) && said.Method == facts.ListenMethod
-		case rules.IsMessage(said) && !protocol.Has(spoken[said.Index], protocol.ServerRequests):
+		case !message.FromTarget(conversation.Cell):
+			subscribed[message.ID] = subscribed[message.ID] || rules.IsRequest(message) && message.Method == facts.ListenMethod
+		case rules.IsMessage(message) && !protocol.Has(spoken[message.Index], protocol.ServerRequests):
 			reporter.Observe()
-			id := jsonrpc.IDOf(said.ParamsObject()["requestId"])
-			if said.Method == facts.CancelledMethod && !subscribed[id] && conversation.Complete {
-				reporter.Violation(said, rules.Mismatch{
+			id := jsonrpc.IDOf(message.ParamsObject()["requestId"])
+			if message.Method == facts.CancelledMethod && !subscribed[id] && conversation.Complete {
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "the id of a subscription",
-					Found:  rules.ShowMember(said.ParamsObject(), "requestId"),
+					Found:  rules.ShowMember(message.ParamsObject(), "requestId"),
 					Where:  "/params/requestId",
 				})
 			}

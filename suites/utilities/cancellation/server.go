@@ -6,10 +6,10 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
@@ -26,95 +26,82 @@ func inProgress() {
 		needsSight(t)
 		server := UnusedSession(t) // on which no other check has used the id 0
 		cancelled := begin(t, server, Provoking(t, "slow").Call())
-		server.Abandon(t, cancelled)
-		zero := server.StartRaw(t, jsonrpc.IntID(0), "tools/call", scripted.Outgoing{}, Provoking(t, "slow").Call())
+		server.Cancel(cancelled)
+		zero := server.Call("tools/call", Provoking(t, "slow").Call(), WithID(jsonrpc.IntID(0)))
 		reached(t, server, zero)
 
-		server.Tell(t, method, Object{"requestId": 0}) // nobody has to give a reason
+		server.Notify(method, Object{"requestId": 0}).Must() // nobody has to give a reason
 
 		// The same call, begun later, is answered when these would have been.
-		server.CompleteSlow(t, completed)
-		for _, one := range []*scripted.Pending{cancelled, zero} {
+		server.CompleteSlow(completed)
+		for _, one := range []*Answer{cancelled, zero} {
 			t.DemandNone("no response to the cancelled request "+one.ID.String(), server.Sent(one.Mark, responseTo(one.ID)))
 		}
 	})
 
-	It("stops sending notifications/progress for a cancelled request",
-		Verifies("cancellation.stops"), NeedsProvocation("slow"), func(t *T) {
-			needsSight(t)
-			server := FreshSession(t)
-			cancelled := begin(t, server, Provoking(t, "slow").Reporting("mcpconform-cancelled"))
+	It("stops sending notifications/progress for a cancelled request", Verifies("cancellation.stops"), NeedsProvocation("slow"), func(t *T) {
+		needsSight(t)
+		server := FreshSession(t)
+		cancelled := begin(t, server, Provoking(t, "slow").Reporting("mcpconform-cancelled"))
 
-			server.Abandon(t, cancelled)
+		server.Cancel(cancelled)
 
-			server.Barrier(t) // until here, progress may have crossed the cancellation
-			mark := server.Mark()
-			server.CompleteSlow(t, completed)
-			whole := len(server.Sent(mark, ProgressOf(completed)))
-			if whole == 0 {
-				t.Inconclusive("the slow tool reports no progress",
-					"name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
-			}
-			// Some may have been on the way, on a stream of their own: not as many as
-			// come of a call that goes on.
-			late := server.Sent(mark, ProgressOf("mcpconform-cancelled"))
-			if 2*len(server.Sent(cancelled.Mark, ProgressOf("mcpconform-cancelled"))) <= whole {
-				late = nil
-			}
-			t.DemandNone("no progress of the cancelled request", late)
-		})
+		server.Barrier() // until here, progress may have crossed the cancellation
+		mark := server.Mark()
+		server.CompleteSlow(completed)
+		whole := len(server.Sent(mark, ProgressOf(completed)))
+		if whole == 0 {
+			t.Inconclusive("the slow tool reports no progress", "name one that does in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
+		}
+		// Some may have been on the way, on a stream of their own: not as many as
+		// come of a call that goes on.
+		late := server.Sent(mark, ProgressOf("mcpconform-cancelled"))
+		if 2*len(server.Sent(cancelled.Mark, ProgressOf("mcpconform-cancelled"))) <= whole {
+			late = nil
+		}
+		t.DemandNone("no progress of the cancelled request", late)
+	})
 
 	It("continues after notifications/cancelled crossed the response, which it sends once at most",
 		Verifies("cancellation.races"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
 
-			crossed := server.Start(t, BarrierMethod(t), nil)
-			server.Abandon(t, crossed)
+			crossed := server.Call(BarrierMethod(t), nil)
+			server.Cancel(crossed)
 
-			server.StaysUsable(t)
-			t.Demand(
-				len(server.Sent(crossed.Mark, responseTo(crossed.ID))) <= 1,
-				"at most one response to the "+BarrierMethod(t),
-				"more than one",
-			)
+			server.StaysUsable()
+			t.Demand(len(server.Sent(crossed.Mark, responseTo(crossed.ID))) <= 1, "at most one response to the "+BarrierMethod(t), "more than one")
 		})
 }
 
 func invalid() {
-	It("ignores notifications/cancelled with an unknown requestId",
-		Verifies("cancellation.invalid.unknown"), ByBarrier(), func(t *T) {
-			server := FreshSession(t)
+	It("ignores notifications/cancelled with an unknown requestId", Verifies("cancellation.invalid.unknown"), ByBarrier(), func(t *T) {
+		server := FreshSession(t)
 
-			demandIgnored(
-				t,
-				server,
-				jsonrpc.NewNotification(method, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}),
-				"cancels a request that was never sent",
-			)
-		})
+		demandIgnored(
+			t,
+			server,
+			jsonrpc.NewNotification(method, Object{"requestId": "mcpconform-never-sent", "reason": "a check"}),
+			"cancels a request that was never sent",
+		)
+	})
 
-	It("answers a request whose id notifications/cancelled named before it came",
-		Verifies("cancellation.invalid.unknown"), ByBarrier(), func(t *T) {
-			server := FreshSession(t)
-			id := jsonrpc.StringID("mcpconform-not-yet-sent")
-			demandIgnored(
-				t,
-				server,
-				jsonrpc.NewNotification(method, Object{"requestId": id}),
-				"cancels a request that was not yet sent",
-			)
+	It("answers a request whose id notifications/cancelled named before it came", Verifies("cancellation.invalid.unknown"), ByBarrier(), func(t *T) {
+		server := FreshSession(t)
+		id := jsonrpc.StringID("mcpconform-not-yet-sent")
+		demandIgnored(t, server, jsonrpc.NewNotification(method, Object{"requestId": id}), "cancels a request that was not yet sent")
 
-			request := server.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil)
+		request := server.Call(BarrierMethod(t), nil, WithID(id))
 
-			server.MustAwait(t, request)
-			t.Observe()
-		})
+		request.Must(BeAnswered)
+		t.Observe()
+	})
 
 	It("ignores notifications/cancelled for a request that was already answered",
 		Verifies("cancellation.invalid.completed"), ByBarrier(), func(t *T) {
 			server := FreshSession(t)
-			answered := server.Start(t, BarrierMethod(t), nil)
-			server.Await(t, answered)
+			answered := server.Call(BarrierMethod(t), nil)
+			answered.Must()
 
 			demandIgnored(
 				t,
@@ -130,12 +117,11 @@ func invalid() {
 		demandIgnored(t, server, jsonrpc.NewNotification(method, nil), "names no request")
 	})
 
-	It("ignores notifications/cancelled with an object as requestId",
-		Verifies("cancellation.invalid.malformed"), ByBarrier(), func(t *T) {
-			server := FreshSession(t)
+	It("ignores notifications/cancelled with an object as requestId", Verifies("cancellation.invalid.malformed"), ByBarrier(), func(t *T) {
+		server := FreshSession(t)
 
-			demandIgnored(t, server, jsonrpc.NewNotification(method, Object{"requestId": Object{"id": 1}}), "the id is an object")
-		})
+		demandIgnored(t, server, jsonrpc.NewNotification(method, Object{"requestId": Object{"id": 1}}), "the id is an object")
+	})
 }
 
 const method = "notifications/cancelled"
@@ -146,14 +132,14 @@ const method = "notifications/cancelled"
 const headStart = 500 * time.Millisecond
 
 // begin makes a call and returns when the server has it.
-func begin(t *T, server *Server, call Object) *scripted.Pending {
-	request := server.Start(t, "tools/call", call)
+func begin(t *T, server *Server, call Object) *Answer {
+	request := server.Call("tools/call", call)
 	reached(t, server, request)
 	return request
 }
 
 // reached returns when the server has a call, which it must not have answered.
-func reached(t *T, server *Server, request *scripted.Pending) {
+func reached(t *T, server *Server, request *Answer) {
 	if t.Transport() == protocol.HTTP {
 		select {
 		case <-request.Delivery.Head():
@@ -161,7 +147,7 @@ func reached(t *T, server *Server, request *scripted.Pending) {
 		case <-t.Done():
 		}
 	}
-	server.Barrier(t)
+	server.Barrier()
 	if len(server.Sent(request.Mark, responseTo(request.ID))) > 0 {
 		t.Inconclusive("the slow tool answered before it could be cancelled",
 			"name one that takes a second or more in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
@@ -180,16 +166,14 @@ func needsSight(t *T) {
 const completed = "mcpconform-completed"
 
 func responseTo(id jsonrpc.ID) func(scripted.Received) bool {
-	return func(received scripted.Received) bool {
-		return received.Kind == jsonrpc.Response && received.ID == id
-	}
+	return func(received scripted.Received) bool { return received.Kind == jsonrpc.Response && received.ID == id }
 }
 
 // demandIgnored sends an invalid cancellation, and judges that the server goes on and
 // does not answer it. Over HTTP it may refuse the message.
 func demandIgnored(t *T, server *Server, raw []byte, reason string) {
 	mark := server.Mark()
-	delivery := server.Say(t, string(raw), reason)
+	delivery := server.Say(string(raw), reason)
 	refused := false
 	select {
 	case <-delivery.Done():
@@ -197,7 +181,7 @@ func demandIgnored(t *T, server *Server, raw []byte, reason string) {
 	case <-wait.After(t, server.ReplyTime()): // the next request will tell
 	case <-t.Done():
 	}
-	barrier := server.StaysUsable(t)
+	barrier := server.StaysUsable()
 	if refused {
 		return
 	}

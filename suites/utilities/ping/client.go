@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -21,14 +21,14 @@ func ClientChecks() {
 			waited := AnswerTo(client.NeedCalls(scripted.AddNumbers)[0]) // which comes when the server has waited for all answers
 			pings := client.FromServer("ping")
 			if len(pings) == 0 {
-				client.NeverBut("the server had no stream to ping the client on", "tools/call")
+				client.Inconclusive("the server had no stream to ping the client on", "tools/call")
 			}
 			for _, ping := range pings {
 				if len(ping.Answers) > 0 {
 					t.Observed(AnswerTo(ping).ResultObject() != nil)
 					continue // the rules read it
 				}
-				client.NeedGoingOn(waited)
+				client.NeedRequestAfter(waited)
 				client.Missing(ping, Mismatch{Wanted: "an answer", Found: "none, though the client continues"})
 			}
 		})

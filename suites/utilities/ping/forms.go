@@ -2,8 +2,8 @@ package ping
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/forms"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // inForms is a check of the same request in other spellings, heads and pieces.

@@ -13,20 +13,12 @@ import (
 func Rules() []rules.Rule {
 	return []rules.Rule{
 		{Text: "answers every ping with an empty result", Verifies: rules.Verifies("ping.answered"), Judge: filledPongs},
-		{
-			Text:     "sends ping without params",
-			Verifies: rules.Verifies("ping.no-parameters"),
-			Judge:    rules.Every(isPing, parameters),
-		},
-		{
-			Text:     "does not flood its peer with ping requests",
-			Verifies: rules.Verifies("ping.not-excessive"),
-			Judge:    excessivePings,
-		},
+		{Text: "sends ping without params", Verifies: rules.Verifies("ping.no-parameters"), Judge: rules.Every(isPing, parameters)},
+		{Text: "does not flood its peer with ping requests", Verifies: rules.Verifies("ping.not-excessive"), Judge: excessivePings},
 	}
 }
 
-func isPing(said *rules.Message) bool { return rules.IsRequest(said) && said.Method == "ping" }
+func isPing(message *rules.Message) bool { return rules.IsRequest(message) && message.Method == "ping" }
 
 // filledPongs judges the answers to pings of a session that is established;
 // before, with an HTTP error, and where the ping was cancelled, a refusal is in
@@ -35,34 +27,34 @@ func filledPongs(conversation *rules.Conversation, reporter *rules.Reporter) {
 	handshake := facts.HandshakeOf(conversation)
 	refused := rules.RefusedStreams(conversation)
 	cancelled := map[jsonrpc.ID]bool{}
-	for _, said := range conversation.Messages {
-		if named, there := said.ParamsObject()["requestId"]; there && said.Method == "notifications/cancelled" &&
-			!said.FromTarget(conversation.Leg) {
+	for _, message := range conversation.Messages {
+		if named, there := message.ParamsObject()["requestId"]; there && message.Method == "notifications/cancelled" &&
+			!message.FromTarget(conversation.Cell) {
 			cancelled[jsonrpc.IDOf(named)] = true
 		}
-		if !rules.IsResponse(said) || said.Request == nil || said.Request.Method != "ping" ||
-			!said.FromTarget(conversation.Leg) {
+		if !rules.IsResponse(message) || message.Request == nil || message.Request.Method != "ping" ||
+			!message.FromTarget(conversation.Cell) {
 			continue
 		}
-		if refused[said.Event.Stream] || cancelled[said.ID] {
+		if refused[message.Event.Stream] || cancelled[message.ID] {
 			continue
 		}
-		if handshake == nil || said.Request.Index < handshake.Index || said.Request.Event.Deliberate != "" {
+		if handshake == nil || message.Request.Index < handshake.Index || message.Request.Event.Deliberate != "" {
 			continue
 		}
 		reporter.Observe()
-		result := said.ResultObject()
+		result := message.ResultObject()
 		_, meta := result["_meta"]
-		if rules.IsRefusal(said) || result == nil || len(result) > 1 || len(result) == 1 && !meta {
-			reporter.Violation(said, rules.Mismatch{Wanted: "an empty result", Found: excerpt.Short(said.Raw)})
+		if rules.IsRefusal(message) || result == nil || len(result) > 1 || len(result) == 1 && !meta {
+			reporter.Violation(message, rules.Mismatch{Wanted: "an empty result", Found: excerpt.Short(message.Raw)})
 		}
 	}
 }
 
-func parameters(said *rules.Message) rules.Mismatch {
-	for name := range said.ParamsObject() {
+func parameters(message *rules.Message) rules.Mismatch {
+	for name := range message.ParamsObject() {
 		if name != "_meta" {
-			return rules.Mismatch{Wanted: "no parameters", Found: rules.Show(said.Params()), Where: "/params"}
+			return rules.Mismatch{Wanted: "no parameters", Found: rules.Show(message.Params()), Where: "/params"}
 		}
 	}
 	return rules.Mismatch{}
@@ -77,8 +69,6 @@ func excessivePings(conversation *rules.Conversation, reporter *rules.Reporter) 
 		reporter.Observe()
 	}
 	if last := rules.Flood(pings, mostPings); last != nil {
-		reporter.Violation(last, rules.Mismatch{
-			Wanted: "pings at a moderate pace", Found: fmt.Sprintf("more than %d within a second", mostPings),
-		})
+		reporter.Violation(last, rules.Mismatch{Wanted: "pings at a moderate pace", Found: fmt.Sprintf("more than %d within a second", mostPings)})
 	}
 }

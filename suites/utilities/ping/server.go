@@ -8,9 +8,10 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
@@ -22,7 +23,7 @@ func ServerChecks() {
 		It("answers ping with an empty result", Verifies("ping.answered"), func(t *T) {
 			server := Session(t)
 
-			reply := server.MustAsk(t, "ping", nil)
+			reply := server.Call("ping", nil).Must(BeAnswered)
 
 			t.Expect(reply).To(BeResult())
 			t.Expect(reply).To(BeEmptyObject())
@@ -31,21 +32,21 @@ func ServerChecks() {
 		It("answers ping with _meta in its params", Verifies("ping.answered"), func(t *T) {
 			server := Session(t)
 
-			reply := server.MustAsk(t, "ping", Object{"_meta": Object{"com.example/trace": "7f"}})
+			reply := server.Call("ping", Object{"_meta": Object{"com.example/trace": "7f"}}).Must(BeAnswered)
 
 			t.Expect(reply).To(BeResult())
 		})
 
 		It("answers ping during a call", Verifies("ping.answered"), NeedsProvocation("slow"), func(t *T) {
 			server := FreshSession(t)
-			call := server.Start(t, "tools/call", Provoking(t, "slow").Call())
+			call := server.Call("tools/call", Provoking(t, "slow").Call())
 			began := time.Now()
 
-			reply := server.MustAsk(t, "ping", nil)
+			reply := server.Call("ping", nil).Must(BeAnswered)
 
 			t.Expect(reply).To(BeResult())
 			judgePromptness(t, server, call, reply, time.Since(began))
-			server.Abandon(t, call)
+			server.Cancel(call)
 		})
 
 		It("answers ping while its own request to the client is unanswered", Verifies("ping.answered"), func(t *T) {
@@ -54,7 +55,7 @@ func ServerChecks() {
 			server.Answer(questions[kind], scripted.Silence)
 			asked := asking.Provoke(t, server, kind, questions[kind])
 
-			reply := server.MustAsk(t, "ping", nil)
+			reply := server.Call("ping", nil).Must(BeAnswered)
 
 			t.Expect(reply).To(BeResult())
 			asked.GiveUp(t)
@@ -68,7 +69,7 @@ const longestPing = time.Second
 
 // judgePromptness judges that a ping was not held up until the call was over during which it
 // was sent.
-func judgePromptness(t *T, server *Server, call *scripted.Pending, pong Reply, took time.Duration) {
+func judgePromptness(t *T, server *Server, call *Answer, pong Reply, took time.Duration) {
 	isOver := func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && received.ID == call.ID && received.Index < pong.Index
 	}
@@ -76,7 +77,7 @@ func judgePromptness(t *T, server *Server, call *scripted.Pending, pong Reply, t
 		return
 	}
 	began := time.Now()
-	if server.Barrier(t); FarFaster*time.Since(began) > took {
+	if server.Barrier(); scope.FarFaster*time.Since(began) > took {
 		t.Inconclusive("a ping is not answered much faster when no call is under way", "run again on a less busy machine")
 	}
 	Missing(t, "a response to ping before the response to the call during which it was sent",

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
@@ -17,114 +17,111 @@ import (
 func ClientChecks() {
 	Describe("Progress", func() {
 
-		It("sends a different progressToken in each of two concurrent calls",
-			Verifies("progress.token.unique"), In(counted), func(t *T) {
-				client := RunScenario(t)
+		It("sends a different progressToken in each of two concurrent calls", Verifies("progress.token.unique"), In(counted), func(t *T) {
+			client := RunScenario(t)
 
-				var before *Message // the call with a token that came last
-				for _, call := range client.NeedCalls("count") {
-					token, asks := call.Meta()["progressToken"]
-					if !asks {
-						continue
-					}
-					if before == nil {
-						before = call
-						continue
-					}
-					if answer := AnswerTo(before); answer != nil && answer.Event.Sequence < call.Event.Sequence {
-						client.NeverBut("the client did not make its calls concurrently", "tools/call")
-					}
-					client.Judging(call)
-					if Same(before.Meta()["progressToken"], token) {
-						client.Blame(call, Mismatch{
-							Wanted: "a token that no other request has",
-							Found:  Show(token) + " again",
-							Where:  "/params/_meta/progressToken",
-						})
-					}
-					return
+			var before *Message // the call with a token that came last
+			for _, call := range client.NeedCalls("count") {
+				token, asks := call.Meta()["progressToken"]
+				if !asks {
+					continue
 				}
-				client.NeverBut("the client did not make two calls that ask for progress", "tools/call")
-			})
+				if before == nil {
+					before = call
+					continue
+				}
+				if answer := AnswerTo(before); answer != nil && answer.Event.Sequence < call.Event.Sequence {
+					client.Inconclusive("the client did not make its calls concurrently", "tools/call")
+				}
+				client.Judging(call)
+				if Same(before.Meta()["progressToken"], token) {
+					client.Fail(call, Mismatch{
+						Wanted: "a token that no other request has",
+						Found:  Show(token) + " again",
+						Where:  "/params/_meta/progressToken",
+					})
+				}
+				return
+			}
+			client.Inconclusive("the client did not make two calls that ask for progress", "tools/call")
+		})
 
 		It("matches answers to its requests by their ids", Verifies("base.responses.matched"), In(counted), func(t *T) {
 			client := RunScenario(t)
 
 			calls := client.NeedCalls("count")
 			if len(calls) < 2 {
-				client.NeverBut("the client did not make two calls", "tools/call")
+				client.Inconclusive("the client did not make two calls", "tools/call")
 			}
 			first, second := AnswerTo(calls[0]), AnswerTo(calls[1])
 			if first == nil || second == nil || second.Event.Sequence > first.Event.Sequence {
-				client.NeverBut("the client did not make its calls concurrently", "tools/call")
+				client.Inconclusive("the client did not make its calls concurrently", "tools/call")
 			}
-			for at, own := range map[int]string{oneCount: counts(3), otherCount: counts(4)} {
-				client.NeedGiven(at)
-				other := counts(7 - oneTo[at])
-				if given := Show(client.Given(at)); strings.Contains(given, other) {
-					client.Blame(second, Mismatch{Wanted: Show(own) + " as the result of the call", Found: given})
+			for step, to := range oneTo {
+				client.NeedResult(step)
+				if given := Show(client.ResultOf(step)); strings.Contains(given, counts(7-to)) {
+					client.Fail(second, Mismatch{Wanted: Show(counts(to)) + " as the result of the call", Found: given})
 				}
 			}
 			t.Observe()
 		})
 
-		It("sends notifications/progress with the token of the request and an increasing progress",
-			Verifies("progress.increases", "progress.token.provided"), In(reported), func(t *T) {
-				client := RunScenario(t)
-
-				requests := client.NeedServerRequests("sampling/createMessage")
-				reports := client.Notifications("notifications/progress")
-				if len(reports) == 0 {
-					t.NotApplicable("the client reports no progress, which is optional")
-				}
-				latest := map[*Message]float64{} // by the request whose progress is reported
-				for _, report := range reports {
-					token := report.ParamsObject()["progressToken"]
-					if token != reportedBy {
-						client.Blame(report, Mismatch{
-							Wanted: "the token of the request, " + Show(reportedBy),
-							Found:  Show(token),
-							Where:  "/params/progressToken",
-						})
-					}
-					value, isNumber := report.ParamsObject()["progress"].(interface{ Float64() (float64, error) })
-					if !isNumber {
-						continue // the schema has it
-					}
-					now, _ := value.Float64()
-					question := lastBefore(report, requests)
-					if earlier, known := latest[question]; t.Observed(known) && now <= earlier {
-						client.Blame(report, Mismatch{
-							Wanted: "more than before",
-							Found:  Show(report.ParamsObject()["progress"]),
-							Where:  "/params/progress",
-						})
-					}
-					latest[question] = now
-				}
-			})
+		sendingProgress()
 	})
+}
+
+func sendingProgress() {
+	It("sends notifications/progress with the token of the request and an increasing progress",
+		Verifies("progress.increases", "progress.token.provided"), In(reported), func(t *T) {
+			client := RunScenario(t)
+
+			requests := client.NeedServerRequests("sampling/createMessage")
+			reports := client.Notifications("notifications/progress")
+			if len(reports) == 0 {
+				t.NotApplicable("the client reports no progress, which is optional")
+			}
+			latest := map[*Message]float64{} // by the request whose progress is reported
+			for _, report := range reports {
+				token := report.ParamsObject()["progressToken"]
+				if token != reportedBy {
+					client.Fail(report, Mismatch{
+						Wanted: "the token of the request, " + Show(reportedBy),
+						Found:  Show(token),
+						Where:  "/params/progressToken",
+					})
+				}
+				value, isNumber := report.ParamsObject()["progress"].(interface{ Float64() (float64, error) })
+				if !isNumber {
+					continue // the schema has it
+				}
+				now, _ := value.Float64()
+				question := lastBefore(report, requests)
+				if earlier, known := latest[question]; t.Observed(known) && now <= earlier {
+					client.Fail(report, Mismatch{
+						Wanted: "more than before",
+						Found:  Show(report.ParamsObject()["progress"]),
+						Where:  "/params/progress",
+					})
+				}
+				latest[question] = now
+			}
+		})
 }
 
 // lastBefore returns the last question that came before a message on its connection; nil
 // for none.
-func lastBefore(said *Message, requests []AnsweredRequest) (question *Message) {
+func lastBefore(message *Message, requests []AnsweredRequest) (question *Message) {
 	for _, request := range requests {
 		asked := request.Message.Event
-		if asked.Connection == said.Event.Connection && asked.Sequence < said.Event.Sequence {
+		if asked.Connection == message.Event.Connection && asked.Sequence < message.Event.Sequence {
 			question = request.Message
 		}
 	}
 	return question
 }
 
-// Positions of the two calls among the steps of counted, and how far they count.
-const (
-	oneCount   = 2
-	otherCount = 3
-)
-
-var oneTo = map[int]int{oneCount: 3, otherCount: 4}
+// oneTo is how far the two calls of counted count.
+var oneTo = map[string]int{"one": 3, "other": 4}
 
 // counts is what a tool gives that has counted.
 func counts(to int) string { return fmt.Sprintf("counted to %d", to) }
@@ -137,8 +134,8 @@ var counted = &Scenario{
 	Steps: Steps{
 		ToConnect(),
 		ToList("tools"),
-		ToCall("count", Object{"to": oneTo[oneCount]}).WithProgress().As("one"),
-		ToCall("count", Object{"to": oneTo[otherCount]}).WithProgress().As("other"),
+		ToCall("count", Object{"to": oneTo["one"]}).WithProgress().As("one"),
+		ToCall("count", Object{"to": oneTo["other"]}).WithProgress().As("other"),
 		ToAwait("one"),
 		ToAwait("other"),
 		ToList("tools"),
@@ -147,24 +144,20 @@ var counted = &Scenario{
 	Server: func(server *scripted.Server) {
 		answered := make(chan struct{})
 		over := sync.OnceFunc(func() { close(answered) })
-		server.AddTool(
-			"count",
-			Object{"type": "object", "properties": Object{"to": Object{"type": "integer"}}},
-			func(call *scripted.Call) {
-				call.Progress(1, 3)
-				isOther := func(received scripted.Received) bool {
-					return received.Method == "tools/call" && received.ID != call.Message.ID
-				}
-				_, both := call.Session.Within(besideTime, 0, isOther)
-				call.Progress(2, 3)
-				call.Progress(3, 3)
-				if both && call.Nth == 1 { // in whichever order the client sends them
-					call.Sees(answered, besideTime) // or else the other call is another one
-				}
-				call.Answer(scripted.Text("counted to " + Show(call.Arguments()["to"])))
-				over()
-			},
-		)
+		server.AddTool("count", Object{"type": "object", "properties": Object{"to": Object{"type": "integer"}}}, func(call *scripted.Call) {
+			call.Progress(1, 3)
+			isOther := func(received scripted.Received) bool {
+				return received.Method == "tools/call" && received.ID != call.Message.ID
+			}
+			_, both := call.Session.Within(besideTime, 0, isOther)
+			call.Progress(2, 3)
+			call.Progress(3, 3)
+			if both && call.Nth == 1 { // in whichever order the client sends them
+				call.Sees(answered, besideTime) // or else the other call is another one
+			}
+			call.Answer(scripted.Text("counted to " + Show(call.Arguments()["to"])))
+			over()
+		})
 	},
 }
 

@@ -33,11 +33,11 @@ func sendingOrder(conversation *rules.Conversation) sendings {
 }
 
 // lane is what messages have in common whose order may be known.
-func (s sendings) lane(said *rules.Message) string {
+func (s sendings) lane(message *rules.Message) string {
 	if s.byRequest {
 		return ""
 	}
-	return said.Event.Stream
+	return message.Event.Stream
 }
 
 // before tells whether it is known that one message was sent before another.

@@ -39,16 +39,8 @@ func Rules() []rules.Rule {
 			Verifies: rules.Verifies("progress.token.in-progress"),
 			Judge:    lateProgress,
 		},
-		{
-			Text:     "increases progress with each notifications/progress of a token",
-			Verifies: rules.Verifies("progress.increases"),
-			Judge:    standstills,
-		},
-		{
-			Text:     "limits the rate of notifications/progress",
-			Verifies: rules.Verifies("progress.not-flooding"),
-			Judge:    floodingProgress,
-		},
+		{Text: "increases progress with each notifications/progress of a token", Verifies: rules.Verifies("progress.increases"), Judge: standstills},
+		{Text: "limits the rate of notifications/progress", Verifies: rules.Verifies("progress.not-flooding"), Judge: floodingProgress},
 		{
 			Text:     "sends the progress of a task with the progressToken of its original request",
 			Verifies: rules.Verifies("progress.tasks.token"),
@@ -62,13 +54,13 @@ func Rules() []rules.Rule {
 	}
 }
 
-func asksForProgress(said *rules.Message) bool {
-	_, asks := rules.ProgressToken(said)
-	return rules.IsRequest(said) && asks
+func asksForProgress(message *rules.Message) bool {
+	_, asks := rules.ProgressToken(message)
+	return rules.IsRequest(message) && asks
 }
 
-func strangeToken(said *rules.Message) rules.Mismatch {
-	token, _ := rules.ProgressToken(said)
+func strangeToken(message *rules.Message) rules.Mismatch {
+	token, _ := rules.ProgressToken(message)
 	if id := jsonrpc.IDOf(token); id.IsString() || id.IsInteger() {
 		return rules.Mismatch{}
 	}
@@ -80,27 +72,27 @@ func strangeToken(said *rules.Message) rules.Mismatch {
 // counts: requests that are answered later.
 func sharedTokens(conversation *rules.Conversation, reporter *rules.Reporter) {
 	openUntil := map[jsonrpc.ID]int{}
-	for _, said := range rules.Originals(conversation) {
-		if !asksForProgress(said) {
+	for _, message := range rules.Originals(conversation) {
+		if !asksForProgress(message) {
 			continue
 		}
-		token, _ := rules.ProgressToken(said)
+		token, _ := rules.ProgressToken(message)
 		id := jsonrpc.IDOf(token)
 		for _, end := range openUntil {
-			if end > said.Index { // one alone is always unique
+			if end > message.Index { // one alone is always unique
 				reporter.Observe()
 				break
 			}
 		}
-		if openUntil[id] > said.Index {
-			reporter.Violation(said, rules.Mismatch{
+		if openUntil[id] > message.Index {
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "a token that no other request in progress has",
 				Found:  id.String() + " again",
 				Where:  claims.ProgressPlace,
 			})
 		}
-		if len(said.Answers) > 0 {
-			openUntil[id] = max(openUntil[id], said.Answers[0].Index)
+		if len(message.Answers) > 0 {
+			openUntil[id] = max(openUntil[id], message.Answers[0].Index)
 		}
 	}
 }
@@ -127,9 +119,7 @@ func lateProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 			continue
 		}
 		reporter.Observe()
-		inProgress := slices.ContainsFunc(report.Requests, func(request *rules.Message) bool {
-			return !over(request, report.Message, order)
-		})
+		inProgress := slices.ContainsFunc(report.Requests, func(request *rules.Message) bool { return !over(request, report.Message, order) })
 		if !inProgress {
 			reporter.Violation(report.Message, rules.Mismatch{
 				Wanted: "progress only before the response to the request",
@@ -141,9 +131,9 @@ func lateProgress(conversation *rules.Conversation, reporter *rules.Reporter) {
 
 // over tells whether a request was answered, for good, before something was
 // said.
-func over(request, said *rules.Message, order sendings) bool {
+func over(request, message *rules.Message, order sendings) bool {
 	return slices.ContainsFunc(request.Answers, func(answer *rules.Message) bool {
-		return order.before(answer, said) && tasks.OfRequest(request) == ""
+		return order.before(answer, message) && tasks.OfRequest(request) == ""
 	})
 }
 
@@ -270,9 +260,7 @@ func lateTaskProgress(conversation *rules.Conversation, reporter *rules.Reporter
 			continue
 		}
 		reporter.Observe()
-		ended := slices.ContainsFunc(ends[task], func(end *rules.Message) bool {
-			return order.before(end, report.Message)
-		})
+		ended := slices.ContainsFunc(ends[task], func(end *rules.Message) bool { return order.before(end, report.Message) })
 		if ended {
 			reporter.Violation(report.Message, rules.Mismatch{
 				Wanted: "no progress after the task has reached a terminal status",
@@ -286,22 +274,22 @@ func lateTaskProgress(conversation *rules.Conversation, reporter *rules.Reporter
 // reached a terminal status, or hands over its result.
 func taskEnds(conversation *rules.Conversation) map[string][]*rules.Message {
 	ends := map[string][]*rules.Message{}
-	note := func(said *rules.Message, task map[string]any) {
+	note := func(message *rules.Message, task map[string]any) {
 		if id := tasks.ID(task); id != "" && slices.Contains(tasks.Terminal, task["status"]) {
-			ends[id] = append(ends[id], said)
+			ends[id] = append(ends[id], message)
 		}
 	}
-	for _, said := range conversation.ByTarget() {
+	for _, message := range conversation.ByTarget() {
 		switch {
-		case said.Method == "notifications/tasks/status":
-			note(said, said.ParamsObject())
-		case !rules.IsResponse(said) || said.Request == nil:
-		case said.Request.Method == "tasks/result":
-			if id := tasks.ID(said.Request.ParamsObject()); id != "" {
-				ends[id] = append(ends[id], said)
+		case message.Method == "notifications/tasks/status":
+			note(message, message.ParamsObject())
+		case !rules.IsResponse(message) || message.Request == nil:
+		case message.Request.Method == "tasks/result":
+			if id := tasks.ID(message.Request.ParamsObject()); id != "" {
+				ends[id] = append(ends[id], message)
 			}
-		case said.Request.Method == "tasks/get" || said.Request.Method == "tasks/cancel":
-			note(said, said.ResultObject())
+		case message.Request.Method == "tasks/get" || message.Request.Method == "tasks/cancel":
+			note(message, message.ResultObject())
 		}
 	}
 	return ends

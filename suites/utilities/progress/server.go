@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // ofAnother is the token of a call of another client.
@@ -49,47 +50,50 @@ func ServerChecks() {
 				reportsOf(t, server, earlier) // it could report some
 				mark := server.Mark()
 
-				server.Need(t, "tools/call", Provoking(t, "progress").Call())
+				server.Call("tools/call", Provoking(t, "progress").Call()).Need().Result()
 
-				server.BarrierOnAllStreams(t)
+				server.BarrierOnAllStreams()
 				t.DemandNone("no progress of a request without a progressToken", server.Sent(mark, progressBut(earlier)))
 			})
 
-		It("sends notifications/progress of a call to no other client",
-			Verifies("progress.token.provided"), NeedsProvocation("progress"), NeedsTransport(protocol.HTTP), func(t *T) {
-				other := UnusedSession(t)
-				other.Hear(t)
-				mark := other.Mark()
-
-				reportsOf(t, Session(t), ofAnother)
-
-				id := jsonrpc.StringID("mcpconform-beside-progress")
-				other.Await(t, other.StartRaw(t, id, BarrierMethod(t), scripted.Outgoing{}, nil))
-				other.BarrierOnAllStreams(t)
-				t.DemandNone("no progress of the call of another client", other.Sent(mark, ProgressOf(ofAnother)))
-			})
-
-		It("sends the progress of a task with the progressToken of the tools/call", Verifies("progress.tasks.token"),
-			NeedsCapability("tasks.requests.tools.call"), NeedsProvocation("task-progress"),
-			func(t *T) {
-				server := FreshSession(t)
-				_, _ = server.Listen(t) // where there is no such stream, progress comes beside the result
-				mark := server.Mark()
-
-				runTask(t, server, Provoking(t, "task-progress"), "mcpconform-task-progress")
-
-				server.NeedMessage(
-					t,
-					mark,
-					Notification("notifications/progress"), // it may come on another stream
-					"the task reported no progress",
-					"name one that does in mcpconform.yaml: provocations: {task-progress: {tool: NAME}}",
-				)
-				for _, report := range server.Sent(mark, Notification("notifications/progress")) {
-					t.Expect(report.Params()).To(HaveMember("progressToken", "mcpconform-task-progress"))
-				}
-			})
+		progressOfOthers()
 	})
+}
+
+func progressOfOthers() {
+	It("sends notifications/progress of a call to no other client",
+		Verifies("progress.token.provided"), NeedsProvocation("progress"), NeedsTransport(protocol.HTTP), func(t *T) {
+			other := UnusedSession(t)
+			other.ListenForChanges()
+			mark := other.Mark()
+
+			reportsOf(t, Session(t), ofAnother)
+
+			id := jsonrpc.StringID("mcpconform-beside-progress")
+			other.Call(BarrierMethod(t), nil, WithID(id)).Must()
+			other.BarrierOnAllStreams()
+			t.DemandNone("no progress of the call of another client", other.Sent(mark, ProgressOf(ofAnother)))
+		})
+
+	It("sends the progress of a task with the progressToken of the tools/call", Verifies("progress.tasks.token"),
+		NeedsCapability("tasks.requests.tools.call"), NeedsProvocation("task-progress"),
+		func(t *T) {
+			server := FreshSession(t)
+			_, _ = server.Listen(t) // where there is no such stream, progress comes beside the result
+			mark := server.Mark()
+
+			runTask(t, server, Provoking(t, "task-progress"), "mcpconform-task-progress")
+
+			server.NeedMessage(
+				mark,
+				Notification("notifications/progress"), // it may come on another stream
+				"the task reported no progress",
+				"name one that does in mcpconform.yaml: provocations: {task-progress: {tool: NAME}}",
+			)
+			for _, report := range server.Sent(mark, Notification("notifications/progress")) {
+				t.Expect(report.Params()).To(HaveMember("progressToken", "mcpconform-task-progress"))
+			}
+		})
 }
 
 // Tokens that no other request of the session has.
@@ -102,8 +106,8 @@ const (
 func reportsOf(t *T, server *Server, token any) []scripted.Received {
 	call := Provoking(t, "progress").Reporting(token)
 	mark := server.Mark()
-	server.Need(t, "tools/call", call)
-	server.Barrier(t)
+	server.Call("tools/call", call).Need().Result()
+	server.Barrier()
 	reports := server.Sent(mark, Notification("notifications/progress"))
 	if len(reports) < 2 {
 		t.Inconclusive(fmt.Sprintf("the tool for progress reported it %d times", len(reports)),
@@ -123,10 +127,10 @@ func progressBut(earlier string) func(scripted.Received) bool {
 func runTask(t *T, server *Server, provocation Provocation, token any) {
 	call := provocation.Reporting(token)
 	call["task"] = Object{}
-	created, _ := server.Need(t, "tools/call", call)["task"].(map[string]any)
+	created := mcp.Object(server.Call("tools/call", call).Need().Result(), "task")
 	if created["taskId"] == nil {
 		t.Inconclusive("the tool was not run as a task", "fix the failures under tasks first")
 	}
-	server.Need(t, "tasks/result", Object{"taskId": created["taskId"]})
-	server.Barrier(t)
+	server.Call("tasks/result", Object{"taskId": created["taskId"]}).Need().Result()
+	server.Barrier()
 }

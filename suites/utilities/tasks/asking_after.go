@@ -2,7 +2,7 @@ package tasks
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/suites/server/features"
@@ -29,9 +29,9 @@ var tasksListed = &Scenario{
 	Until: revision,
 	Steps: whoAsksAfterTasks(),
 	Server: func(server *scripted.Server) {
-		keeper := keepTasks(server, "working")
+		store := storeTasks(server, "working")
 		for _, id := range []string{oldTask, otherTask} {
-			keeper.kept = append(keeper.kept, &keptTask{id: id, status: "working"})
+			store.kept = append(store.kept, &keptTask{id: id, status: "working"})
 		}
 	},
 }
@@ -56,8 +56,8 @@ var tasksInPart = &Scenario{
 	Until: revision,
 	Steps: whoAsksAfterTasks(),
 	Server: func(server *scripted.Server) {
-		keeper := keepTasks(server, "working")
-		keeper.kept = []*keptTask{{id: oldTask, status: "working"}, {id: otherTask, status: "working"}}
+		store := storeTasks(server, "working")
+		store.kept = []*keptTask{{id: oldTask, status: "working"}, {id: otherTask, status: "working"}}
 		server.Declare(Object{"tasks": Object{"requests": Object{"tools": Object{"call": Object{}}}}})
 		features.Lack(server, server.Capabilities, "tasks/list", "tasks/cancel")
 	},
@@ -76,24 +76,14 @@ func askingAfterTasks() {
 
 	It("sends tasks/list, tasks/get, tasks/result and tasks/cancel only if the server declares tasks",
 		Verifies("lifecycle.capabilities.of-peer"), In(tasksUndeclared), func(t *T) {
-			features.DemandRestraint(t,
-				RunScenario(t),
-				Beside(t, tasksListed),
-				"tasks",
-				"tasks/list",
-				"tasks/get",
-				"tasks/result",
-				"tasks/cancel",
-			)
+			features.DemandRestraint(t, RunScenario(t), AlsoRun(t, tasksListed), "tasks", "tasks/list", "tasks/get", "tasks/result", "tasks/cancel")
 		})
 
-	It("sends tasks/list only if the server declares tasks.list",
-		Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart), func(t *T) {
-			features.DemandRestraint(t, RunScenario(t), Beside(t, tasksListed), "tasks.list", "tasks/list")
-		})
+	It("sends tasks/list only if the server declares tasks.list", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart), func(t *T) {
+		features.DemandRestraint(t, RunScenario(t), AlsoRun(t, tasksListed), "tasks.list", "tasks/list")
+	})
 
-	It("sends tasks/cancel only if the server declares tasks.cancel",
-		Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart), func(t *T) {
-			features.DemandRestraint(t, RunScenario(t), Beside(t, tasksListed), "tasks.cancel", "tasks/cancel")
-		})
+	It("sends tasks/cancel only if the server declares tasks.cancel", Verifies("lifecycle.capabilities.of-peer"), In(tasksInPart), func(t *T) {
+		features.DemandRestraint(t, RunScenario(t), AlsoRun(t, tasksListed), "tasks.cancel", "tasks/cancel")
+	})
 }

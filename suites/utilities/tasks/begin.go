@@ -10,9 +10,9 @@ import (
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
@@ -46,9 +46,7 @@ func asTask(tool Provocation) Object {
 func supportOf(t *T, name string) string {
 	for _, tool := range ListedTools(t) {
 		if tool["name"] == name {
-			execution, _ := tool["execution"].(map[string]any)
-			support, _ := execution["taskSupport"].(string)
-			return support
+			return mcp.Text(tool, "execution", "taskSupport")
 		}
 	}
 	return ""
@@ -136,7 +134,7 @@ func workingTool(t *T, server *Server) Provocation {
 	rank := map[string]int{"optional": -1}
 	slices.SortStableFunc(calls, func(a, b Provocation) int { return rank[supportOf(t, a.Tool)] - rank[supportOf(t, b.Tool)] })
 	for _, call := range calls[:min(len(calls), triedTools)] {
-		reply, _ := server.TryTool(t, call.Call())
+		reply := server.Call("tools/call", call.Call()).May(BeLate)
 		if result := reply.Object(); result != nil && result["isError"] != true {
 			return call
 		}
@@ -159,7 +157,7 @@ func begin(t *T, server *Server, tool Provocation) string {
 
 // beginBy is begin with a call of one's own.
 func beginBy(t *T, server *Server, tool Provocation, call Object) string {
-	result := server.Need(t, "tools/call", call)
+	result := server.Call("tools/call", call).Need().Result()
 	id := idOf(result["task"])
 	if id == "" {
 		t.Inconclusive("the call of "+tool.Tool+" created no task: "+Show(result), "fix the failures under tasks first")
@@ -177,9 +175,7 @@ func beginTwo(t *T, server *Server, tool Provocation) (one, other string) {
 }
 
 func idOf(task any) string {
-	object, _ := task.(map[string]any)
-	id, _ := object["taskId"].(string)
-	return id
+	return mcp.Text(task, "taskId")
 }
 
 // knownTask asks for a task that is there, where one can be made, and returns how: beside
@@ -192,12 +188,12 @@ func knownTask(t *T, server *Server) []Request {
 	if !there {
 		return nil
 	}
-	reply, _ := server.TryTool(t, asTask(tool))
+	reply := server.Call("tools/call", asTask(tool)).May(BeLate)
 	id := idOf(reply.Object()["task"])
 	if id == "" {
 		return nil
 	}
-	server.Try(t, "tasks/get", Object{"taskId": id}) // which another must not be taken for
+	server.Call("tasks/get", Object{"taskId": id}).May() // which another must not be taken for
 	return []Request{{Method: "tasks/get", Params: Object{"taskId": id}, Name: id}}
 }
 
@@ -238,25 +234,22 @@ func leave(t *T, server *Server, ids ...string) {
 		return
 	}
 	for _, id := range ids {
-		server.Try(t, "tasks/cancel", Object{"taskId": id}) // it may be over already
+		server.Call("tasks/cancel", Object{"taskId": id}).May() // it may be over already
 	}
 }
 
 // result waits for the result of a task, which comes when the task is over and
 // not before. One that goes on for too long makes the check inconclusive.
 func result(t *T, server *Server, id string) Reply {
-	return await(t, server, id, server.Start(t, "tasks/result", Object{"taskId": id}))
+	return await(t, server, id, server.Call("tasks/result", Object{"taskId": id}))
 }
 
 // await waits for the answer to tasks/result, as long as the task goes on.
-func await(t *T, server *Server, id string, request *scripted.Pending) Reply {
+func await(t *T, server *Server, id string, request *Answer) Reply {
 	for range patience {
-		received, err := request.Wait(t)
-		if !IsTimeout(err) {
-			return server.Answered(request, received, err)
-		}
-		if isOver(server.Need(t, "tasks/get", Object{"taskId": id})["status"]) {
-			return server.Await(t, request)
+		_, err := request.Pending.Wait(t)
+		if !IsTimeout(err) || isOver(server.Call("tasks/get", Object{"taskId": id}).Need().Result()["status"]) {
+			return request.Must()
 		}
 	}
 	tooSlow(t, server)
@@ -268,8 +261,7 @@ func await(t *T, server *Server, id string, request *scripted.Pending) Reply {
 const patience = 6
 
 func tooSlow(t *T, server *Server) {
-	t.Inconclusive("the task continues after "+(patience*server.ReplyTime()).String(),
-		"name a quicker tool in mcpconform.yaml, or raise --timeout")
+	t.Inconclusive("the task continues after "+(patience*server.ReplyTime()).String(), "name a quicker tool in mcpconform.yaml, or raise --timeout")
 }
 
 func isOver(status any) bool { return slices.Contains(over, status) }
@@ -277,9 +269,9 @@ func isOver(status any) bool { return slices.Contains(over, status) }
 // cancel cancels a task. One that is over before, or that the server knows nothing of, makes
 // the check inconclusive.
 func cancel(t *T, server *Server, id string) Reply {
-	reply := server.Ask(t, "tasks/cancel", Object{"taskId": id})
+	reply := server.Call("tasks/cancel", Object{"taskId": id}).Must()
 	if _, refused := reply.Error(); refused {
-		if status := server.Need(t, "tasks/get", Object{"taskId": id})["status"]; isOver(status) &&
+		if status := server.Call("tasks/get", Object{"taskId": id}).Need().Result()["status"]; isOver(status) &&
 			status != "cancelled" {
 			t.Inconclusive("the task ended before it could be cancelled",
 				"name a tool that takes longer under provocations.task-slow in mcpconform.yaml")
@@ -298,13 +290,13 @@ func cancelled(t *T, server *Server, id string) {
 // listedAfterCancel cancels a task that the server then still finds, and returns its id and
 // all tasks that the server lists.
 func listedAfterCancel(t *T) (id string, all []Object) {
-	server := SessionWithTasks(t)
+	server := TaskSession(t)
 	id = begin(t, server, tool(t, "task-slow"))
 	cancelled(t, server, id)
 
-	all = server.All(t, "tasks/list")
+	all = server.All("tasks/list")
 
-	if server.Ask(t, "tasks/get", Object{"taskId": id}).Object() == nil {
+	if server.Call("tasks/get", Object{"taskId": id}).Must().Object() == nil {
 		t.NotApplicable("the server does not keep a cancelled task")
 	}
 	return id, all
@@ -331,7 +323,7 @@ func awaitQuestion(t *T, server *Server, id, method string) {
 		case !IsTimeout(err):
 			server.Unanswered("tasks/result", err)
 		}
-		if isOver(server.Need(t, "tasks/get", Object{"taskId": id})["status"]) {
+		if isOver(server.Call("tasks/get", Object{"taskId": id}).Need().Result()["status"]) {
 			t.Inconclusive("the task ended without requesting input", inputHint)
 		}
 	}
@@ -345,7 +337,7 @@ const inputHint = "name a tool that requests it under provocations.task-input in
 // status changes. It gives up after some looks.
 func settled(ctx context.Context, server *Server, id string) (state Object) {
 	for range looks {
-		state = server.Need(ctx, "tasks/get", Object{"taskId": id})
+		state = server.Call("tasks/get", Object{"taskId": id}).Need().Result()
 		if state["status"] != "working" {
 			return state
 		}
@@ -407,16 +399,18 @@ func demandResult(t *T, reply Reply) {
 // demandNamed wants a result that names its task.
 func demandNamed(t *T, reply Reply, id string) {
 	demandResult(t, reply)
-	meta, _ := reply.Object()["_meta"].(map[string]any)
-	if idOf(meta[mcp.RelatedTask]) != id {
+	if idOf(mcp.Value(reply.Object(), "_meta", mcp.RelatedTask)) != id {
 		t.Inconclusive("the result does not name its task: "+reply.Describe(), fixOthers)
 	}
 }
 
 // demandID wants an answer that says which task it is about.
-func demandID(t *T, reply Reply) {
-	if idOf(reply.Object()) == "" {
-		t.Inconclusive("the answer to tasks/get has no taskId: "+reply.Describe(), fixOthers)
+func demandID(t *T, answer interface {
+	Object() Object
+	Describe() string
+}) {
+	if idOf(answer.Object()) == "" {
+		t.Inconclusive("the answer to tasks/get has no taskId: "+answer.Describe(), fixOthers)
 	}
 }
 
@@ -429,8 +423,8 @@ func demandStatus(t *T, state Object) {
 
 // demandTTL wants a number, or null for ever.
 func demandTTL(t *T, state Object) {
-	ttl, told := state["ttl"]
-	if _, isNumber := ttl.(json.Number); !told || ttl != nil && !isNumber {
+	ttl, reported := state["ttl"]
+	if _, isNumber := ttl.(json.Number); !reported || ttl != nil && !isNumber {
 		t.Inconclusive("the answer to tasks/get has no valid ttl: "+Show(state), fixOthers)
 	}
 }

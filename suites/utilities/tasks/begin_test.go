@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/conform"
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
 )
 
 func TestInterval(t *testing.T) {
@@ -47,7 +48,7 @@ func TestHaveContentOf(t *testing.T) {
 		wanted       bool
 	}{{one, one, true}, {one, other, false}, {one, none, false}, {none, none, true}, {none, one, false}} {
 		raw := []byte(`{"jsonrpc":"2.0","id":1,"result":` + c.now + `}`)
-		reply := conform.Reply{Received: scripted.Received{Message: jsonrpc.Parse(raw)}}
+		reply := session.Reply{Received: scripted.Received{Message: jsonrpc.Parse(raw)}}
 		if got, err := haveContentOf(decoded(t, c.earlier)).Match(reply); got != c.wanted || err != nil {
 			t.Errorf("%s after %s: %t, %v", c.now, c.earlier, got, err)
 		}
@@ -80,7 +81,7 @@ func TestIDOf(t *testing.T) {
 // over when its result was fetched.
 func TestClientTask(t *testing.T) {
 	t.Parallel()
-	about := conform.Object{"taskId": "a"}
+	about := check.Object{"taskId": "a"}
 	status := func(task *clientTask) any { return task.get(about)["status"] }
 	task := &clientTask{statuses: []string{"working", "completed"}, result: map[string]any{"action": "accept"}}
 	if first, second, third := status(task), status(task), status(task); first != "working" || second != "completed" || third != "completed" {
@@ -105,16 +106,16 @@ func TestIDsOfClientTasks(t *testing.T) {
 	if listed := task.list(nil)["tasks"].([]any); len(listed) != 0 {
 		t.Errorf("before any was made: %v", listed)
 	}
-	create := task.create(func(conform.Object) conform.Object { return conform.Object{} })
+	create := task.create(func(check.Object) check.Object { return check.Object{} })
 	seen := map[any]bool{}
 	for range 3 {
-		seen[create(conform.Object{"task": conform.Object{}})["task"].(conform.Object)["taskId"]] = true
+		seen[create(check.Object{"task": check.Object{}})["task"].(check.Object)["taskId"]] = true
 	}
 	listed := task.list(nil)["tasks"].([]any)
-	if len(seen) != 3 || len(listed) != 3 || !seen[listed[0].(conform.Object)["taskId"]] {
+	if len(seen) != 3 || len(listed) != 3 || !seen[listed[0].(check.Object)["taskId"]] {
 		t.Errorf("%v; listed: %v", seen, listed)
 	}
-	if answer := task.cancel(conform.Object{"taskId": "a"}); answer["taskId"] != "a" || answer["status"] != "cancelled" {
+	if answer := task.cancel(check.Object{"taskId": "a"}); answer["taskId"] != "a" || answer["status"] != "cancelled" {
 		t.Errorf("cancelled: %v", answer)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -35,6 +35,7 @@ const (
 // toolsAsTasks is a server whose tools can, must or must not be called as tasks.
 var toolsAsTasks = &Scenario{
 	Name:  "tools-as-tasks",
+	Waits: true,
 	Says:  "The server has tools with taskSupport optional, required and forbidden, and sends no notifications/tasks/status.",
 	Since: revision,
 	Until: revision,
@@ -49,7 +50,7 @@ var toolsAsTasks = &Scenario{
 		ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		keepTasks(server, "working", "working", "completed").patience = patientFor
+		storeTasks(server, "working", "working", "completed").patience = patientFor
 	},
 }
 
@@ -76,34 +77,26 @@ var taskThatAsks = &Scenario{
 		ToConnect(), ToList("tools"), ToCall(background, nil).AsTask(keptFor), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		keepTasks(server, "input_required", "input_required", "input_required", "input_required", "completed").asks = true
+		storeTasks(server, "input_required", "input_required", "input_required", "input_required", "completed").asks = true
 	},
 }
 
 func followingTasks() {
-	It("calls no tool as a task if the server does not declare tasks",
-		Verifies("tasks.tool.undeclared"), In(toolsWithoutTasks), func(t *T) {
-			client := RunScenario(t)
+	It("calls no tool as a task if the server does not declare tasks", Verifies("tasks.tool.undeclared"), In(toolsWithoutTasks), func(t *T) {
+		client := RunScenario(t)
 
-			calls := client.NeedCalls(scripted.AddNumbers)
-			for _, call := range calls {
-				if task, asks := call.ParamsObject()["task"]; asks {
-					client.Blame(call, Mismatch{
-						Wanted: "no task, since the server does not declare tasks",
-						Found:  Show(task),
-						Where:  "/params/task",
-					})
-				}
+		calls := client.NeedCalls(scripted.AddNumbers)
+		for _, call := range calls {
+			if task, asks := call.ParamsObject()["task"]; asks {
+				client.Fail(call, Mismatch{Wanted: "no task, since the server does not declare tasks", Found: Show(task), Where: "/params/task"})
 			}
-			if elsewhere := Beside(t, toolsAsTasks); elsewhere == nil ||
-				!slices.ContainsFunc(
-					elsewhere.Calls(background),
-					func(call *Message) bool { return call.ParamsObject()["task"] != nil },
-				) {
-				client.NeverBut("the client did not call a tool as a task of a server that supports tasks", "tools/call")
-			}
-			client.Judging(calls[0])
-		})
+		}
+		if elsewhere := AlsoRun(t, toolsAsTasks); elsewhere == nil ||
+			!slices.ContainsFunc(elsewhere.Calls(background), func(call *Message) bool { return call.ParamsObject()["task"] != nil }) {
+			client.Inconclusive("the client did not call a tool as a task of a server that supports tasks", "tools/call")
+		}
+		client.Judging(calls[0])
+	})
 
 	It("sends tasks/get or tasks/result without waiting for notifications/tasks/status",
 		Verifies("tasks.notification.not-awaited"), In(toolsAsTasks), func(t *T) {
@@ -112,7 +105,7 @@ func followingTasks() {
 			id := begunTask(client)
 			asked := askedAfter(client, id)
 			if len(asked) == 0 {
-				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
+				client.Inconclusive("the client never sent tasks/get for its task", "tools/call")
 			}
 			client.Judging(asked[0])
 			for _, told := range client.FromServer("notifications/tasks/status") {
@@ -126,72 +119,70 @@ func followingTasks() {
 			}
 		})
 
-	It("sends tasks/get until its task has a terminal status, or sends tasks/result",
-		Verifies("tasks.poll.continued"), In(toolsAsTasks), func(t *T) {
-			client := RunScenario(t)
+	It("sends tasks/get until its task has a terminal status, or sends tasks/result", Verifies("tasks.poll.continued"), In(toolsAsTasks), func(t *T) {
+		client := RunScenario(t)
 
-			id := begunTask(client)
-			asked := askedAfter(client, id)
-			if len(asked) == 0 {
-				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
-			}
-			last := asked[len(asked)-1]
-			if t.Observed(last.Method == "tasks/result" || isOver(statusIn(last))) {
-				return
-			}
-			client.NeedMore(last, "tasks/")
-			client.Missing(last, Mismatch{
-				Wanted: "tasks/get until the task has ended, or tasks/result",
-				Found:  "no more of them after the status " + Show(statusIn(last)),
-			})
+		id := begunTask(client)
+		asked := askedAfter(client, id)
+		if len(asked) == 0 {
+			client.Inconclusive("the client never sent tasks/get for its task", "tools/call")
+		}
+		last := asked[len(asked)-1]
+		if t.Observed(last.Method == "tasks/result" || isOver(statusIn(last))) {
+			return
+		}
+		client.NeedMore(last, "tasks/")
+		client.Missing(last, Mismatch{
+			Wanted: "tasks/get until the task has ended, or tasks/result",
+			Found:  "no more of them after the status " + Show(statusIn(last)),
 		})
+	})
 
-	It("sends tasks/result for its task in the status input_required",
-		Verifies("tasks.input.fetched"), In(taskThatAsks), func(t *T) {
-			client := RunScenario(t)
+	waitingForInput()
+}
 
-			id := begunTask(client)
-			fetched := about(client.Requests("tasks/result"), id)
-			looks := about(client.Requests("tasks/get"), id)
-			finds := func(status string) int {
-				return slices.IndexFunc(looks, func(said *Message) bool { return statusIn(said) == status })
-			}
-			waits, over := finds("input_required"), finds("completed")
-			if t.Observed(len(fetched) > 0 && (over < 0 || fetched[0].Event.At.Before(looks[over].Event.At))) {
-				return
-			}
-			if waits < 0 {
-				client.NeverBut("the client never sent tasks/get for its task", "tools/call")
-			}
-			client.NeedMore(looks[waits], "tasks/")
-			client.Missing(
-				looks[waits],
-				Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none until it had ended"},
-			)
-		})
+func waitingForInput() {
+	It("sends tasks/result for its task in the status input_required", Verifies("tasks.input.fetched"), In(taskThatAsks), func(t *T) {
+		client := RunScenario(t)
 
-	It("answers the elicitation/create of its task on any SSE stream",
-		Verifies("tasks.input.any-stream"), In(taskThatAsks), func(t *T) {
-			client := RunScenario(t)
+		id := begunTask(client)
+		fetched := about(client.Requests("tasks/result"), id)
+		looks := about(client.Requests("tasks/get"), id)
+		finds := func(status string) int {
+			return slices.IndexFunc(looks, func(message *Message) bool { return statusIn(message) == status })
+		}
+		waits, over := finds("input_required"), finds("completed")
+		if t.Observed(len(fetched) > 0 && (over < 0 || fetched[0].Event.At.Before(looks[over].Event.At))) {
+			return
+		}
+		if waits < 0 {
+			client.Inconclusive("the client never sent tasks/get for its task", "tools/call")
+		}
+		client.NeedMore(looks[waits], "tasks/")
+		client.Missing(looks[waits], Mismatch{Wanted: "tasks/result of a task in the status input_required", Found: "none until it had ended"})
+	})
 
-			begunTask(client)
-			if !client.Declares("elicitation") {
-				t.NotApplicable("the client does not declare elicitation")
-			}
-			questions := client.FromServer(elicitation)
-			if len(questions) == 0 {
-				client.NeverBut("the client received no elicitation/create", "tools/call")
-			}
-			question := questions[0]
-			answer := AnswerTo(question)
-			if answer == nil {
-				client.NeedMore(question, "tasks/")
-				client.Missing(question, Mismatch{Wanted: "an answer to the request of the task", Found: "none"})
-			}
-			if !t.Observed(answer.ResultObject() != nil) {
-				client.NeverBut("the client rejected "+elicitation, elicitation)
-			}
-		})
+	It("answers the elicitation/create of its task on any SSE stream", Verifies("tasks.input.any-stream"), In(taskThatAsks), func(t *T) {
+		client := RunScenario(t)
+
+		begunTask(client)
+		if !client.Declares("elicitation") {
+			t.NotApplicable("the client does not declare elicitation")
+		}
+		questions := client.FromServer(elicitation)
+		if len(questions) == 0 {
+			client.Inconclusive("the client received no elicitation/create", "tools/call")
+		}
+		question := questions[0]
+		answer := AnswerTo(question)
+		if answer == nil {
+			client.NeedMore(question, "tasks/")
+			client.Missing(question, Mismatch{Wanted: "an answer to the request of the task", Found: "none"})
+		}
+		if !t.Observed(answer.ResultObject() != nil) {
+			client.Inconclusive("the client rejected "+elicitation, elicitation)
+		}
+	})
 }
 
 // begunTask returns the id of the task that the client has begun. Without one there
@@ -202,7 +193,7 @@ func begunTask(client *Client) string {
 			return id
 		}
 	}
-	client.NeverBut("the client called no tool as a task", "tools/call")
+	client.Inconclusive("the client called no tool as a task", "tools/call")
 	return ""
 }
 
@@ -213,7 +204,7 @@ func askedAfter(client *Client, id string) []*Message {
 
 // about keeps the requests about a task.
 func about(requests []*Message, id string) []*Message {
-	return slices.DeleteFunc(requests, func(said *Message) bool { return said.ParamsObject()["taskId"] != id })
+	return slices.DeleteFunc(requests, func(message *Message) bool { return message.ParamsObject()["taskId"] != id })
 }
 
 func statusIn(request *Message) any { return ResultTo(request)["status"] }

@@ -2,7 +2,7 @@ package tasks
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -17,7 +17,7 @@ var taskGivenUp = &Scenario{
 		ToWaitFor(statusTold), ToCancel("work"), ToList("tools"), ToClose(),
 	},
 	Server: func(server *scripted.Server) {
-		tasks := keepTasks(server, "working")
+		tasks := storeTasks(server, "working")
 		server.On("tasks/get", func(call *scripted.Call) {
 			call.Notify(statusTold, tasks.known(call))
 			tasks.get(call)
@@ -28,7 +28,7 @@ var taskGivenUp = &Scenario{
 const statusTold = "notifications/tasks/status"
 
 // known is the state of the task that a request is about; nil for none.
-func (k *keeper) known(call *scripted.Call) Object {
+func (k *taskStore) known(call *scripted.Call) Object {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, task := range k.kept {
@@ -46,19 +46,16 @@ func givingUp() {
 		call := client.NeedCalls(background)[0]
 		created := AnswerTo(call)
 		if _, asTask := call.ParamsObject()["task"]; !asTask || created == nil {
-			client.Never("tools/call")
+			client.InconclusiveWithout("tools/call")
 		}
 		for _, cancellation := range client.Notifications("notifications/cancelled") {
 			if jsonrpc.IDOf(cancellation.ParamsObject()["requestId"]) == call.ID &&
 				cancellation.Event.Sequence > created.Event.Sequence {
-				client.Blame(
-					cancellation,
-					Mismatch{Wanted: "tasks/cancel for the task of the call", Found: "notifications/cancelled"},
-				)
+				client.Fail(cancellation, Mismatch{Wanted: "tasks/cancel for the task of the call", Found: "notifications/cancelled"})
 			}
 		}
 		if !t.Observed(len(about(client.Requests("tasks/cancel"), idOf(created.ResultObject()["task"]))) > 0) {
-			client.NeverBut("the client did not cancel the task", "notifications/cancelled")
+			client.Inconclusive("the client did not cancel the task", "notifications/cancelled")
 		}
 	})
 }

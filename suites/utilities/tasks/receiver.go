@@ -6,7 +6,7 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
+	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
@@ -16,13 +16,8 @@ import (
 
 // What the client answers with, at last.
 var (
-	generated = Object{
-		"role":       "assistant",
-		"content":    Object{"type": "text", "text": "Hello there."},
-		"model":      "mcpconform",
-		"stopReason": "endTurn",
-	}
-	entered = Object{"action": "accept", "content": Object{"name": "Ada"}}
+	generated = Object{"role": "assistant", "content": Object{"type": "text", "text": "Hello there."}, "model": "mcpconform", "stopReason": "endTurn"}
+	entered   = Object{"action": "accept", "content": Object{"name": "Ada"}}
 )
 
 const (
@@ -45,13 +40,13 @@ var askedForTasks = &Scenario{
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
-			asksForTasks(interviewing(call))
+			asksForTasks(newServerRequests(call))
 			call.Good()
 		})
 	},
 }
 
-func asksForTasks(i *interview) {
+func asksForTasks(i *serverRequests) {
 	i.ask("ping", nil)
 	i.askOddly("ping", Object{"task": Object{"ttl": keptFor}}, "requests a task of a method that has none")
 	for _, method := range []string{rootsList, sampling, elicitation} {
@@ -88,6 +83,7 @@ func asksForTasks(i *interview) {
 // longTasks is a server whose client takes its time.
 var longTasks = &Scenario{
 	Name:  "asked-for-long-tasks",
+	Waits: true,
 	Says:  "The client takes a while to answer two task-augmented requests; the server waits for one, and cancels the other.",
 	Since: revision,
 	Until: revision,
@@ -97,7 +93,7 @@ var longTasks = &Scenario{
 	},
 	Server: func(server *scripted.Server) {
 		server.On("tools/call", func(call *scripted.Call) {
-			asksForLongTasks(interviewing(call))
+			asksForLongTasks(newServerRequests(call))
 			call.Good()
 		})
 	},
@@ -107,7 +103,7 @@ var longTasks = &Scenario{
 // what is not done at once shows, on a machine that is busy.
 const longFor = 300
 
-func asksForLongTasks(i *interview) {
+func asksForLongTasks(i *serverRequests) {
 	if i.method == "" {
 		return
 	}
@@ -139,7 +135,7 @@ func takingTasksOn() {
 		client.NeedCalls(scripted.AddNumbers)
 		for _, answer := range client.NeedResponses("ping") {
 			if _, refused := answer.Error(); refused && answer.Request.ParamsObject()["task"] == nil {
-				client.NeverBut("the client also rejects ping without task", "tools/call")
+				client.Inconclusive("the client also rejects ping without task", "tools/call")
 			}
 			t.Expect(client.Judging(answer)).To(BeResult())
 			t.Expect(client.Judging(answer)).NotTo(HaveMember("task"))
@@ -150,23 +146,29 @@ func takingTasksOn() {
 		Verifies("tasks.undeclared.ignored"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
 
-			answers := slices.Concat(
-				client.Responses(rootsList),
-				plainAnswers(client, sampling),
-				plainAnswers(client, elicitation),
-			)
+			answers := slices.Concat(client.Responses(rootsList), plainAnswers(client, sampling), plainAnswers(client, elicitation))
 			if len(answers) == 0 {
-				client.NeverBut("the client received no task request that it does not declare", sampling)
+				client.Inconclusive("the client received no task request that it does not declare", sampling)
 			}
 			for _, answer := range answers {
 				if _, refused := answer.Error(); refused && !answersPlainly(t, answer.Request.Method) {
-					client.NeverBut("the client refuses "+answer.Request.Method+" without task", answer.Request.Method)
+					client.Inconclusive("the client refuses "+answer.Request.Method+" without task", answer.Request.Method)
 				}
 				t.Expect(client.Judging(answer)).To(BeResult())
 				t.Expect(client.Judging(answer)).NotTo(HaveMember("task"))
 			}
 		})
 
+	creatingTasks()
+
+	namingTasks()
+
+	returningResults()
+
+	listingTasks()
+}
+
+func creatingTasks() {
 	It("returns a task with a taskId and the status working for a task-augmented request",
 		Verifies("tasks.create.answered", "tasks.id.string", "tasks.status.begins-working"), In(askedForTasks), func(t *T) {
 			client := RunScenario(t)
@@ -188,7 +190,7 @@ func takingTasksOn() {
 		for _, answer := range created(t, client) {
 			id := idOf(answer.ResultObject()["task"])
 			if answer.ID.String() == id {
-				client.Blame(answer, Mismatch{
+				client.Fail(answer, Mismatch{
 					Wanted: "an id that the client generates",
 					Found:  "the id of the request: " + Show(id),
 					Where:  "/result/task/taskId",
@@ -196,7 +198,7 @@ func takingTasksOn() {
 			}
 			before := made[answer.Event.Connection]
 			if t.Observed(len(before) > 0) && slices.Contains(before, id) {
-				client.Blame(answer, Mismatch{
+				client.Fail(answer, Mismatch{
 					Wanted: "a different id for each task",
 					Found:  "the same id again: " + Show(id),
 					Where:  "/result/task/taskId",
@@ -213,130 +215,125 @@ func takingTasksOn() {
 		demandTTL(t, state.ResultObject())
 		t.Expect(client.Judging(state)).To(HaveMember("ttl", lessThan(tenYears)))
 	})
+}
 
-	It("uses taskId in tasks/get even if the related-task metadata differs",
-		Verifies("tasks.target.parameter"), In(askedForTasks), func(t *T) {
-			client := RunScenario(t)
+func namingTasks() {
+	It("uses taskId in tasks/get even if the related-task metadata differs", Verifies("tasks.target.parameter"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			created(t, client)
-			for _, answer := range client.Responses("tasks/get") {
-				if answer.Request.Meta()[mcp.RelatedTask] != nil {
-					demandID(t, client.Judging(answer))
-					t.Expect(client.Judging(answer)).To(HaveMember("taskId", answer.Request.ParamsObject()["taskId"]))
-					return
-				}
+		created(t, client)
+		for _, answer := range client.Responses("tasks/get") {
+			if answer.Request.Meta()[mcp.RelatedTask] != nil {
+				demandID(t, client.Judging(answer))
+				t.Expect(client.Judging(answer)).To(HaveMember("taskId", answer.Request.ParamsObject()["taskId"]))
+				return
 			}
-			client.NeverBut("the client received no tasks/get", "tools/call")
+		}
+		client.Inconclusive("the client received no tasks/get", "tools/call")
+	})
+
+	It("rejects tasks/* requests with an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
+
+		created(t, client)
+		refusals := slices.DeleteFunc(client.Sent(), func(message *Message) bool {
+			return message.Kind != jsonrpc.Response || message.Request == nil ||
+				message.Request.ParamsObject()["taskId"] != unknownTask
 		})
+		if len(refusals) == 0 {
+			client.Inconclusive("the client answered nothing about an unknown task", "tools/call")
+		}
+		for _, refusal := range refusals {
+			t.Expect(client.Judging(refusal)).To(BeJSONRPCError(jsonrpc.InvalidParams))
+		}
+	})
+}
 
-	It("rejects tasks/* requests with an unknown taskId with -32602",
-		Verifies("tasks.error.unknown-task"), In(askedForTasks), func(t *T) {
-			client := RunScenario(t)
+func returningResults() {
+	It("returns the result of the original request for tasks/result", Verifies("tasks.result.same"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			created(t, client)
-			refusals := slices.DeleteFunc(client.Sent(), func(said *Message) bool {
-				return said.Kind != jsonrpc.Response || said.Request == nil ||
-					said.Request.ParamsObject()["taskId"] != unknownTask
-			})
-			if len(refusals) == 0 {
-				client.NeverBut("the client answered nothing about an unknown task", "tools/call")
-			}
-			for _, refusal := range refusals {
-				t.Expect(client.Judging(refusal)).To(BeJSONRPCError(jsonrpc.InvalidParams))
-			}
-		})
-
-	It("returns the result of the original request for tasks/result",
-		Verifies("tasks.result.same"), In(askedForTasks), func(t *T) {
-			client := RunScenario(t)
-
-			own := "model"
-			if created(t, client)[0].Request.Method == elicitation {
-				own = "action"
-			}
-			id := idOf(created(t, client)[0].ResultObject()["task"])
-			if slices.ContainsFunc(client.Responses("tasks/get"), func(state *Message) bool {
-				return state.ResultObject()["taskId"] == id && state.ResultObject()["status"] == "failed"
-			}) {
-				client.NeverBut("the client rejected the task-augmented request", sampling)
-			}
-			for _, answer := range fetched(client, id) {
-				t.Expect(client.Judging(answer)).To(BeResult())
-				t.Expect(client.Judging(answer)).To(HaveMember(own))
-			}
-		})
+		own := "model"
+		if created(t, client)[0].Request.Method == elicitation {
+			own = "action"
+		}
+		id := idOf(created(t, client)[0].ResultObject()["task"])
+		if slices.ContainsFunc(client.Responses("tasks/get"), func(state *Message) bool {
+			return state.ResultObject()["taskId"] == id && state.ResultObject()["status"] == "failed"
+		}) {
+			client.Inconclusive("the client rejected the task-augmented request", sampling)
+		}
+		for _, answer := range fetched(client, id) {
+			t.Expect(client.Judging(answer)).To(BeResult())
+			t.Expect(client.Judging(answer)).To(HaveMember(own))
+		}
+	})
 
 	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), In(askedForTasks), func(t *T) {
 		client := RunScenario(t)
 
 		answers := fetched(client, idOf(created(t, client)[0].ResultObject()["task"]))
 		if len(answers) < 2 || answers[0].ResultObject() == nil {
-			client.NeverBut("the client did not answer tasks/result twice", "tools/call")
+			client.Inconclusive("the client did not answer tasks/result twice", "tools/call")
 		}
 		t.Expect(client.Judging(answers[1])).To(haveContentOf(answers[0].ResultObject()))
 	})
 
-	It("returns the error code of the original request for tasks/result",
-		Verifies("tasks.result.same-error"), In(askedForTasks), func(t *T) {
-			client := RunScenario(t)
+	It("returns the error code of the original request for tasks/result", Verifies("tasks.result.same-error"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			answers := fetched(client, idOf(thirdTask(t, client).ResultObject()["task"]))
-			t.Expect(client.Judging(answers[0])).To(BeJSONRPCError(declined))
-		})
+		answers := fetched(client, idOf(thirdTask(t, client).ResultObject()["task"]))
+		t.Expect(client.Judging(answers[0])).To(BeJSONRPCError(declined))
+	})
 
-	It("sets the status failed for a task whose request ends with an error",
-		Verifies("tasks.failure.status"), In(askedForTasks), func(t *T) {
-			client := RunScenario(t)
+	It("sets the status failed for a task whose request ends with an error", Verifies("tasks.failure.status"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			id := idOf(thirdTask(t, client).ResultObject()["task"])
-			if _, refused := fetched(client, id)[0].Error(); !refused {
-				client.NeverBut("the task did not end with an error", "tools/call")
-			}
-			t.Expect(client.Judging(lastAnswer(client, "tasks/get", id))).To(HaveMember("status", "failed"))
-		})
+		id := idOf(thirdTask(t, client).ResultObject()["task"])
+		if _, refused := fetched(client, id)[0].Error(); !refused {
+			client.Inconclusive("the task did not end with an error", "tools/call")
+		}
+		t.Expect(client.Judging(lastAnswer(client, "tasks/get", id))).To(HaveMember("status", "failed"))
+	})
+}
 
+func listingTasks() {
 	It("returns a list of tasks for tasks/list", Verifies("tasks.list.answered"), In(askedForTasks), func(t *T) {
 		client := RunScenario(t)
 
 		t.Expect(client.Judging(pagesOfTasks(t, client)[0])).To(HaveMember("tasks", BeAList()))
 	})
 
-	It("returns every task on the pages of tasks/list",
-		Verifies("tasks.list.complete", "tasks.list.next-cursor"), In(askedForTasks), func(t *T) {
-			client := RunScenario(t)
+	It("returns every task on the pages of tasks/list", Verifies("tasks.list.complete", "tasks.list.next-cursor"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			pages := pagesOfTasks(t, client)
-			var all []Object
-			for _, page := range pages {
-				items, _ := page.ResultObject()["tasks"].([]any)
-				for _, item := range items {
-					task, _ := item.(map[string]any)
-					all = append(all, task)
-				}
-			}
-			last := pages[len(pages)-1]
-			if last.ResultObject()["tasks"] == nil || last.ResultObject()["nextCursor"] != nil {
-				client.NeverBut("the client did not return all pages of tasks/list", "tools/call")
-			}
-			for _, answer := range created(t, client)[:2] {
-				client.Judging(last)
-				t.Expect(all).To(includeTask(idOf(answer.ResultObject()["task"])))
-			}
-		})
+		pages := pagesOfTasks(t, client)
+		var all []Object
+		for _, page := range pages {
+			all = append(all, mcp.Objects(page.ResultObject(), "tasks")...)
+		}
+		last := pages[len(pages)-1]
+		if last.ResultObject()["tasks"] == nil || last.ResultObject()["nextCursor"] != nil {
+			client.Inconclusive("the client did not return all pages of tasks/list", "tools/call")
+		}
+		for _, answer := range created(t, client)[:2] {
+			client.Judging(last)
+			t.Expect(all).To(includeTask(idOf(answer.ResultObject()["task"])))
+		}
+	})
 
-	It("rejects tasks/list with an unknown cursor with -32602",
-		Verifies("tasks.error.unknown-cursor"), In(askedForTasks), func(t *T) {
-			client := RunScenario(t)
+	It("rejects tasks/list with an unknown cursor with -32602", Verifies("tasks.error.unknown-cursor"), In(askedForTasks), func(t *T) {
+		client := RunScenario(t)
 
-			pagesOfTasks(t, client)
-			for _, answer := range client.Responses("tasks/list") {
-				if answer.Request.ParamsObject()["cursor"] == unheard {
-					t.Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.InvalidParams))
-					return
-				}
+		pagesOfTasks(t, client)
+		for _, answer := range client.Responses("tasks/list") {
+			if answer.Request.ParamsObject()["cursor"] == unheard {
+				t.Expect(client.Judging(answer)).To(BeJSONRPCError(jsonrpc.InvalidParams))
+				return
 			}
-			client.NeverBut("the client did not answer tasks/list with an unknown cursor", "tools/call")
-		})
+		}
+		client.Inconclusive("the client did not answer tasks/list with an unknown cursor", "tools/call")
+	})
 
 	It("rejects tasks/cancel of a finished task with -32602", Verifies("tasks.cancel.refused"), In(askedForTasks), func(t *T) {
 		client := RunScenario(t)
@@ -361,7 +358,7 @@ func takingTime() {
 			return
 		}
 		if !isOver(status) || taken < tasksTake*4/5 {
-			client.NeverBut("the client answers at once", sampling)
+			client.Inconclusive("the client answers at once", sampling)
 		}
 		client.Missing(answer, Mismatch{
 			Wanted: "a task at once",
@@ -369,25 +366,28 @@ func takingTime() {
 		})
 	})
 
-	It("answers tasks/result only when the task has a terminal status",
-		Verifies("tasks.result.blocks"), In(longTasks), func(t *T) {
-			client := RunScenario(t)
+	It("answers tasks/result only when the task has a terminal status", Verifies("tasks.result.blocks"), In(longTasks), func(t *T) {
+		client := RunScenario(t)
 
-			id := idOf(created(t, client)[0].ResultObject()["task"])
-			demandWorking(client, id)
-			result := fetched(client, id)[0]
-			state := lastAnswer(client, "tasks/get", id)
-			if state.Request.Index < result.Index {
-				client.NeverBut("the client received no tasks/get afterwards", "tools/call")
-			}
-			if !t.Observed(isOver(state.ResultObject()["status"])) {
-				client.Blame(result, Mismatch{
-					Wanted: "no answer before the task has ended",
-					Found:  "one, and then the status " + Show(state.ResultObject()["status"]),
-				})
-			}
-		})
+		id := idOf(created(t, client)[0].ResultObject()["task"])
+		demandWorking(client, id)
+		result := fetched(client, id)[0]
+		state := lastAnswer(client, "tasks/get", id)
+		if state.Request.Index < result.Index {
+			client.Inconclusive("the client received no tasks/get afterwards", "tools/call")
+		}
+		if !t.Observed(isOver(state.ResultObject()["status"])) {
+			client.Fail(result, Mismatch{
+				Wanted: "no answer before the task has ended",
+				Found:  "one, and then the status " + Show(state.ResultObject()["status"]),
+			})
+		}
+	})
 
+	cancellingTasks()
+}
+
+func cancellingTasks() {
 	It("returns the task with the status cancelled for tasks/cancel", Verifies("tasks.cancel.done"), In(longTasks), func(t *T) {
 		client := RunScenario(t)
 
@@ -417,7 +417,7 @@ func takingTime() {
 		if answer.ResultObject() == nil {
 			t.Inconclusive("the task was not cancelled", fixOthers)
 		}
-		id, _ := answer.Request.ParamsObject()["taskId"].(string)
+		id := mcp.Text(answer.Request.ParamsObject(), "taskId")
 		t.Expect(client.Judging(lastAnswer(client, "tasks/cancel", id))).To(BeJSONRPCError(jsonrpc.InvalidParams))
 	})
 }
@@ -437,7 +437,7 @@ func begunByClient(t *T, client *Client) []*Message {
 	}
 	answers := client.Responses(method)
 	if len(answers) == 0 {
-		client.Never(method)
+		client.InconclusiveWithout(method)
 	}
 	return answers
 }
@@ -454,16 +454,13 @@ func plainAnswers(client *Client, method string) []*Message {
 // answersPlainly tells whether the client answers requests of a method with results when
 // they ask for no task.
 func answersPlainly(t *T, method string) bool {
-	plain := Beside(t, asking.Declared)
+	plain := AlsoRun(t, asking.Declared)
 	return plain != nil && slices.ContainsFunc(plain.ServerRequests(method), AnsweredRequest.Answered)
 }
 
 // created returns the answers that are tasks, of which the check needs one.
 func created(t *T, client *Client) []*Message {
-	answers := slices.DeleteFunc(
-		begunByClient(t, client),
-		func(answer *Message) bool { return idOf(answer.ResultObject()["task"]) == "" },
-	)
+	answers := slices.DeleteFunc(begunByClient(t, client), func(answer *Message) bool { return idOf(answer.ResultObject()["task"]) == "" })
 	if len(answers) == 0 {
 		t.Inconclusive("the client created no task", fixOthers)
 	}
@@ -474,7 +471,7 @@ func created(t *T, client *Client) []*Message {
 func thirdTask(t *T, client *Client) *Message {
 	answers := created(t, client)
 	if len(answers) < 3 {
-		client.NeverBut("the client created no task for the request that it rejects", sampling)
+		client.Inconclusive("the client created no task for the request that it rejects", sampling)
 	}
 	return answers[2]
 }
@@ -482,12 +479,9 @@ func thirdTask(t *T, client *Client) *Message {
 // asked returns the answers to requests of a method about a task, of which the check
 // needs one.
 func asked(client *Client, method, id string) []*Message {
-	answers := slices.DeleteFunc(
-		client.Responses(method),
-		func(answer *Message) bool { return answer.Request.ParamsObject()["taskId"] != id },
-	)
+	answers := slices.DeleteFunc(client.Responses(method), func(answer *Message) bool { return answer.Request.ParamsObject()["taskId"] != id })
 	if len(answers) == 0 {
-		client.NeverBut("the client answered no "+method, "tools/call")
+		client.Inconclusive("the client answered no "+method, "tools/call")
 	}
 	return answers
 }
@@ -511,7 +505,7 @@ func pagesOfTasks(t *T, client *Client) []*Message {
 		return answer.Request.ParamsObject()["cursor"] == unheard
 	})
 	if len(pages) == 0 {
-		client.NeverBut("the client answered no tasks/list", "tools/call")
+		client.Inconclusive("the client answered no tasks/list", "tools/call")
 	}
 	return pages
 }
@@ -526,7 +520,7 @@ func demandCancel(t *T, client *Client) {
 // demandWorking wants that a task was still worked on when it was first looked at.
 func demandWorking(client *Client, id string) {
 	if firstAnswer(client, "tasks/get", id).ResultObject()["status"] != "working" {
-		client.NeverBut("the client answers at once", sampling)
+		client.Inconclusive("the client answers at once", sampling)
 	}
 }
 
@@ -537,7 +531,7 @@ func cancelledByServer(t *T, client *Client) *Message {
 	answers := created(t, client)
 	demandWorking(client, idOf(answers[0].ResultObject()["task"]))
 	if len(answers) < 2 {
-		client.NeverBut("the client made no second task", sampling)
+		client.Inconclusive("the client made no second task", sampling)
 	}
 	return firstAnswer(client, "tasks/cancel", idOf(answers[1].ResultObject()["task"]))
 }

@@ -7,30 +7,30 @@ import (
 	"sync"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // asRequestor registers the checks of a server that asks its client for tasks.
 func asRequestor() {
 	It("requests no task from a client that does not declare tasks",
 		Verifies("tasks.capability.respected"), NeedsProvocation("client-task"), func(t *T) {
-			able, server := SessionOf(t, takingTasks(t)), FreshSession(t)
+			able, server := DeclaringSession(t, takingTasks(t)), FreshSession(t)
 			task := answerWithTask(able, "working", "completed")
 			provoke(t, able)
 			task.demandAsked(t) // it does ask a client that takes tasks
 
 			provoke(t, server)
 
-			server.BarrierOnAllStreams(t)
+			server.BarrierOnAllStreams()
 			t.DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
 		})
 
 	It("sends tasks/result for a client's task without waiting for notifications/tasks/status",
 		Verifies("tasks.notification.not-awaited"), NeedsProvocation("client-task"), func(t *T) {
-			server := SessionOf(t, takingTasks(t))
+			server := DeclaringSession(t, takingTasks(t))
 			task := answerWithTask(server, "working", "working", "completed")
 
 			provoke(t, server)
@@ -41,22 +41,18 @@ func asRequestor() {
 
 	It("sends tasks/get until a client's task is completed, or sends tasks/result",
 		Verifies("tasks.poll.continued"), NeedsProvocation("client-task"), func(t *T) {
-			server := SessionOf(t, takingTasks(t))
+			server := DeclaringSession(t, takingTasks(t))
 			task := answerWithTask(server, "working", "working", "working", "completed")
 
 			provoke(t, server)
 
 			task.demandAsked(t)
-			t.Demand(
-				task.fetched() || task.told("completed"),
-				"tasks/get until the task is completed, or tasks/result",
-				"neither",
-			)
+			t.Demand(task.fetched() || task.told("completed"), "tasks/get until the task is completed, or tasks/result", "neither")
 		})
 
 	It("sends tasks/result for a client's task in the status input_required",
 		Verifies("tasks.input.fetched"), NeedsProvocation("client-task"), func(t *T) {
-			server := SessionOf(t, takingTasks(t))
+			server := DeclaringSession(t, takingTasks(t))
 			task := answerWithTask(server, "input_required")
 
 			provoke(t, server)
@@ -68,13 +64,12 @@ func asRequestor() {
 
 // provoke calls the tool that asks the client for a task, and waits for its end.
 func provoke(t *T, server *Server) {
-	server.KeepListening(t)
-	server.NeedReply(t, "tools/call", Provoking(t, "client-task").Call())
+	server.KeepListening()
+	server.Call("tools/call", Provoking(t, "client-task").Call()).Need()
 }
 
 func asksForTask(received scripted.Received) bool {
-	params, _ := received.Params().(map[string]any)
-	_, asks := params["task"]
+	_, asks := mcp.Object(received.Params())["task"]
 	return received.Kind == jsonrpc.Request && asks
 }
 
@@ -91,7 +86,7 @@ type clientTask struct {
 	mu       sync.Mutex
 	ids      []string // of those that there are
 	statuses []string // what is told by tasks/get, one after the other; the last one stays
-	said     []string
+	texts    []string
 	results  int
 	result   Object
 }
@@ -128,10 +123,7 @@ func (task *clientTask) create(answer func(Object) Object) func(Object) Object {
 
 func stateOf(id any, status string) Object {
 	const at = "2025-11-25T10:30:00Z"
-	return Object{
-		"taskId": id, "status": status, "createdAt": at, "lastUpdatedAt": at,
-		"ttl": keptFor, "pollInterval": clientPollInterval,
-	}
+	return Object{"taskId": id, "status": status, "createdAt": at, "lastUpdatedAt": at, "ttl": keptFor, "pollInterval": clientPollInterval}
 }
 
 func (task *clientTask) list(Object) Object {
@@ -155,7 +147,7 @@ func (task *clientTask) get(params Object) Object {
 	} else if len(task.statuses) > 1 {
 		task.statuses = task.statuses[1:]
 	}
-	task.said = append(task.said, status)
+	task.texts = append(task.texts, status)
 	return stateOf(params["taskId"], status)
 }
 
@@ -177,7 +169,7 @@ func (task *clientTask) fetched() bool {
 func (task *clientTask) told(status string) bool {
 	task.mu.Lock()
 	defer task.mu.Unlock()
-	return slices.Contains(task.said, status)
+	return slices.Contains(task.texts, status)
 }
 
 // demandAsked makes the check inconclusive if the server asked for no task.
@@ -185,9 +177,6 @@ func (task *clientTask) demandAsked(t *T) {
 	task.mu.Lock()
 	defer task.mu.Unlock()
 	if len(task.ids) == 0 {
-		t.Inconclusive(
-			"the tool did not request a task of the client",
-			"name one that does under provocations.client-task in mcpconform.yaml",
-		)
+		t.Inconclusive("the tool did not request a task of the client", "name one that does under provocations.client-task in mcpconform.yaml")
 	}
 }

@@ -4,59 +4,62 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/conform"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 func results() {
-	It("returns the result of the tools/call for tasks/result",
-		Verifies("tasks.result.same"), NeedsCapability(callable), func(t *T) {
-			server := SessionWithTasks(t)
-			id := begin(t, server, aTool(t))
+	It("returns the result of the tools/call for tasks/result", Verifies("tasks.result.same"), NeedsCapability(callable), func(t *T) {
+		server := TaskSession(t)
+		id := begin(t, server, aTool(t))
 
-			reply := result(t, server, id)
+		reply := result(t, server, id)
 
-			t.Expect(reply).To(BeResult())
-			t.Expect(reply).To(HaveMember("content", BeAList()))
-		})
+		t.Expect(reply).To(BeResult())
+		t.Expect(reply).To(HaveMember("content", BeAList()))
+	})
 
-	It("returns the same content when tasks/result is sent twice",
-		Verifies("tasks.result.same"), NeedsCapability(callable), func(t *T) {
-			server := SessionWithTasks(t)
-			id := begin(t, server, aTool(t))
+	It("returns the same content when tasks/result is sent twice", Verifies("tasks.result.same"), NeedsCapability(callable), func(t *T) {
+		server := TaskSession(t)
+		id := begin(t, server, aTool(t))
 
-			waiting := server.Start(t, "tasks/result", Object{"taskId": id})
-			beside := result(t, server, id) // which may come first
-			atOnce := server.Await(t, waiting)
-			later := server.Ask(t, "tasks/result", Object{"taskId": id})
+		waiting := server.Call("tasks/result", Object{"taskId": id})
+		beside := result(t, server, id) // which may come first
+		atOnce := waiting.Must()
+		later := server.Call("tasks/result", Object{"taskId": id}).Must()
 
-			replies := []Reply{beside, atOnce, later}
-			given := beside
-			if first := slices.IndexFunc(replies, func(reply Reply) bool { return !reply.Refuses() }); first >= 0 {
-				given = replies[first]
-			}
-			demandResult(t, given)
-			for _, reply := range replies {
-				t.Expect(reply).To(haveContentOf(given.Object()))
-			}
-		})
+		replies := []Reply{beside, atOnce, later}
+		given := beside
+		if first := slices.IndexFunc(replies, func(reply Reply) bool { return !reply.Refuses() }); first >= 0 {
+			given = replies[first]
+		}
+		demandResult(t, given)
+		for _, reply := range replies {
+			t.Expect(reply).To(haveContentOf(given.Object()))
+		}
+	})
 
-	It("returns related-task metadata in the result of tasks/result",
-		Verifies("tasks.related.response"), NeedsCapability(callable), func(t *T) {
-			server := SessionWithTasks(t)
-			id := begin(t, server, aTool(t))
+	relatedResults()
 
-			reply := result(t, server, id)
+	pendingResults()
+}
 
-			demandResult(t, reply)
-			t.Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
-		})
+func relatedResults() {
+	It("returns related-task metadata in the result of tasks/result", Verifies("tasks.related.response"), NeedsCapability(callable), func(t *T) {
+		server := TaskSession(t)
+		id := begin(t, server, aTool(t))
+
+		reply := result(t, server, id)
+
+		demandResult(t, reply)
+		t.Expect(reply).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
+	})
 
 	It("sends related-task metadata in notifications/progress of a task",
 		Verifies("tasks.related.notification"), NeedsCapability(callable), NeedsProvocation("task-progress"), func(t *T) {
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			_, _ = server.Listen(t) // where there is no such stream, progress comes beside the result
 			reporting := tool(t, "task-progress")
 			call := asTask(reporting)
@@ -67,7 +70,6 @@ func results() {
 			result(t, server, id)
 
 			server.NeedMessage(
-				t,
 				mark,
 				Notification("notifications/progress"), // it may come on another stream
 				"the task reported no progress",
@@ -77,44 +79,43 @@ func results() {
 				t.Expect(report.Params()).To(HaveMember("_meta", HaveMember(mcp.RelatedTask, HaveMember("taskId", id))))
 			}
 		})
+}
 
+func pendingResults() {
 	It("answers tasks/result only when the task has a terminal status",
 		Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"), func(t *T) {
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			id := begin(t, server, tool(t, "task-slow"))
 
 			result(t, server, id)
 
-			t.Expect(server.Need(t, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
+			t.Expect(server.Call("tasks/get", Object{"taskId": id}).Need().Result()).To(HaveMember("status", BeOneOf(over...)))
 		})
 
 	It("answers tasks/result of a task that needs input only in a terminal status",
 		Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-input"), func(t *T) {
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			id := begin(t, server, tool(t, "task-input"))
 
 			result(t, server, id) // brings the request for input, which is answered
 
-			t.Expect(server.Need(t, "tasks/get", Object{"taskId": id})).To(HaveMember("status", BeOneOf(over...)))
+			t.Expect(server.Call("tasks/get", Object{"taskId": id}).Need().Result()).To(HaveMember("status", BeOneOf(over...)))
 		})
 
 	It("answers tasks/get while tasks/result is pending",
 		Verifies("tasks.result.blocks"), NeedsCapability(callable), NeedsProvocation("task-slow"), func(t *T) {
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			id := begin(t, server, tool(t, "task-slow"))
-			server.Need(t, "tasks/get", Object{"taskId": id})
+			server.Call("tasks/get", Object{"taskId": id}).Need().Result()
 
-			waiting := server.Start(t, "tasks/result", Object{"taskId": id})
-			reply := server.MustAsk(t, "tasks/get", Object{"taskId": id})
+			waiting := server.Call("tasks/result", Object{"taskId": id})
+			reply := server.Call("tasks/get", Object{"taskId": id}).Must(BeAnswered)
 
 			answered := func(received scripted.Received) bool {
 				return received.Kind == jsonrpc.Response && received.ID == waiting.ID && received.Index < reply.Index
 			}
 			if len(server.Sent(waiting.Mark, answered)) > 0 {
-				t.Inconclusive(
-					"tasks/result was answered before tasks/get",
-					"name a slower tool under provocations.task-slow in mcpconform.yaml",
-				)
+				t.Inconclusive("tasks/result was answered before tasks/get", "name a slower tool under provocations.task-slow in mcpconform.yaml")
 			}
 			t.Expect(reply).To(BeResult())
 			leave(t, server, id)
@@ -128,7 +129,7 @@ func failures() {
 		NeedsCapability(callable),
 		NeedsProvocation("task-failing"),
 		func(t *T) {
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			id := begin(t, server, tool(t, "task-failing"))
 
 			reply := result(t, server, id)
@@ -139,7 +140,7 @@ func failures() {
 					"name one that fails under provocations.task-failing in mcpconform.yaml",
 				)
 			}
-			state := server.Need(t, "tasks/get", Object{"taskId": id})
+			state := server.Call("tasks/get", Object{"taskId": id}).Need().Result()
 			t.Expect(state).To(HaveMember("status", "failed"))
 			t.Expect(state).To(HaveMember("statusMessage", BeText()))
 		},
@@ -147,39 +148,37 @@ func failures() {
 
 	It("returns isError for tasks/result if a plain tools/call returns it",
 		Verifies("tasks.result.same"), NeedsCapability(callable), NeedsProvocation("task-failing"), func(t *T) {
-			plain, server := SessionWithTasks(t), SessionWithTasks(t)
+			plain, server := TaskSession(t), TaskSession(t)
 			failing := optionally(t, "task-failing")
-			if plain.NeedReply(t, "tools/call", failing.Call()).Object()["isError"] != true {
-				t.Inconclusive(
-					"the call ended without isError",
-					"name a tool that fails under provocations.task-failing in mcpconform.yaml",
-				)
+			if plain.Call("tools/call", failing.Call()).Need().Object()["isError"] != true {
+				t.Inconclusive("the call ended without isError", "name a tool that fails under provocations.task-failing in mcpconform.yaml")
 			}
 
 			id := begin(t, server, failing)
 			reply := result(t, server, id)
-			again := server.Ask(t, "tasks/result", Object{"taskId": id})
+			again := server.Call("tasks/result", Object{"taskId": id}).Must()
 
 			t.Expect(reply).To(HaveMember("isError", true))
 			t.Expect(again).To(HaveMember("isError", true))
 			t.Expect(again).To(haveContentOf(reply.Object()))
 		})
 
+	failedCalls()
+}
+
+func failedCalls() {
 	It("returns the error code of the plain tools/call for tasks/result",
 		Verifies("tasks.result.same-error"), NeedsCapability(callable), NeedsProvocation("task-refused"), func(t *T) {
 			plain, server := FreshSession(t), FreshSession(t) // they remember what was visited
 			refused := optionally(t, "task-refused")
-			refusal, isRefusal := plain.NeedReply(t, "tools/call", refused.Call()).Error()
+			refusal, isRefusal := plain.Call("tools/call", refused.Call()).Need().Error()
 			if !isRefusal {
-				t.Inconclusive(
-					"the call did not end with an error",
-					"name a tool that does under provocations.task-refused in mcpconform.yaml",
-				)
+				t.Inconclusive("the call did not end with an error", "name a tool that does under provocations.task-refused in mcpconform.yaml")
 			}
 
 			id := begin(t, server, refused)
 			reply := result(t, server, id)
-			again := server.Ask(t, "tasks/result", Object{"taskId": id})
+			again := server.Call("tasks/result", Object{"taskId": id}).Must()
 
 			t.Expect(reply).To(BeJSONRPCError(refusal.Code))
 			t.Expect(again).To(BeJSONRPCError(refusal.Code))
@@ -197,20 +196,20 @@ func failures() {
 				)
 			}
 
-			t.Expect(server.Need(t, "tasks/get", Object{"taskId": id})).To(HaveMember("status", "failed"))
+			t.Expect(server.Call("tasks/get", Object{"taskId": id}).Need().Result()).To(HaveMember("status", "failed"))
 		})
 }
 
-func input() {
-	const asks = "elicitation/create"
+const asks = "elicitation/create"
 
+func input() {
 	It("sets the status input_required while a task waits for input",
 		Verifies("tasks.status.input-required"), NeedsCapability(callable), NeedsProvocation("task-input"), func(t *T) {
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			server.Answer(asks, scripted.Silence)
 			id := begin(t, server, tool(t, "task-input"))
 
-			server.Start(t, "tasks/result", Object{"taskId": id})
+			server.Call("tasks/result", Object{"taskId": id})
 			awaitQuestion(t, server, id, asks)
 
 			t.Expect(settled(t, server, id)).To(HaveMember("status", "input_required"))
@@ -224,11 +223,11 @@ func input() {
 			if !takesTasks(t, asking) {
 				t.NotApplicable("the tool " + asking.Tool + " does not support tasks in execution.taskSupport")
 			}
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			server.Answer(samples, scripted.Silence)
 			id := begin(t, server, asking)
 
-			server.Start(t, "tasks/result", Object{"taskId": id})
+			server.Call("tasks/result", Object{"taskId": id})
 			awaitQuestion(t, server, id, samples)
 
 			t.Expect(settled(t, server, id)).To(HaveMember("status", "input_required"))
@@ -238,16 +237,16 @@ func input() {
 
 	It("lists a task that waits for input with the status input_required",
 		Verifies("tasks.status.input-required"), NeedsCapability(callable, listable), NeedsProvocation("task-input"), func(t *T) {
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			server.Answer(asks, scripted.Silence)
 			id := begin(t, server, tool(t, "task-input"))
-			server.Start(t, "tasks/result", Object{"taskId": id})
+			server.Call("tasks/result", Object{"taskId": id})
 			awaitQuestion(t, server, id, asks)
 			if status := settled(t, server, id)["status"]; status != "input_required" {
 				t.Inconclusive("tasks/get returns the status "+Show(status), fixOthers)
 			}
 
-			all := server.All(t, "tasks/list")
+			all := server.All("tasks/list")
 
 			for _, task := range all {
 				if task["taskId"] == id {
@@ -257,9 +256,13 @@ func input() {
 			give(t, server, id)
 		})
 
+	metadataOfInput()
+}
+
+func metadataOfInput() {
 	It("sends related-task metadata in the elicitation/create of a task",
 		Verifies("tasks.related.request"), NeedsCapability(callable), NeedsProvocation("task-input"), func(t *T) {
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			id := begin(t, server, tool(t, "task-input"))
 
 			result(t, server, id) // brings the request for input, if it has not come before
@@ -271,7 +274,7 @@ func input() {
 
 	It("leaves the status input_required once the task has its input",
 		Verifies("tasks.status.input-received"), NeedsCapability(callable), NeedsProvocation("task-input"), func(t *T) {
-			server := SessionWithTasks(t)
+			server := TaskSession(t)
 			declining := func(Object) Object { return Object{"action": "decline"} }
 
 			for _, answer := range []func(Object) Object{Acceptance, declining} {
@@ -281,7 +284,7 @@ func input() {
 				result(t, server, id) // brings the request for input, which is answered
 
 				demandQuestions(t, server, asks)
-				state := server.Need(t, "tasks/get", Object{"taskId": id})
+				state := server.Call("tasks/get", Object{"taskId": id}).Need().Result()
 				demandStatus(t, state)
 				t.Expect(state).NotTo(HaveMember("status", "input_required"))
 			}

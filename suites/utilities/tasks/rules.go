@@ -24,7 +24,7 @@ func Rules() []rules.Rule {
 
 // taskRules are about tasks as the target tells of them.
 func taskRules() []rules.Rule {
-	return []rules.Rule{
+	return slices.Concat([]rules.Rule{
 		{
 			Text:     "returns tasks only for requests that it declares in tasks.requests",
 			Verifies: rules.Verifies("tasks.capability.declared"),
@@ -46,31 +46,15 @@ func taskRules() []rules.Rule {
 			Verifies: rules.Verifies("tasks.create.result-apart"),
 			Judge:    resultTooEarly,
 		},
-		{
-			Text:     "returns a string as taskId",
-			Verifies: rules.Verifies("tasks.id.string"),
-			Judge:    judgeStates(taskMember("taskId")),
-		},
-		{
-			Text:     "never returns the same taskId for two tasks",
-			Verifies: rules.Verifies("tasks.id.unique"),
-			Judge:    sharedTaskIDs,
-		},
+		{Text: "returns a string as taskId", Verifies: rules.Verifies("tasks.id.string"), Judge: judgeStates(taskMember("taskId"))},
+		{Text: "never returns the same taskId for two tasks", Verifies: rules.Verifies("tasks.id.unique"), Judge: sharedTaskIDs},
 		{
 			Text:     "generates taskIds that cannot be guessed, if the client sends no authorization",
 			Verifies: rules.Verifies("tasks.id.unguessable"),
 			Judge:    guessableTaskIDs,
 		},
-		{
-			Text:     "creates tasks with the status working",
-			Verifies: rules.Verifies("tasks.status.begins-working"),
-			Judge:    otherBeginnings,
-		},
-		{
-			Text:     "never changes a terminal task status",
-			Verifies: rules.Verifies("tasks.status.transitions"),
-			Judge:    resurrections,
-		},
+		{Text: "creates tasks with the status working", Verifies: rules.Verifies("tasks.status.begins-working"), Judge: otherBeginnings},
+		{Text: "never changes a terminal task status", Verifies: rules.Verifies("tasks.status.transitions"), Judge: resurrections},
 		{
 			Text:     "returns createdAt as an ISO 8601 timestamp in each task",
 			Verifies: rules.Verifies("tasks.created-at.given"),
@@ -81,15 +65,20 @@ func taskRules() []rules.Rule {
 			Verifies: rules.Verifies("tasks.updated-at.given"),
 			Judge:    judgeStates(taskTimestamp("lastUpdatedAt")),
 		},
+	}, statusRules())
+}
+
+func statusRules() []rules.Rule {
+	return []rules.Rule{
 		{
 			Text:     "returns ttl in tasks/get, as a number or null",
 			Verifies: rules.Verifies("tasks.ttl.given"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
-				for _, said := range conversation.Results("tasks/get") {
+				for _, message := range conversation.Results("tasks/get") {
 					claims.JudgeMembers(
 						conversation,
 						reporter,
-						places.Found{Place: places.ResultOf(said), Said: said},
+						places.Found{Place: places.ResultOf(message), Said: message},
 						"GetTaskResult",
 						taskTTL,
 					)
@@ -104,34 +93,22 @@ func taskRules() []rules.Rule {
 		{
 			Text:     "returns a non-empty message in the errors of tasks/* requests",
 			Verifies: rules.Verifies("tasks.error.informative"),
-			Judge: rules.Every(func(said *rules.Message) bool {
-				return rules.IsRefusal(said) && said.Request != nil && strings.HasPrefix(said.Request.Method, "tasks/")
-			}, func(said *rules.Message) rules.Mismatch {
-				if refusal, _ := said.Error(); strings.TrimSpace(refusal.Message) != "" {
+			Judge: rules.Every(func(message *rules.Message) bool {
+				return rules.IsRefusal(message) && message.Request != nil && strings.HasPrefix(message.Request.Method, "tasks/")
+			}, func(message *rules.Message) rules.Mismatch {
+				if refusal, _ := message.Error(); strings.TrimSpace(refusal.Message) != "" {
 					return rules.Mismatch{}
 				}
-				return rules.Mismatch{
-					Wanted: "a message that says what was wrong",
-					Found:  "an empty one",
-					Where:  "/error/message",
-				}
+				return rules.Mismatch{Wanted: "a message that says what was wrong", Found: "an empty one", Where: "/error/message"}
 			}),
 		},
-		{
-			Text:     "declares tasks.list only if it can identify its clients",
-			Verifies: rules.Verifies("tasks.list.undeclared"),
-			Judge:    listsForAnybody,
-		},
+		{Text: "declares tasks.list only if it can identify its clients", Verifies: rules.Verifies("tasks.list.undeclared"), Judge: listsForAnybody},
 		{
 			Text:     "answers tasks/* requests with application/json or text/event-stream",
 			Verifies: rules.Verifies("tasks.transport.kept"),
 			Judge:    taskExchanges,
 		},
-		{
-			Text:     "answers tasks/get with JSON, not with an event stream",
-			Verifies: rules.Verifies("tasks.get.no-stream"),
-			Judge:    streamedPolls,
-		},
+		{Text: "answers tasks/get with JSON, not with an event stream", Verifies: rules.Verifies("tasks.get.no-stream"), Judge: streamedPolls},
 	}
 }
 
@@ -142,13 +119,13 @@ var taskTTL = lazy.MustCompile(`^/result/ttl$`)
 // states returns every task that the target told of in an answer.
 func states(conversation *rules.Conversation) []places.Found {
 	var all []places.Found
-	for _, said := range tasks.Created(conversation) {
-		task, _ := places.ResultOf(said).Member("task")
-		all = append(all, places.Found{Place: task, Said: said})
+	for _, message := range tasks.Created(conversation) {
+		task, _ := places.ResultOf(message).Member("task")
+		all = append(all, places.Found{Place: task, Said: message})
 	}
 	for _, method := range []string{"tasks/get", "tasks/cancel"} {
-		for _, said := range conversation.Results(method) {
-			all = append(all, places.Found{Place: places.ResultOf(said), Said: said})
+		for _, message := range conversation.Results(method) {
+			all = append(all, places.Found{Place: places.ResultOf(message), Said: message})
 		}
 	}
 	return append(all, places.Listed(conversation, "tasks/list")...)
@@ -193,19 +170,19 @@ func taskTimestamp(name string) func(places.Place) rules.Mismatch {
 
 func undeclaredTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	judging := facts.Schemas(conversation)
-	for _, said := range tasks.Created(conversation) {
-		known := judging[said.Index]
+	for _, message := range tasks.Created(conversation) {
+		known := judging[message.Index]
 		if known == nil {
 			continue
 		}
-		method, _ := known.Method(said.Request.Method)
+		method, _ := known.Method(message.Request.Method)
 		if method.TaskCapability.Path == "" {
 			continue
 		}
 		reporter.Observe()
 		declarer := method.TaskCapability.Declarer(conversation.Party().Other())
 		if !method.TaskCapability.DeclaredIn(facts.DeclaredBy(conversation, declarer)) {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: "a task only if " + method.TaskCapability.Path + " is declared",
 				Found:  "a task without that",
 				Where:  "/result/task",
@@ -218,11 +195,11 @@ func undeclaredTasks(conversation *rules.Conversation, reporter *rules.Reporter)
 var resultMembers = []string{"content", "structuredContent", "isError", "action", "role", "model"}
 
 func resultTooEarly(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range tasks.Created(conversation) {
+	for _, message := range tasks.Created(conversation) {
 		reporter.Observe()
 		for _, name := range resultMembers {
-			if member, there := places.ResultOf(said).Member(name); there {
-				reporter.Violation(said, rules.Mismatch{
+			if member, there := places.ResultOf(message).Member(name); there {
+				reporter.Violation(message, rules.Mismatch{
 					Wanted: "the task alone",
 					Found:  fmt.Sprintf("a member %q of the operation's result: %s", name, rules.Show(member.Value)),
 					Where:  member.Pointer,
@@ -241,11 +218,11 @@ func guessableTaskIDs(conversation *rules.Conversation, reporter *rules.Reporter
 }
 
 func otherBeginnings(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range tasks.Created(conversation) {
+	for _, message := range tasks.Created(conversation) {
 		reporter.Observe()
-		task, _ := places.ResultOf(said).Member("task")
+		task, _ := places.ResultOf(message).Member("task")
 		if status, _ := task.Member("status"); status.Value != "working" {
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: `the status "working"`,
 				Found:  rules.ShowMember(task.Object(), "status"),
 				Where:  status.Pointer,
@@ -256,8 +233,8 @@ func otherBeginnings(conversation *rules.Conversation, reporter *rules.Reporter)
 
 func resurrections(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := states(conversation)
-	for _, said := range conversation.Notifications(statusMethod) {
-		all = append(all, places.Found{Place: places.ParamsOf(said), Said: said})
+	for _, message := range conversation.Notifications(statusMethod) {
+		all = append(all, places.Found{Place: places.ParamsOf(message), Said: message})
 	}
 	tasks.JudgeEndings(tasks.CreatedTasks(conversation), all, reporter)
 }

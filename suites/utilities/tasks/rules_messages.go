@@ -37,20 +37,20 @@ func taskMessageRules() []rules.Rule {
 		{
 			Text:     "returns results of tasks/get, tasks/list and tasks/cancel without related-task metadata",
 			Verifies: rules.Verifies("tasks.related.absent"),
-			Judge: rules.Every(func(said *rules.Message) bool {
-				return rules.IsResponse(said) && said.ResultObject() != nil && said.Request != nil &&
-					slices.Contains([]string{"tasks/get", "tasks/list", "tasks/cancel"}, said.Request.Method)
+			Judge: rules.Every(func(message *rules.Message) bool {
+				return rules.IsResponse(message) && message.ResultObject() != nil && message.Request != nil &&
+					slices.Contains([]string{"tasks/get", "tasks/list", "tasks/cancel"}, message.Request.Method)
 			}, noRelatedTask("/result")),
 		},
 		{
 			Text:     "sends all fields of the task in notifications/tasks/status",
 			Verifies: rules.Verifies("tasks.notification.full"),
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
-				for _, said := range conversation.Notifications(statusMethod) {
+				for _, message := range conversation.Notifications(statusMethod) {
 					claims.JudgeMembers(
 						conversation,
 						reporter,
-						places.Found{Place: places.Place{Pointer: "", Value: said.Object}, Said: said},
+						places.Found{Place: places.Place{Pointer: "", Value: message.Object}, Said: message},
 						"TaskStatusNotification",
 						claims.WholeParams,
 					)
@@ -60,22 +60,22 @@ func taskMessageRules() []rules.Rule {
 		{
 			Text:     "sends no related-task metadata in notifications/tasks/status",
 			Verifies: rules.Verifies("tasks.notification.no-metadata"),
-			Judge: rules.Every(func(said *rules.Message) bool {
-				return said.Kind == jsonrpc.Notification && said.Method == statusMethod
+			Judge: rules.Every(func(message *rules.Message) bool {
+				return message.Kind == jsonrpc.Notification && message.Method == statusMethod
 			}, noRelatedTask("/params")),
 		},
 	}
 }
 
 // createdID returns the id of the task that an answer announces.
-func createdID(said *rules.Message) string {
-	task, _ := places.ResultOf(said).Member("task")
+func createdID(message *rules.Message) string {
+	task, _ := places.ResultOf(message).Member("task")
 	return tasks.ID(task.Object())
 }
 
 func noRelatedTask(carrier string) func(*rules.Message) rules.Mismatch {
-	return func(said *rules.Message) rules.Mismatch {
-		if id, there := tasks.Related(said); there {
+	return func(message *rules.Message) rules.Mismatch {
+		if id, there := tasks.Related(message); there {
 			return rules.Mismatch{
 				Wanted: "no " + mcp.RelatedTask,
 				Found:  "that of " + rules.Show(id),
@@ -90,16 +90,16 @@ func noRelatedTask(carrier string) func(*rules.Message) rules.Mismatch {
 // for: they may have been made on an earlier connection.
 func knownTasks(conversation *rules.Conversation) map[string]bool {
 	known := map[string]bool{}
-	for _, said := range conversation.Messages {
-		if !rules.IsResponse(said) || said.Request == nil || said.ResultObject() == nil {
+	for _, message := range conversation.Messages {
+		if !rules.IsResponse(message) || message.Request == nil || message.ResultObject() == nil {
 			continue
 		}
-		if task, _ := places.ResultOf(said).
-			Member("task"); tasks.AskedFor(said.Request) &&
+		if task, _ := places.ResultOf(message).
+			Member("task"); tasks.AskedFor(message.Request) &&
 			tasks.ID(task.Object()) != "" {
 			known[tasks.ID(task.Object())] = true
 		}
-		if id := tasks.ID(said.Request.ParamsObject()); id != "" && strings.HasPrefix(said.Request.Method, "tasks/") {
+		if id := tasks.ID(message.Request.ParamsObject()); id != "" && strings.HasPrefix(message.Request.Method, "tasks/") {
 			known[id] = true
 		}
 	}
@@ -117,12 +117,12 @@ func anonymousRequests(conversation *rules.Conversation, reporter *rules.Reporte
 			awaiting[one.Request.Stream] = true
 		}
 	}
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsRequest(said) || said.Method == "ping" || strings.HasPrefix(said.Method, "tasks/") {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsRequest(message) || message.Method == "ping" || strings.HasPrefix(message.Method, "tasks/") {
 			continue
 		}
-		id, names := tasks.Related(said)
-		if !names && !awaiting[said.Event.Stream] {
+		id, names := tasks.Related(message)
+		if !names && !awaiting[message.Event.Stream] {
 			continue
 		}
 		reporter.Observe()
@@ -131,14 +131,10 @@ func anonymousRequests(conversation *rules.Conversation, reporter *rules.Reporte
 			if names {
 				found = rules.Show(id)
 			}
-			reporter.Violation(said, rules.Mismatch{
-				Wanted: fmt.Sprintf(
-					"the taskId of a task (%s) in %s",
-					strings.Join(slices.Sorted(maps.Keys(known)), ", "),
-					mcp.RelatedTask,
-				),
-				Found: found,
-				Where: "/params/_meta",
+			reporter.Violation(message, rules.Mismatch{
+				Wanted: fmt.Sprintf("the taskId of a task (%s) in %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "), mcp.RelatedTask),
+				Found:  found,
+				Where:  "/params/_meta",
 			})
 		}
 	}
@@ -181,24 +177,24 @@ func anonymousProgress(conversation *rules.Conversation, reporter *rules.Reporte
 // anonymousResults judges the results of tasks/result, and of other requests
 // that name a task.
 func anonymousResults(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, said := range conversation.ByTarget() {
-		if !rules.IsResponse(said) || said.ResultObject() == nil || said.Request == nil {
+	for _, message := range conversation.ByTarget() {
+		if !rules.IsResponse(message) || message.ResultObject() == nil || message.Request == nil {
 			continue
 		}
-		wanted, belongs := tasks.Related(said.Request)
-		switch method := said.Request.Method; {
+		wanted, belongs := tasks.Related(message.Request)
+		switch method := message.Request.Method; {
 		case method == "tasks/result":
-			wanted = tasks.ID(said.Request.ParamsObject())
+			wanted = tasks.ID(message.Request.ParamsObject())
 		case !belongs || strings.HasPrefix(method, "tasks/"):
 			continue
 		}
 		reporter.Observe()
-		if named, there := tasks.Related(said); named != wanted {
+		if named, there := tasks.Related(message); named != wanted {
 			found := "none"
 			if there {
 				found = rules.Show(named)
 			}
-			reporter.Violation(said, rules.Mismatch{
+			reporter.Violation(message, rules.Mismatch{
 				Wanted: fmt.Sprintf("the taskId %s in %s", rules.Show(wanted), mcp.RelatedTask),
 				Found:  found,
 				Where:  "/result/_meta",

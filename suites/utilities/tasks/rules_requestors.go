@@ -17,13 +17,13 @@ func taskRequestorRules() []rules.Rule {
 		{
 			Text:     "waits for the pollInterval between two tasks/get of a task",
 			Verifies: rules.Verifies("tasks.poll-interval.respected"),
-			Judge:    hastyPolls,
+			Judge:    frequentPolls,
 		},
 		{
 			Text:     "sends tasks/* requests without related-task metadata",
 			Verifies: rules.Verifies("tasks.target.no-metadata"),
-			Judge: rules.Every(func(said *rules.Message) bool {
-				return rules.IsRequest(said) && strings.HasPrefix(said.Method, "tasks/")
+			Judge: rules.Every(func(message *rules.Message) bool {
+				return rules.IsRequest(message) && strings.HasPrefix(message.Method, "tasks/")
 			}, noRelatedTask("/params")),
 		},
 		{
@@ -49,9 +49,9 @@ func taskRequestorRules() []rules.Rule {
 	}
 }
 
-// hastyPolls judges how soon tasks/get comes again. Half of what was asked for
+// frequentPolls judges how soon tasks/get comes again. Half of what was asked for
 // is enough: clocks and wires differ.
-func hastyPolls(conversation *rules.Conversation, reporter *rules.Reporter) {
+func frequentPolls(conversation *rules.Conversation, reporter *rules.Reporter) {
 	tasks.JudgePolls(conversation, reporter, "pollInterval")
 }
 
@@ -67,18 +67,17 @@ type toolCall struct {
 func toolCalls(conversation *rules.Conversation) []toolCall {
 	var all []toolCall
 	known := map[string]places.Place{}
-	for _, said := range conversation.Messages {
+	for _, message := range conversation.Messages {
 		switch {
-		case !said.FromTarget(conversation.Leg):
-			if rules.IsResponse(said) && said.Request != nil && said.Request.Method == "tools/list" {
-				for _, tool := range places.ResultOf(said).Items("tools") {
+		case !message.FromTarget(conversation.Cell):
+			if rules.IsResponse(message) && message.Request != nil && message.Request.Method == "tools/list" {
+				for _, tool := range places.ResultOf(message).Items("tools") {
 					name, _ := tool.Member("name")
 					known[name.Text()] = tool
 				}
 			}
-		case rules.IsRequest(said) && said.Method == "tools/call":
-			name, _ := said.ParamsObject()["name"].(string)
-			all = append(all, toolCall{said, known[name]})
+		case rules.IsRequest(message) && message.Method == "tools/call":
+			all = append(all, toolCall{message, known[mcp.Text(message.ParamsObject(), "name")]})
 		}
 	}
 	return all

@@ -3,6 +3,7 @@
 package results
 
 import (
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -38,7 +39,6 @@ func AddTool(server *scripted.Server, name string, promise, content scripted.Obj
 
 // Refused tells whether a client took no result of a call, or only as an error of the
 // tool.
-func Refused(told scenario.StepOutcome) bool {
-	result, _ := told.Result.(map[string]any)
-	return told.Failed() || result["isError"] == true
+func Refused(outcome scenario.StepOutcome) bool {
+	return outcome.Failed() || mcp.Value(outcome.Result, "isError") == true
 }

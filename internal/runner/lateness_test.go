@@ -1,0 +1,264 @@
+package runner
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// unhurried is a run of a cell on which nothing was checked yet, and what hands out its checks.
+func unhurried(t *testing.T, pace scope.Pace) *coordinator {
+	t.Helper()
+	known, err := suites.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const workers = 3
+	r := &run{collector: collector{
+		catalogue: known, options: Options{Workers: workers},
+		cells: []*cellState{{
+			findings: map[string]*found{}, pace: pace, total: workers,
+			rules:  []rules.Rule{{Verifies: rules.Verifies(session.AnsweredRequirement)}},
+			report: reports.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio},
+		}},
+		report: &reports.Run{},
+	}, plan: workerPlan{Cells: []cell{{Reply: 5 * time.Second}}}}
+	return r.coordinator()
+}
+
+// late are outcomes that rest on a wait that was over.
+func late(of check.Late) map[string]checked {
+	about := checked{Text: "answers", Requirements: []string{"ping.answered"}, Evidence: true}
+	noReply, failed := about, about
+	noReply.Outcome = check.Outcome{
+		Ending: check.Inconclusion, Doubtful: true, Awaited: of.For, Reason: "no reply", Late: &of,
+		NoReply: &check.NoReply{To: of.For},
+	}
+	failed.Outcome = check.Outcome{
+		Ending: check.Failed, Doubtful: true, Late: &of, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}},
+	}
+	return map[string]checked{"no reply": noReply, "failed": failed}
+}
+
+// broken counts what a cell has found broken.
+func (s *cellState) broken() int {
+	count := 0
+	for _, one := range s.findings {
+		count += len(one.breaches)
+	}
+	for _, result := range s.report.Results {
+		if result.Verdict == reports.Failed || result.Verdict == reports.Warned {
+			count++
+		}
+	}
+	return count
+}
+
+// What is late when it is repeated alone breaks something where the target is known to be far
+// faster, and the timers of the harness were in time.
+func TestLatenessThatShowsNothingIsNoFailure(t *testing.T) {
+	t.Parallel()
+	const waited = 15 * time.Second
+	for name, test := range map[string]struct {
+		slowest, behind time.Duration
+		breaks          bool
+	}{
+		"a fast target":                      {10 * time.Millisecond, 0, true},
+		"a target that took seconds":         {3 * time.Second, 0, false},
+		"a target of which nothing is known": {0, 0, false},
+		"a busy machine":                     {10 * time.Millisecond, waited, false},
+	} {
+		for kind, found := range late(check.Late{For: "ping", Waited: waited, Behind: test.behind}) {
+			d := unhurried(t, scope.Pace{"ping": test.slowest})
+			d.take("a", found, true)
+			state := d.run.cells[0]
+			if broken := state.broken(); (broken == 1) != test.breaks || broken > 1 {
+				t.Errorf("%s, %s: %d broken: %+v", name, kind, broken, state.report.Results)
+			}
+			if result := state.report.Results[0]; !test.breaks &&
+				(result.Verdict != reports.Inconclusive || result.Hint != relief) {
+				t.Errorf("%s, %s: %+v", name, kind, result)
+			}
+		}
+	}
+}
+
+// What waited for the same as a check that was late again is as little shown as that.
+func TestLatenessIsSharedByWhatWaitsForTheSame(t *testing.T) {
+	t.Parallel()
+	found := late(check.Late{For: "ping", Waited: 5 * time.Second})["no reply"]
+	d := unhurried(t, scope.Pace{"ping": time.Second})
+	for _, key := range []string{"a", "b", "c"} {
+		d.take(key, found, false)
+	}
+	if keys := d.toRepeat(); !slices.Equal(keys, []string{"a"}) {
+		t.Fatalf("%q are repeated", keys)
+	}
+	d.take("a", found, true)
+	if keys := d.toRepeat(); len(keys) > 0 {
+		t.Errorf("%q are repeated, too", keys)
+	}
+	if state := d.run.cells[0]; state.broken() > 0 || len(state.report.Results) != 3 {
+		t.Errorf("%+v", state.report.Results)
+	}
+}
+
+// A slow target is given so much time alone that silence shows something, and one that has
+// done the same far faster no more than a reply may take.
+func TestATargetIsGivenTimeAlone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		kind    string
+		slowest time.Duration
+		wanted  time.Duration
+	}{
+		"fast":                      {"ping", time.Millisecond, 5 * time.Second},
+		"slow":                      {"ping", 3 * time.Second, 30 * time.Second},
+		"very slow":                 {"ping", time.Minute, time.Minute},
+		"of another kind":           {"tools/list", time.Millisecond, 15 * time.Second},
+		"of a kind that takes time": {"tasks/result", time.Millisecond, 15 * time.Second},
+	} {
+		d := unhurried(t, scope.Pace{"ping": test.slowest, "tasks/result": test.slowest})
+		d.take("a", late(check.Late{For: test.kind, Waited: time.Second})["failed"], false)
+		d.toRepeat()
+		alone := cell{Reply: 5 * time.Second, Start: 20 * time.Second}
+		if d.giveTime(&alone, 0); alone.Reply != test.wanted || alone.Start != 20*time.Second {
+			t.Errorf("%s: a reply may take %s, and a start %s", name, alone.Reply, alone.Start)
+		}
+	}
+}
+
+// What waits longest is repeated last, and not at all where another check has shown the same
+// meanwhile.
+func TestTheLongestWaitIsTheLast(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind  string // of what waits longest
+		shown bool   // the other one fails again
+		once  bool   // that is enough
+	}{{"failed", true, true}, {"failed", false, false}, {"no reply", true, false}} {
+		d := unhurried(t, scope.Pace{"ping": time.Millisecond, "tasks/result": 4 * time.Second})
+		slow := late(check.Late{For: "tasks/result", Waited: time.Second})[test.kind]
+		quick := late(check.Late{For: "ping", Waited: 5 * time.Second})["failed"]
+		quick.Text = "answers ping"
+		d.take("slow", slow, false)
+		d.take("quick", quick, false)
+		if keys := d.toRepeat(); !slices.Equal(keys, []string{"quick"}) {
+			t.Fatalf("%q are repeated first", keys)
+		}
+		if !test.shown {
+			quick.Outcome = check.Outcome{}
+		}
+		d.take("quick", quick, true)
+		keys := d.toRepeat()
+		results := d.run.cells[0].report.Results
+		if !test.once {
+			if !slices.Equal(keys, []string{"slow"}) {
+				t.Errorf("%s: %q are repeated then", test.kind, keys)
+			}
+			continue
+		}
+		if len(keys) > 0 || len(results) != 2 || results[1].Verdict != reports.Skipped ||
+			results[1].Reason != `"answers ping" reports the same` {
+			t.Errorf("%q are repeated, though shown: %+v", keys, results)
+		}
+	}
+}
+
+// Where what is repeated alone is late time and again, the rest is not repeated.
+func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
+	t.Parallel()
+	d := unhurried(t, scope.Pace{"ping": time.Second})
+	found := late(check.Late{For: "ping", Waited: 5 * time.Second})["failed"]
+	for i := range mostUnshown + 1 {
+		d.take(strconv.Itoa(i), found, false)
+	}
+	keys := d.toRepeat()
+	for i, key := range keys {
+		d.deferred[key] = true
+		if granted := d.grant(0, claim{Key: key}, "worker9-", true); granted != (i < mostUnshown) {
+			t.Fatalf("check %d is run: %v", i, granted)
+		} else if granted {
+			d.take(key, found, true)
+		}
+	}
+	if err := d.confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	state := d.run.cells[0]
+	if len(state.report.Results) != len(keys) || state.broken() > 0 {
+		t.Errorf("%+v", state.report.Results)
+	}
+	if last := state.report.Results[len(keys)-1]; !strings.Contains(last.Reason, overloaded) {
+		t.Errorf("%+v", last)
+	}
+	if !slices.ContainsFunc(state.report.Notices, func(one string) bool { return strings.Contains(one, overloaded) }) {
+		t.Errorf("the notices are %q", state.report.Notices)
+	}
+}
+
+// Processes that are not there in time have one worker go on, and end the cell when that helps
+// nothing. What has failed before stays.
+func TestAMachineThatStartsNothingInTimeEndsTheCell(t *testing.T) {
+	t.Parallel()
+	d := unhurried(t, scope.Pace{scope.Starting: 20 * time.Second})
+	bad := checked{
+		Text:         "bad",
+		Requirements: []string{"ping.answered"},
+		Outcome:      check.Outcome{Ending: check.Failed},
+	}
+	d.take("bad", bad, false)
+	slow := late(check.Late{For: scope.Starting, Waited: time.Minute})["no reply"]
+	d.take("a", slow, false)
+	state := d.run.cells[0]
+	if !d.grant(0, claim{Key: "d"}, "worker2-", false) || d.grant(0, claim{Key: "e"}, "worker1-", false) {
+		t.Error("not one worker alone goes on")
+	}
+	d.resign("worker2-")
+	if !d.grant(0, claim{Key: "e"}, "worker1-", false) {
+		t.Error("nobody goes on")
+	}
+	for i := range d.beside + mostSlowStarts {
+		if state.report.Ended != nil {
+			t.Fatalf("the cell ended after %d", i)
+		}
+		d.take(strconv.Itoa(i), slow, false)
+	}
+	if err := d.confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ended := state.report.Ended; ended == nil || !strings.HasPrefix(ended.Reason, overloaded) || ended.Hint == "" {
+		t.Errorf("the cell ended: %+v", ended)
+	}
+	if state.broken() != 1 || !d.run.permit(0).Ended {
+		t.Errorf("%+v", state.report.Results)
+	}
+}
+
+// A target that is silent on a new connection, too, may only be late there as well.
+func TestATargetThatIsLateEverywhereIsNotGone(t *testing.T) {
+	t.Parallel()
+	for slowest, breaks := range map[time.Duration]int{time.Millisecond: 1, 20 * time.Second: 0} {
+		d := unhurried(t, scope.Pace{scope.Starting: slowest})
+		found := late(check.Late{For: "ping", Waited: time.Second})["no reply"]
+		found.Outcome.Gone, found.Outcome.GoneLate = "initialize was not answered", &check.Late{
+			For:    scope.Starting,
+			Waited: time.Minute,
+		}
+		d.take("a", found, false)
+		state := d.run.cells[0]
+		if state.broken() != breaks || strings.HasPrefix(state.report.Ended.Reason, overloaded) != (breaks == 0) {
+			t.Errorf("slowest %s: %d broken, %+v", slowest, state.broken(), state.report.Ended)
+		}
+	}
+}

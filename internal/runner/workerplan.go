@@ -1,0 +1,120 @@
+// Package runner plans a run, starts workers that check the target side by
+// side, and merges what they found into a reports.Run.
+package runner
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/explore"
+	"github.com/mcpconform/mcpconform/internal/issuer"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
+	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// workerPlan is what a worker needs to know, as JSON on its standard input.
+type workerPlan struct {
+	Cells   []cell
+	Filter  string // Ginkgo label expression over the checks to run; "" for all
+	Only    which  // of those
+	Name    string // what the names of the worker's connections begin with
+	Workers int    // how many work at the same time
+	provoke.Policy
+	Events    bool   // send whole transcripts, too
+	Exchanges bool   // send those of checks that pass, too
+	Network   bool   // whatever host the target names may be contacted
+	Apart     bool   // no check uses a session on which another one left something
+	Repeated  bool   // what is late is repeated alone: waits are as short as the target is fast
+	Sockets   string // directory of those that a client's servers come to
+	Catalogue *catalogue.Catalogue
+	Explore   *explore.Plan       // draws to make, in the place of checks; nil for none
+	Suspects  [][]explore.Finding // by cell: those to be explained, in the place of making any
+}
+
+// cell is one revision over one transport, with what the survey found.
+type cell struct {
+	check.Cell
+	Command    target.Command
+	URL        string
+	Header     http.Header
+	Reply      time.Duration
+	Start      time.Duration
+	Work       time.Duration `json:",omitempty"`
+	MaxMessage int
+	Survey     *survey.Survey
+	Provoked   map[string]provoke.Provocation `json:",omitempty"` // found when the tools were tried
+	Answering  []string                       `json:",omitempty"` // tools that answered when they were tried
+	Access     *session.Access                `json:",omitempty"`
+	// Registration is for the client of a target authorization server.
+	Registration issuer.Registration
+	ShortWait    bool // a client that is known for not ending by itself
+	// Recordings are what came of scenarios, by name, where they were recorded and
+	// there is no client to start; else nil.
+	Recordings map[string]*scenario.Recording
+}
+
+// launch starts the client of a cell; nil when there is none to start.
+func (l cell) launch(process *scope.Process) scenario.Launch {
+	if l.Recordings != nil {
+		return nil
+	}
+	return scenario.ByCommand(process.Patience(), l.Command)
+}
+
+func (l cell) target() scripted.Target {
+	return scripted.Target{
+		Transport: l.Transport, Command: l.Command, URL: l.URL, Peer: l.Party(), Header: l.Header,
+		Reply: l.Reply, Start: l.Start, Work: l.Work, Limits: transport.Limits{Message: l.MaxMessage},
+	}
+}
+
+// environments makes what the checks of each cell see, with room for all of them
+// together.
+func (p workerPlan) environments(
+	process *scope.Process,
+	budget *transcript.MemoryBudget,
+	record func(cellIndex int, connection scope.Connection),
+) []*session.Environment {
+	judging, registered, pace := suites.Rules(), &issuer.State{}, &transport.Pace{}
+	environments := make([]*session.Environment, len(p.Cells))
+	for index, cell := range p.Cells {
+		to := cell.target()
+		to.Limits.Message, to.Pace = min(to.Limits.Message, longestMessage(p.Workers)), pace
+		if p.Repeated {
+			to.Tempo = &scripted.Tempo{}
+		}
+		shared := &scope.Scope{
+			Cell: cell.Cell, Process: process, Target: to, Survey: cell.Survey, Catalogue: p.Catalogue,
+			Network: p.Network, Rules: judging, Budget: budget, Concurrent: p.Workers > 1,
+			Record: func(connection scope.Connection) { record(index, connection) },
+		}
+		environments[index] = &session.Environment{
+			Scope:     shared,
+			Access:    cell.Access,
+			Issuer:    &issuer.Harness{Registration: cell.Registration, State: registered},
+			Policy:    p.Policy,
+			Provoked:  cell.Provoked,
+			Answering: cell.Answering,
+			Apart:     p.Apart,
+		}
+		if cell.Role == protocol.ClientRole {
+			environments[index].Client = &clientrun.Runner{
+				Scope: shared, Launch: cell.launch(process), Sockets: p.Sockets, ShortWait: cell.ShortWait,
+				Recordings: cell.Recordings,
+			}
+		}
+	}
+	return environments
+}

@@ -1,0 +1,163 @@
+package scope
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/filter"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+)
+
+// GuardedFilter matches the checks of authorization.
+const GuardedFilter = "guarded"
+
+// Labels are the words by which a filter names a check: the requirements that it verifies,
+// the words of package filter, and what it needs.
+func (s *Scope) Labels(declared *Declaration) []string {
+	labels := s.verifying(declared.Requirements)
+	for _, needed := range []struct {
+		prefix string
+		values []string
+	}{
+		{"needs:", declared.Capabilities}, {"extended-by:", declared.Extensions}, {"provoked-by:", declared.Provocations},
+	} {
+		for _, value := range needed.values {
+			labels = append(labels, needed.prefix+value)
+		}
+	}
+	for _, kind := range declared.Tokens {
+		labels = append(labels, "token:"+string(kind))
+	}
+	if declared.Transport != "" {
+		labels = append(labels, "over:"+declared.Transport)
+	}
+	if declared.Scenario != nil {
+		labels = append(labels, "in:"+declared.Scenario.Name)
+	}
+	if declared.Together != "" {
+		labels = append(labels, "together:"+declared.Together)
+	}
+	if declared.Barrier {
+		labels = append(labels, "by-barrier")
+	}
+	if declared.Alone {
+		labels = append(labels, "alone")
+	}
+	if declared.Guarded {
+		labels = append(labels, GuardedFilter)
+	}
+	return labels
+}
+
+// verifying are the labels of what verifies requirements.
+func (s *Scope) verifying(requirements []string) []string {
+	labels := slices.Clone(requirements) // first: the first one names the check
+	for _, id := range s.Applicable(requirements) {
+		requirement, known := s.Catalogue.Get(id)
+		if !known {
+			continue
+		}
+		for _, word := range s.words(requirement) {
+			if !slices.Contains(labels, word) {
+				labels = append(labels, word)
+			}
+		}
+	}
+	return labels
+}
+
+// words are the labels of a requirement beside its id.
+func (s *Scope) words(requirement *catalogue.Requirement) []string {
+	page := requirement.Page(s.Revision)
+	words := append(filter.Page(page), pageLabel(page))
+	for _, beginning := range filter.Beginnings(requirement.ID) {
+		if _, known := s.Catalogue.Get(beginning); !known { // which would verify another requirement
+			words = append(words, beginning)
+		}
+	}
+	words = append(words, filter.Level(string(requirement.Level(s.Revision)))...)
+	return append(words, s.Revision, s.Transport)
+}
+
+// pageLabel is the last part of a page's path: labels may not contain slashes. The
+// pages of the transports have one label, as they were one page oncs.
+func pageLabel(page string) string {
+	if strings.HasPrefix(page, "basic/transports/") {
+		return "transports"
+	}
+	if name, isExtension := strings.CutPrefix(page, "extensions/"); isExtension {
+		return name + "-extension" // the protocol had tasks of its own once
+	}
+	page = strings.TrimSuffix(page, "/index")
+	if page == "basic" {
+		return "base"
+	}
+	return page[strings.LastIndexByte(page, '/')+1:]
+}
+
+// Applies tells whether a check is part of a run of the cell: its revision has what the check
+// needs, and one of its requirements obliges the target thers.
+func (s *Scope) Applies(declared *Declaration) bool {
+	return declared.Has(s.Revision) && s.obliges(declared.Requirements)
+}
+
+// AppliesRule tells whether a rule is part of a run of the cell.
+func (s *Scope) AppliesRule(rule rules.Rule) bool {
+	return rule.For(s.Role) && s.obliges(rule.Verifies.IDs)
+}
+
+// Applicable returns those of the requirements that oblige the target at the revision;
+// all, when none does. What holds in both eras may be written down for each.
+func (s *Scope) Applicable(ids []string) []string {
+	applicable := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		requirement, known := s.Catalogue.Get(id)
+		return known && !requirement.Applies(s.Revision, "", s.Role)
+	})
+	if len(applicable) == 0 {
+		return ids
+	}
+	return applicable
+}
+
+// obliges tells whether one of the requirements obliges the target at the revision.
+func (s *Scope) obliges(ids []string) bool {
+	return slices.ContainsFunc(ids, func(id string) bool {
+		requirement, known := s.Catalogue.Get(id)
+		return known && requirement.Applies(s.Revision, "", s.Role)
+	})
+}
+
+// OtherTransport says why none of the requirements that oblige the target applies to the transport;
+// "" when one does.
+func (s *Scope) OtherTransport(ids []string) string {
+	reason := ""
+	for _, id := range ids {
+		requirement, _ := s.Catalogue.Get(id)
+		if requirement.Applies(s.Revision, s.Transport, s.Role) {
+			return ""
+		}
+		if requirement.Applies(s.Revision, "", s.Role) {
+			reason = "applies to the " + strings.Join(requirement.Transports, " and ") + " transport only"
+		}
+	}
+	return reason
+}
+
+// TransportsOf returns the transports over which one of the requirements applies, whatever
+// that of the cell is: only the one that is named, if any is.
+func (s *Scope) TransportsOf(requirements []string, only string) []string {
+	applies := func(transport string) bool {
+		return (only == "" || only == transport) &&
+			slices.ContainsFunc(s.Applicable(requirements), func(id string) bool {
+				requirement, known := s.Catalogue.Get(id)
+				return known && requirement.Applies(s.Revision, transport, s.Role)
+			})
+	}
+	return slices.DeleteFunc(protocol.CheckedTransports(), func(transport string) bool { return !applies(transport) })
+}
+
+// RuleLabels are the labels that a filter sees of a rule.
+func (s *Scope) RuleLabels(rule rules.Rule) []string { return s.verifying(rule.Verifies.IDs) }

@@ -1,0 +1,47 @@
+// Package session is the vocabulary that checks of a server are written in: what a check
+// needs, how it talks to the target, and how it says what it expected and what came.
+package session
+
+import (
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/provoke"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/survey"
+)
+
+// Environment is everything that the checks of one cell need to know.
+type Environment struct {
+	*scope.Scope
+	provoke.Policy
+	// Provoked are the provocations found when the tools were tried, by kind.
+	Provoked map[string]Provocation
+	// Answering are the tools that answered when they were tried.
+	Answering []string
+	Access    *Access // of a server that asks for authorization; nil for none
+	// Fresh gives each check a session of its own, so that it finds the same
+	// alone as beside others.
+	Fresh bool
+	// Apart has no check use a session on which another one left something that might
+	// disturb it.
+	Apart bool
+	// Asked is told what a check wants to know of the survey; nil for nobody.
+	Asked func(survey.Question)
+
+	Client *clientrun.Runner // of a target client; nil for others
+	Issuer Part              // of a target authorization server; nil for others
+
+	pools [residues]pool
+
+	lived       time.Duration // the longest that a connection lived until it was closed
+	leftInPeace bool          // whether FindQuit was asked
+	quit        *check.Quit   // what it told
+}
+
+// Part is what checks of a role have beside what they have of a server.
+type Part interface {
+	Begin(t *check.T) // before each check
+	Leave()           // when what checks share is not needed any more
+}

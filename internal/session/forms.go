@@ -1,0 +1,312 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/forms"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/wait"
+)
+
+// Harmless is a request without side effects, in its plain form.
+type Harmless struct {
+	Method      string
+	Params      Object // nil for none
+	Requirement string // that it is answered with a result
+}
+
+// Describe names the request: "ping", "resources/read of file:///a".
+func (h Harmless) Describe() string {
+	for _, name := range []string{"name", "uri"} {
+		if of, isText := h.Params[name].(string); isText {
+			return h.Method + " of " + of
+		}
+	}
+	return h.Method
+}
+
+// maxOfAKind bounds the resources and the tools among the harmless requests: of many,
+// some show as much.
+const maxOfAKind = 2
+
+// Harmless returns the requests without side effects that the target has to answer, the
+// plainest first: of tools, those that are annotated as read-only.
+func (e *Environment) Harmless() []Harmless {
+	all := []Harmless{{Method: "server/discover", Requirement: "discover.implemented"}}
+	if e.Has(protocol.Ping) {
+		all = []Harmless{{Method: "ping", Requirement: "ping.answered"}}
+	}
+	for _, feature := range []string{"tools", "resources", "prompts"} {
+		if e.declares(feature) {
+			all = append(all, Harmless{Method: feature + "/list", Requirement: feature + ".list.answered"})
+		}
+	}
+	for _, resource := range e.resources()[:min(maxOfAKind, len(e.resources()))] {
+		all = append(all, Harmless{
+			Method: "resources/read", Params: Object{"uri": resource["uri"]}, Requirement: "resources.read.answered",
+		})
+	}
+	all = append(all, e.harmlessLookups()...)
+	tools := 0
+	for _, tool := range e.tools() {
+		annotations, _ := tool["annotations"].(map[string]any)
+		if annotations["readOnlyHint"] != true || !e.MayCall(tool) || tools == maxOfAKind {
+			continue
+		}
+		if arguments, err := e.arguments(tool); err == nil {
+			all = append(all, Harmless{
+				Method:      "tools/call",
+				Params:      Object{"name": tool["name"], "arguments": arguments},
+				Requirement: "tools.call.answered",
+			})
+			tools++
+		}
+	}
+	return all
+}
+
+// harmlessLookups are a prompt that takes no arguments, and the completion of an argument,
+// where there are such.
+func (e *Environment) harmlessLookups() []Harmless {
+	var all []Harmless
+	var plain, completed bool
+	for _, prompt := range e.prompts() {
+		name := prompt["name"]
+		takes, _ := prompt["arguments"].([]any)
+		if len(takes) == 0 && !plain {
+			plain = true
+			all = append(all, Harmless{
+				Method: "prompts/get", Params: Object{"name": name}, Requirement: "prompts.get.answered",
+			})
+		}
+		if len(takes) > 0 && !completed && e.declares("completions") {
+			completed = true
+			argument, _ := takes[0].(map[string]any)
+			all = append(all, Harmless{
+				Method: "completion/complete",
+				Params: Object{
+					"ref":      Object{"type": "ref/prompt", "name": name},
+					"argument": Object{"name": argument["name"], "value": ""},
+				},
+				Requirement: "completion.answered",
+			})
+		}
+	}
+	return all
+}
+
+// Message is the request as forms change it, with an id.
+func (h Harmless) Message(id jsonrpc.ID) forms.Message {
+	return forms.Message{ID: id, Method: h.Method, Params: h.Params}
+}
+
+// Essence is what the answers to a request have in common in whatever form it is made:
+// that it is a result or an error, and the names of a list's items.
+func Essence(method string, reply Reply) string {
+	if refusal, refused := reply.Error(); refused {
+		return fmt.Sprintf("error %s %q", CodeName(refusal.Code), refusal.Message)
+	}
+	result := reply.Object()
+	if result == nil {
+		return reply.Describe()
+	}
+	items, isList := result[mcp.ListMember(method)].([]any)
+	if !isList {
+		return "a result"
+	}
+	names := make([]string, len(items))
+	for i, item := range items {
+		object, _ := item.(map[string]any)
+		name, _ := object["name"].(string)
+		names[i] = name
+	}
+	slices.Sort(names)
+	return "a result with " + strings.Join(names, ", ")
+}
+
+// InEachForm asks for the same in each of some forms, on a session that it shares, and
+// demands what the plain form brings under the id of the request. Where a form brings
+// something else, each one is tried alone on a session of its own, so that all are judged
+// and those that fail are named.
+func InEachForm(t *T, asked Harmless, all []forms.Form) {
+	server := Session(t)
+	fresh := func() *Server { return unused(t, scripted.Everything(t.Revision())) }
+	judgeForms(t, asked, forms.Fan(all), func() *Server { return server }, fresh)
+}
+
+// InEachHello does so with initialize, on fresh connections: the forms are those of what
+// a client says of itself, the first of each class at once. Over stdio each connection is
+// a process.
+func InEachHello(t *T, all []forms.Form) {
+	hello := Harmless{Method: "initialize", Params: Hello(t, t.Revision())}
+	hello.Params["capabilities"] = Object(scripted.Everything(t.Revision()))
+	fresh := func() *Server { return Connect(t) }
+	judgeForms(t, hello, forms.Fan(all)[:1], fresh, fresh)
+}
+
+func judgeForms(t *T, asked Harmless, fan [][]forms.Form, shared, fresh func() *Server) {
+	if len(fan) == 0 {
+		t.NotApplicable("no other form of this request is legal here")
+	}
+	plain := shared().plainly(asked)
+	broken := inForms(t, asked, plain, shared, fan)
+	if len(broken) == 0 {
+		t.Observe()
+		return
+	}
+	if fresh().plainly(asked) != plain {
+		t.Inconclusive(asked.Method+" is answered differently each time", "make the answer repeatable")
+	}
+	var alone [][]forms.Form
+	for _, one := range broken {
+		for _, form := range one.forms {
+			alone = append(alone, []forms.Form{form})
+		}
+	}
+	if found := inForms(t, asked, plain, fresh, alone); len(found) > 0 {
+		broken = found
+	} else if first := broken[0]; !slices.ContainsFunc(broken, func(one brokenForm) bool { return !one.late }) {
+		first.server.noReply(asked.Method, first.id, first.err) // whatever form it had
+	}
+	mismatches := make([]Mismatch, len(broken))
+	for i, one := range broken {
+		t.Outcome.Doubtful = t.Outcome.Doubtful || one.late
+		mismatches[i] = Mismatch{
+			Of:     one.at,
+			Wanted: fmt.Sprintf("%s in answer to %s %s", plain, asked.Method, forms.Names(one.forms)),
+			Found:  one.found,
+			Form:   forms.Names(one.forms),
+		}
+	}
+	t.Observe()
+	t.JudgingNothing() // but what is of a mismatch
+	t.Judge(mismatches...)
+}
+
+// plainly asks in the plain form and returns what comes of it, which is a result.
+func (s *Server) plainly(asked Harmless) string {
+	reply := s.Call(asked.Method, anyOf(asked.Params)).Need()
+	if _, isObject := AsObject(reply); !isObject {
+		s.t.Inconclusive(
+			fmt.Sprintf("%s did not succeed: %s", asked.Describe(), reply.Describe()),
+			"fix the failures of "+asked.Method+" first",
+		)
+	}
+	if !utf8.Valid(reply.Raw) {
+		s.t.Inconclusive(
+			asked.Method+" is answered with bytes that are not UTF-8",
+			"fix the failures of "+asked.Method+" first",
+		)
+	}
+	if len(reply.Raw) > largestInForms {
+		s.t.Inconclusive(
+			fmt.Sprintf(
+				"the answer to %s is longer than %d KiB, and was not requested in other forms",
+				asked.Method,
+				largestInForms>>10,
+			),
+			"run again with a server that lists less",
+		)
+	}
+	return Essence(asked.Method, reply)
+}
+
+// largestInForms bounds, in bytes, what is asked for in many forms at once.
+const largestInForms = 1 << 20
+
+func anyOf(params Object) any {
+	if params == nil {
+		return nil
+	}
+	return params
+}
+
+// brokenForm is what came of a request in some forms that is not what comes of it in the
+// plain form.
+type brokenForm struct {
+	forms []forms.Form
+	found string
+	at    transcript.Place // of the answer; zero where none came
+	late  bool             // nothing came, in time or at all: err says why
+	err   error
+
+	server *Server
+	id     jsonrpc.ID
+}
+
+// FormsOf returns the forms of some classes that are legal at the revision and over the
+// transport under test.
+func FormsOf(t *T, classes ...forms.Class) []forms.Form {
+	return forms.Of(t.Revision(), t.Transport(), classes...)
+}
+
+// inForms asks in several forms at once, and returns those that bring something else.
+func inForms(
+	t *T,
+	asked Harmless,
+	wanted string,
+	on func() *Server,
+	fan [][]forms.Form,
+) (broken []brokenForm) {
+	var ctx context.Context = t
+
+	var open []*scripted.Pending
+	var servers []*Server
+	expected := map[jsonrpc.ID]bool{}
+	for _, together := range fan {
+		server := on()
+		message := forms.Write(asked.Message(server.NextID()), together)
+		expected[message.ID] = true
+		open, servers = append(open, message.Start(ctx, server.Client)), append(servers, server)
+	}
+	ctx, cancel := wait.WithTimeout(ctx, environmentOf(t).Target.Reply)
+	defer cancel()
+	stray := func(received scripted.Received) bool {
+		return received.Kind == jsonrpc.Response && !expected[received.ID]
+	}
+	for i, request := range open {
+		received, err := request.WaitOr(ctx, stray)
+		if refusal, inBody := errorInBody(err, request.ID); inBody {
+			received, err = refusal, nil
+		}
+		if scripted.TooMuch(err) {
+			t.Inconclusive(err.Error(), "find out why the target sends so much")
+		}
+		one := brokenForm{forms: fan[i], late: isLost(err), err: err, server: servers[i], id: request.ID}
+		switch {
+		case err != nil && errors.Is(err, context.DeadlineExceeded):
+			one.found, one.late = "no answer", true
+			patience := environmentOf(t).Target.Reply
+			one.err = scripted.Late(
+				ctx,
+				patience,
+				fmt.Sprintf("%s was not answered within %s while other requests were open", asked.Method, patience),
+			)
+		case err != nil:
+			one.found, one.at = err.Error(), placeOf(err)
+		case received.ID != request.ID:
+			one.found, one.at = "a response with the id "+received.ID.String(), received.At
+		default:
+			if one.found, one.at = Essence(asked.Method, Reply{Received: received}), received.At; one.found == wanted {
+				one.found = ""
+			}
+		}
+		if one.found != "" {
+			one.found = excerpt.OneLine(cmp.Or(one.found, "no answer"))
+			broken = append(broken, one)
+		}
+	}
+	return broken
+}

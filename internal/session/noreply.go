@@ -1,0 +1,371 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/internal/wait"
+)
+
+// AnsweredRequirement is the requirement that a NoReply breaks, and no other.
+const AnsweredRequirement = "base.requests.answered"
+
+// noReply ends a check that waited in vain for the reply to what it sent: inconclusive,
+// since another requirement says that there is one.
+func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
+	if scripted.TooMuch(err) {
+		s.t.Inconclusive(
+			"no reply to "+to+" could be read: "+err.Error(),
+			"let the server send less, or only one message of that size",
+		)
+	}
+	awaited, reply := s.unreplied(to, id, err)
+	s.t.Outcome = Outcome{
+		Ending: Inconclusion, Doubtful: awaited != "", Awaited: awaited, NoReply: reply,
+		Reason: excerpt.OneLine(fmt.Sprintf("%s got no reply: %s", to, err)),
+		Hint:   "fix the failures of " + to + ", or of the message that came instead, first",
+	}
+	s.tooLate(to, id, err)
+	switch {
+	case reply != nil:
+		s.t.Outcome.Hint = "fix the failure of " + AnsweredRequirement + " first"
+	case s.mayTakeLonger(id, err):
+		s.t.Outcome.Hint = "if the tool takes longer, raise --timeout (30s allows a call six minutes); " +
+			"--call-tools listed calls only what mcpconform.yaml names"
+	case to == http.MethodGet:
+		s.t.Outcome.Hint = "let the server send the headers of the stream at once, not with its first event"
+	}
+	s.t.End()
+}
+
+// unreplied says what was waited for in vain, by the same words whoever waited for it; ""
+// where something came in its place, which rules judge, so that time has no part in it.
+// There is no finding where something else judges that a reply comes.
+func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string, reply *NoReply) {
+	switch {
+	case s.env.Role == protocol.AuthorizationServerRole:
+		return to, nil // nobody is said to answer
+	case errors.Is(err, scripted.ErrNoAnswer) || hasStray(s.Log().Events()):
+		return "", nil
+	case to == http.MethodGet:
+		return to, nil // a stream that has nothing to say may not have sent its head
+	}
+	exchange, judged := s.since(id)
+	at := slices.IndexFunc(exchange, func(event transcript.Event) bool { return event.Sequence == judged })
+	switch {
+	case at >= 0 && exchange[at].Deliberate != "":
+		return to + " that " + exchange[at].Deliberate, nil // what becomes of what is illegal is for the check
+	case s.mayTakeLonger(id, err):
+		return to, nil
+	case to == s.env.alwaysServed() && (s.env.noBarrier() != "" || s.env.barrier() != to):
+		return to, nil // there is a requirement that it is answered, too
+	}
+	return to, &NoReply{
+		To:          to,
+		Found:       excerpt.OneLine(err.Error()),
+		Exchange:    exchange,
+		Judged:      judged,
+		Undelivered: errors.Is(err, transport.ErrRefused),
+	}
+}
+
+// mayTakeLonger tells of the call of a tool of which nobody knows how long it takes, on a
+// connection that goes on: no page says by when a tool has to be done. One that was named, or
+// that has answered before, is known.
+func (s *Server) mayTakeLonger(id jsonrpc.ID, err error) bool {
+	tool := calledBy(s.Log().Events(), id)
+	return errors.Is(err, scripted.ErrTimeout) && tool != "" &&
+		!s.env.Named(Provocation{Tool: tool}) && !slices.Contains(s.env.Answering, tool)
+}
+
+// calledBy is the tool that the request with an id calls; "" where it calls none.
+func calledBy(events []transcript.Event, id jsonrpc.ID) string {
+	for _, event := range slices.Backward(events) {
+		if event.Kind != transcript.Message || event.From != protocol.Client {
+			continue
+		}
+		if sent := jsonrpc.Parse(event.Raw); sent.ID == id {
+			params, _ := sent.Params().(map[string]any)
+			name, _ := params["name"].(string)
+			if sent.Method != "tools/call" || event.Deliberate != "" {
+				return ""
+			}
+			return name
+		}
+	}
+	return ""
+}
+
+// hasStray tells whether the server sent something in the place of a response: no message,
+// a batch, or a response without an outcome, or with an id that no request has.
+func hasStray(events []transcript.Event) bool {
+	asked := map[jsonrpc.ID]bool{}
+	for _, event := range events {
+		if !event.IsContent() {
+			continue
+		}
+		switch message := jsonrpc.Parse(event.Raw); {
+		case event.From == protocol.Client:
+			asked[message.ID] = true
+		case message.Kind == jsonrpc.Invalid,
+			message.Kind == jsonrpc.Batch,
+			message.Kind == jsonrpc.Response && (message.ID == jsonrpc.NullID || !asked[message.ID]):
+			return true
+		}
+	}
+	return false
+}
+
+// since returns what happened on the connection from a request on, or at the end of it
+// when the request is not known, as much as a report shows; and where the request is.
+func (s *Server) since(id jsonrpc.ID) (shown []transcript.Event, judged int) {
+	const most = 12 // two screens of a terminal at the worst
+	events := s.Log().Events()
+	at := len(events) - 1
+	for position, event := range slices.Backward(events) {
+		if event.Kind == transcript.Message && event.From == protocol.Client && jsonrpc.Parse(event.Raw).ID == id {
+			at = position
+			break
+		}
+	}
+	if at < 0 {
+		return nil, -1
+	}
+	from := max(0, at-rules.LeadingMessages)
+	if to := from + most; to < len(events) {
+		shown = slices.Concat(events[from:min(at+most/2, to)], events[max(at+most/2, len(events)-most/3):])
+	} else {
+		shown = slices.Clone(events[from:])
+	}
+	for index := range shown {
+		shown[index] = shown[index].Cut(rules.MaxShown)
+	}
+	return shown, events[at].Sequence
+}
+
+// taken is a reply as the check takes it: it is about this one, until it takes another.
+func taken(t *T, received scripted.Received) Reply {
+	reply := Reply{Received: received}
+	t.Judging(reply)
+	return reply
+}
+
+// judgeError fails the check by an error that came in the place of what was wanted.
+func judgeError(t *T, wanted string, err error) {
+	t.Outcome.Judged = placeOf(err)
+	t.Observe()
+	t.Judge(Mismatch{Wanted: wanted, Found: err.Error()})
+}
+
+// placeOf is where what came instead stands in the transcript; zero where nothing came.
+func placeOf(err error) transcript.Place {
+	if status, refused := errors.AsType[*scripted.StatusError](err); refused {
+		return status.At
+	}
+	if instead, came := errors.AsType[*scripted.InsteadError](err); came {
+		return instead.At
+	}
+	return transcript.Place{}
+}
+
+// Status is an HTTP response that came in the place of a message.
+type Status struct{ Response *scripted.StatusError }
+
+// Describe says in words what the response is.
+func (s Status) Describe() string { return s.Response.Error() }
+
+// Place is where the response stands in the transcript.
+func (s Status) Place() transcript.Place { return s.Response.At }
+
+// NeedMessage waits for a message of the server, from a mark on, that the check needs
+// and is not about: another one judges that it does not come.
+func (s *Server) NeedMessage(
+	mark int,
+	match func(scripted.Received) bool,
+	missing, hint string,
+) scripted.Received {
+	received, err := s.Connection.Await(s.t, mark, match)
+	if err != nil {
+		s.t.Outcome.Doubtful = true
+		s.tooLate("", jsonrpc.NoID, err)
+		s.t.Inconclusive(missing+": "+err.Error(), hint)
+	}
+	return taken(s.t, received).Received
+}
+
+// Unanswered ends a check that could not say something, or got no HTTP response to it.
+func (s *Server) Unanswered(what string, err error) { s.noReply(what, jsonrpc.NoID, err) }
+
+// isLost tells whether an error means that nothing came, in time or at all.
+func isLost(err error) bool {
+	_, broken := errors.AsType[*transport.Error](err)
+	return broken || errors.Is(err, scripted.ErrTimeout) || errors.Is(err, scripted.ErrNoAnswer) ||
+		errors.Is(err, scripted.ErrConnection)
+}
+
+// unavailable tells the statuses by which a server, or what stands before it, turns a
+// client away whatever it asks for (RFC 9110, section 15; RFC 6585, section 4).
+func unavailable(status int) bool {
+	return overloaded(status) || status == http.StatusUnauthorized || status == http.StatusProxyAuthRequired
+}
+
+// overloaded tells those by which it does so for a while.
+func overloaded(status int) bool {
+	return slices.Contains([]int{
+		http.StatusRequestTimeout, http.StatusTooManyRequests,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	}, status)
+}
+
+// turnedAway ends a check whose request was not looked at.
+func (s *Server) turnedAway(method string, err error) {
+	s.t.Outcome = turnedAway(method, err.Error())
+	s.t.End()
+}
+
+func turnedAway(what, found string) Outcome {
+	return Outcome{
+		Ending:   Inconclusion,
+		Doubtful: true,
+		Reason:   excerpt.OneLine(fmt.Sprintf("%s was rejected: %s", what, found)),
+		Hint:     "check whether the server limits the rate of requests or requires a token; --workers 1 sends fewer requests at once",
+	}
+}
+
+// limited tells whether a target said that it was asked too often: what it did then shows
+// nothing else of it.
+func limited(exchanges [][]transcript.Event) bool {
+	return slices.ContainsFunc(slices.Concat(exchanges...), func(event transcript.Event) bool {
+		return event.Kind == transcript.Head && event.From != protocol.Client && event.HTTP != nil &&
+			event.HTTP.Status == http.StatusTooManyRequests
+	})
+}
+
+// Missing judges that something did not come that the server had to send by itself.
+func Missing(t *T, wanted string, err error) {
+	if len(runningOf(t).servers) > 0 && t.Outcome.Late == nil {
+		runningOf(t).servers[len(runningOf(t).servers)-1].tooLate("", jsonrpc.NoID, err)
+	}
+	missing(t, wanted, err, true)
+}
+
+// missing does so. What came in its place shows that time had no part in it: that is no
+// doubt.
+func missing(t *T, wanted string, err error, doubtful bool) {
+	if scripted.TooMuch(err) {
+		t.Inconclusive("wanted "+wanted+": "+err.Error(), "let the server send less, or only one message of that size")
+	}
+	t.Outcome.Doubtful = doubtful
+	judgeError(t, wanted, err)
+}
+
+const (
+	// contactReplies is how many times as long as others the reply may take by which a
+	// target shows that it is still there: other checks, and whatever else the machine
+	// does, may keep it busy.
+	contactReplies = 6
+	// comebackReplies is for as many times of a reply a target may refuse connections, or
+	// end them: it may be starting anew.
+	comebackReplies = 2
+	// contactPause is how long it is left in peace then.
+	contactPause = 250 * time.Millisecond
+)
+
+// Unreachable says what the target server no longer answers on a fresh connection, and why,
+// as "initialize: connection refused", with the wait that was over, if one was; "" when the
+// server answers.
+func (e *Environment) Unreachable() (why string, waited *Late) {
+	patience := max(contactReplies*e.Target.Reply, e.Target.Start)
+	ctx, cancel := wait.WithTimeout(context.Background(), patience)
+	defer cancel()
+	comeback := wait.After(ctx, max(comebackReplies*e.Target.Reply, e.Target.Start))
+	for {
+		asked, err := e.contact(ctx, patience)
+		if err == nil {
+			return "", nil
+		}
+		select {
+		case <-time.After(contactPause):
+			continue
+		case <-comeback:
+		case <-ctx.Done():
+		}
+		if late, is := errors.AsType[*scripted.LateError](err); is {
+			waited = &Late{For: e.beginning(), Waited: late.Waited, Behind: late.Behind}
+		}
+		return asked + ": " + excerpt.OneLine(strings.TrimPrefix(err.Error(), asked+" was ")), waited
+	}
+}
+
+// beginning is the kind of the first answer on a connection.
+func (e *Environment) beginning() string {
+	if e.Transport == protocol.Stdio {
+		return scope.Starting
+	}
+	return e.opening()
+}
+
+// opening is the method of the first request on a connection.
+func (e *Environment) opening() string {
+	if e.Has(protocol.Discovery) {
+		return "server/discover"
+	}
+	return "initialize"
+}
+
+// contact opens a connection as first contact did, and asks for what was answered then.
+// Where even that failed, whatever the server says shows that it is there. It returns the
+// method that it asked last.
+func (e *Environment) contact(ctx context.Context, patience time.Duration) (asked string, err error) {
+	to := e.Target
+	to.Reply, to.Start = patience, patience
+	log := transcript.NewLogIn(e.Budget, "contact")
+	defer log.Release()
+	asked = e.opening()
+	connection, err := e.open(to, log)
+	if err != nil {
+		return asked, err
+	}
+	defer connection.Close(ctx)
+	switch {
+	case e.Survey.Inferred: // its barrier is answered where the opening is not
+	case e.Has(protocol.Discovery):
+		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
+	default:
+		_, err = connection.Initialize(ctx, scripted.Hello(e.Revision, scripted.Everything(e.Revision)))
+	}
+	if _, refused := errors.AsType[*scripted.RefusedError](err); refused {
+		return asked, nil // that is an answer, too
+	}
+	if err == nil && e.Survey.NoBarrier == "" {
+		asked = e.barrier()
+		_, err = connection.Once(ctx, asked, nil)
+	}
+	status, answered := errors.AsType[*scripted.StatusError](err)
+	if answered && status.Status == http.StatusTooManyRequests {
+		return asked, nil // it is there, and busy
+	}
+	if e.Survey.Closed != "" && slices.ContainsFunc(log.Events(), isSaid) {
+		return asked, nil
+	}
+	return asked, err
+}
+
+// isSaid tells whether an event is something that the server said.
+func isSaid(event transcript.Event) bool {
+	return event.From == protocol.Server && (event.IsContent() || event.Kind == transcript.Head)
+}

@@ -1,0 +1,118 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/wait"
+)
+
+const (
+	// longerQuiet is how many times as long as a process lived after its first answer another
+	// one is left in peace, but for no more than leastQuiet longer, and leastQuiet is added:
+	// one that ends by itself does so by then.
+	longerQuiet = 4
+	leastQuiet  = time.Second
+)
+
+// FindQuit tells whether a server over stdio, whose process has ended on a connection, ends as
+// well where nobody asks it anything; nil where it does not, or has not ended.
+func FindQuit(
+	ctx context.Context,
+	budget *transcript.MemoryBudget,
+	to scripted.Target,
+	revision string,
+	events []transcript.Event,
+) *check.Quit {
+	lived, ended := livedFor(events)
+	if to.Transport != protocol.Stdio || !ended || lived > to.Reply {
+		return nil // what it was asked is the better reason
+	}
+	log := transcript.NewLogIn(budget, "quiet")
+	defer log.Release()
+	connection, err := scripted.Dial(to, log)
+	if err != nil {
+		return nil
+	}
+	defer connection.Close(ctx)
+	found := &check.Quit{After: "initialize"}
+	var shaken scripted.Handshake
+	if protocol.Has(revision, protocol.Discovery) {
+		found.After = "server/discover"
+		shaken, _ = connection.Discover(ctx, revision, scripted.Everything(revision))
+	} else {
+		shaken, _ = connection.Initialize(ctx, scripted.Hello(revision, scripted.Everything(revision)))
+	}
+	if !shaken.Agreed {
+		return nil
+	}
+	process := connection.Stdio.Pipe.Process()
+	select {
+	case <-process.Done():
+	case <-ctx.Done():
+		return nil
+	case <-wait.After(ctx, min(longerQuiet*lived, lived+leastQuiet)+leastQuiet):
+		return nil
+	}
+	stderr, _ := process.Stderr()
+	found.Exit, found.Stderr = process.Exit().Past(), string(stderr)
+	return found
+}
+
+// outlived tells whether other connections show that a server which has ended one does not do
+// so by itself: one went on for longer, closed by the harness or still there, and one that is
+// still there was asked nothing for longer than that one before its end.
+func outlived(ended []transcript.Event, closed time.Duration, alive [][]transcript.Event, now time.Time) bool {
+	lived, _ := livedFor(ended)
+	older, quieter := closed > lived, false
+	for _, events := range alive {
+		older = older || now.Sub(firstSaid(events, now)) > lived
+		quieter = quieter || quietAt(events, now) > quietAt(ended, now)
+	}
+	return older && quieter
+}
+
+// quietAt is how long nothing had been said to a server when it ended, or by a time.
+func quietAt(events []transcript.Event, now time.Time) time.Duration {
+	var said time.Time
+	for _, event := range events {
+		switch {
+		case event.Kind == transcript.Exit:
+			now = event.At
+		case event.From == protocol.Client && event.IsContent():
+			said = event.At
+		}
+	}
+	return now.Sub(said)
+}
+
+// firstSaid is when a server first said something; now where it has not.
+func firstSaid(events []transcript.Event, now time.Time) time.Time {
+	for _, event := range events {
+		if event.From == protocol.Server && event.IsContent() {
+			return event.At
+		}
+	}
+	return now
+}
+
+// livedFor is how long a process went on after it first said something, and whether it ended
+// by itself.
+func livedFor(events []transcript.Event) (lived time.Duration, ended bool) {
+	var said time.Time
+	for _, event := range events {
+		switch {
+		case event.Kind == transcript.Signal:
+			return 0, false
+		case event.Kind == transcript.Exit:
+			return event.At.Sub(said), !said.IsZero()
+		case said.IsZero() && event.From == protocol.Server && event.IsContent():
+			said = event.At
+		}
+	}
+	return 0, false
+}
