@@ -37,11 +37,16 @@ func TestDocsTried(t *testing.T) {
 	}
 	t.Parallel()
 	directory := t.TempDir()
-	for _, target := range [][]any{nil, {"--", "mcpconform", "reference", "server", "--stdio"}} {
-		mcpconformIn(t, directory, args(append([]any{
-			"server", "-q", "--transcripts", "transcripts", "--revision",
-			protocol.Last(protocol.Handshake) + "," + protocol.Last(protocol.PerRequestMeta),
-		}, target...)...)...).demand(t, 0)
+	// A server that speaks revisions without a version header may do without it.
+	revisions := protocol.Last(protocol.Handshake) + "," + protocol.Last(protocol.PerRequestMeta)
+	reference := []string{"reference", "server", "--revision", revisions}
+	for _, target := range [][]string{
+		{"--url", listening(t, reference...)},
+		slices.Concat([]string{"--", "mcpconform"}, reference, []string{"--stdio"}),
+	} {
+		mcpconformIn(t, directory, slices.Concat([]string{
+			"server", "-q", "--transcripts", "transcripts", "--revision", revisions,
+		}, target)...).demand(t, 0)
 	}
 	want := triedTable(t, triedIn(t, filepath.Join(directory, "transcripts")))
 	page := filepath.Join(repository, "docs", "tried.md")

@@ -46,7 +46,6 @@ var withoutHandshake = []encounter{
 	{"stdio deep initialize", "", ample, exitUnreachable, []string{"nested more than 5000 deep"}, nil},
 	{"stdio errors", "", ample, exitUnreachable, []string{"failed: error -32603", "nothing works today"}, nil},
 	{"stdio stateless", "", ample, exitUnreachable, []string{"speaks no known revision", "-32004", "2026-07-28"}, nil},
-	{"stdio older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; mcpconform checks"}, nil},
 
 	// They say too much.
 	{"stdio gigabyte initialize", "", ample, exitUnreachable, []string{"a line is longer than the limit of 16 MiB", "--max-message"}, nil},
@@ -82,7 +81,6 @@ var withoutHTTP = []encounter{
 	{"http modern", "", ample, exitDoesNot, []string{"-32022", "discover.implemented"}, nil},
 	{"http errors", "", ample, exitUnreachable, []string{"failed: error -32603", "nothing works today"}, nil},
 	{"http stateless", "", ample, exitUnreachable, []string{"speaks no known revision", "-32004"}, nil},
-	{"http older-only", "", ample, exitUnreachable, []string{"speaks 2024-11-05; mcpconform checks"}, nil},
 	{"http empty-object", "", ample, exitUnreachable, []string{"ended without the answer", "{}"}, nil},
 	{"http empty-result", "", ample, exitDoesNot, []string{"without a protocolVersion"}, nil},
 	{"http others-ids", "", ample, exitDoesNot, []string{"ended without the answer", "of somebody else"}, nil},

@@ -120,6 +120,8 @@ var odd = []encounter{
 	{"stdio refuses-newest initialize", "--filter ping --workers 2", ample, exitConforms, []string{"No failure found in", "at 2025-06-18 (--filter ping)"}, nil},
 	{"http refuses-newest initialize", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2025-06-18 (--filter ping)"}, nil},
 	{"stdio older-only", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"Does not speak 2025-11-25", "also speaks 2024-11-05"}, nil},
+	{"stdio older-only", "--filter ping --workers 2", ample, exitConforms, []string{"No failure found in", "at 2024-11-05 (--filter ping)"}, nil},
+	{"http older-only", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2024-11-05 (--filter ping)"}, nil},
 	{"stdio stateless", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"Does not speak 2025-11-25", "failed: error -32004"}, nil},
 	{"stdio panics tools/list", "--filter ping||tools||base.requests.answered -v --workers 2", ample, exitDoesNot, []string{"answers ping", "exited with status 7"}, nil},
 	{"http dies tools/call", "--filter ping||client/sampling --workers 1", brief, exitDoesNot, []string{"ENDED   the server no longer answers", "after   tools/call look"}, none},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -22,10 +23,11 @@ import (
 func TestSpokenToInItsOwnRevision(t *testing.T) {
 	wholePrograms(t)
 	if !slowtest.All() {
-		t.Skip("whole runs at two revisions: with -all")
+		t.Skip("whole runs at all revisions but the last: with -all")
 	}
 	t.Parallel()
 	revisions := protocol.Released()
+	earlier := strings.Join(revisions[:len(revisions)-1], ",")
 	for role, reference := range map[string][]any{
 		"server": {"--stdio"}, "client": nil,
 	} {
@@ -33,7 +35,7 @@ func TestSpokenToInItsOwnRevision(t *testing.T) {
 			t.Parallel()
 			directory := t.TempDir()
 			mcpconformIn(t, directory, args(append([]any{
-				role, "-q", "--transcripts", "transcripts", "--revision", revisions[0] + "," + revisions[1],
+				role, "-q", "--transcripts", "transcripts", "--revision", earlier,
 				"--", "mcpconform", "reference", role,
 			}, reference...)...)...).demand(t, 0)
 			sent := 0

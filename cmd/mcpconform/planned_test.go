@@ -53,7 +53,7 @@ func TestListOfRun(t *testing.T) {
 		}
 	}
 	mcpconform(t, "server", "--list", "--filter", "ping").demand(t, exitConforms, "server 2025-11-25 · http",
-		"A run checks the newest revision that the server speaks, of 2025-06-18, 2025-11-25.")
+		"A run checks the newest revision that the server speaks, of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25.")
 	mcpconform(t, "server", "--list", "--url", "http://127.0.0.1:1/mcp", "--profile", "core").demand(t, exitConforms, "checks and")
 	mcpconform(t, "client", "--list", "--filter", "server/tools").demand(t, exitConforms, "client 2026-07-28 · stdio")
 	mcpconform(t, "authorization-server", "--list").demand(t, exitConforms, "authorization-server 2026-07-28 · http")

@@ -393,7 +393,7 @@ func (t *talk) open(hello []forms.Form) {
 	introduced := forms.Write(forms.Message{Method: "initialize", Params: check.Object{
 		"protocolVersion": environment.Revision,
 		"capabilities":    check.Object(scripted.Everything(environment.Revision)),
-		"clientInfo":      scripted.ClientInfo,
+		"clientInfo":      scripted.ClientInfo(environment.Revision),
 	}}, hello)
 	if environment.Has(protocol.PerRequestMeta) {
 		t.meta = nil

@@ -90,6 +90,12 @@ const (
 	Completions Feature = "completions"
 	// CompletionContext: a client may name the arguments that are known already.
 	CompletionContext Feature = "completion context"
+	// ToolAnnotations: tools have annotations, which hint at what they do.
+	ToolAnnotations Feature = "tool annotations"
+	// Titles: implementations, and what they offer, have a title beside their name.
+	Titles Feature = "titles"
+	// StructuredContent: tools have an outputSchema, and their results structuredContent.
+	StructuredContent Feature = "structured content"
 	// AudioContent: content of tools, prompts and sampling may be audio.
 	AudioContent Feature = "audio content"
 	// ResourceLinks: tools and prompts may link to resources.
@@ -140,9 +146,9 @@ func (f Feature) find() (first, last string) {
 		return mar2025, mar2025
 	case Sessions, GETStream, Resumption:
 		return mar2025, nov2025
-	case Completions, AudioContent:
+	case Completions, AudioContent, ToolAnnotations:
 		return mar2025, jul2026
-	case VersionHeader, CompletionContext, ResourceLinks, Elicitation:
+	case VersionHeader, CompletionContext, ResourceLinks, Elicitation, Titles, StructuredContent:
 		return jun2025, jul2026
 	case Polling, Tasks, ElicitationIDs:
 		return nov2025, nov2025

@@ -78,6 +78,12 @@ var features = map[protocol.Feature]string{
 	protocol.Completions: "-xxxx",
 	// server/utilities/completion#requesting-completions since 2025-06-18.
 	protocol.CompletionContext: "--xxx",
+	// server/tools#tool since 2025-03-26.
+	protocol.ToolAnnotations: "-xxxx",
+	// "title" in server/tools#tool and its like since 2025-06-18.
+	protocol.Titles: "--xxx",
+	// server/tools#structured-content since 2025-06-18.
+	protocol.StructuredContent: "--xxx",
 	// server/tools#audio-content since 2025-03-26.
 	protocol.AudioContent: "-xxxx",
 	// server/tools#resource-links since 2025-06-18.

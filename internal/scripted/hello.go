@@ -6,8 +6,14 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
-// ClientInfo is what the harness says of itself in a handshake.
-var ClientInfo = map[string]any{"name": "mcpconform", "title": "MCP conformance harness", "version": "1.0.0"}
+// ClientInfo is what the harness says of itself as a client at a revision.
+func ClientInfo(revision string) map[string]any {
+	info := map[string]any{"name": "mcpconform", "version": "1.0.0"}
+	if protocol.Has(revision, protocol.Titles) {
+		info["title"] = "MCP conformance harness"
+	}
+	return info
+}
 
 // Capabilities are what a scripted client declares.
 type Capabilities map[string]any
@@ -52,6 +58,6 @@ func Hello(revision string, capabilities Capabilities) map[string]any {
 	return map[string]any{
 		"protocolVersion": revision,
 		"capabilities":    capabilities,
-		"clientInfo":      ClientInfo,
+		"clientInfo":      ClientInfo(revision),
 	}
 }

@@ -72,7 +72,7 @@ func (c *Client) WithMeta(params any) any {
 	if own != Omitted {
 		all := map[string]any{
 			mcp.MetaVersion:      revision,
-			mcp.MetaClientInfo:   ClientInfo,
+			mcp.MetaClientInfo:   ClientInfo(revision),
 			mcp.MetaCapabilities: capabilities,
 		}
 		maps.Copy(all, meta)

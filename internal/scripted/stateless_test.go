@@ -26,7 +26,7 @@ func TestDress(t *testing.T) {
 	}
 	server.Speak("2026-07-28", scripted.Capabilities{"roots": object{}})
 	own := object{
-		mcp.MetaVersion: "2026-07-28", mcp.MetaClientInfo: scripted.ClientInfo,
+		mcp.MetaVersion: "2026-07-28", mcp.MetaClientInfo: scripted.ClientInfo("2026-07-28"),
 		mcp.MetaCapabilities: scripted.Capabilities{"roots": object{}},
 	}
 	given := object{"a": 1, "_meta": object{"b": 2, mcp.MetaVersion: "1900-01-01", mcp.MetaClientInfo: scripted.Omitted}}

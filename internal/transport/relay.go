@@ -58,6 +58,7 @@ func Relay(
 	}
 	defer func() { _ = conn.Close() }() // everything is said by then
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	defer func() { _ = out.Close() }() // a client that waits for more ends now, and with it what it writes
 	told := &teller{encoder: json.NewEncoder(conn)}
 	go func() {
 		buffer := make([]byte, readSize/2)

@@ -58,24 +58,15 @@ var (
 
 	unpromised = &forms.Form{
 		Has:    "structuredContent of a tool without an outputSchema",
-		Answer: forms.Result(Object{"content": []any{words}, "structuredContent": Object{"total": 8, "parts": []any{5, 3}, "note": nil}}),
+		Answer: structured(protocol.StructuredContent, "words", Object{"total": 8, "parts": []any{5, 3}, "note": nil}),
 	}
 	promised = &forms.Form{
 		Has: "structuredContent of an outputSchema with $defs and $ref", Step: ToCall(promising, nil),
-		Answer: forms.Result(Object{
-			"content":           []any{Object{"type": "text", "text": `{"parts":[{"n":5}]}`}},
-			"structuredContent": Object{"parts": []any{Object{"n": 5}}},
-		}),
+		Answer: structured(protocol.StructuredContent, `{"parts":[{"n":5}]}`, Object{"parts": []any{Object{"n": 5}}}),
 	}
 	promisedList = &forms.Form{
 		Has: "structuredContent that is an array, as the outputSchema says", Step: ToCall(promisingList, nil),
-		Answer: func(call *scripted.Call) {
-			result := Object{"content": []any{Object{"type": "text", "text": "[5,3]"}}}
-			if call.Has(protocol.StructuredValues) {
-				result["structuredContent"] = []any{5, 3}
-			}
-			call.Answer(result)
-		},
+		Answer: structured(protocol.StructuredValues, "[5,3]", []any{5, 3}),
 	}
 	brokenPromise = &forms.Form{
 		Has:     "isError without the structuredContent that the outputSchema wants",
@@ -249,6 +240,17 @@ var (
 	loggedAtAllLevels = logged("log messages at all levels", levels()...)
 )
 
+// structured answers a call with a text, and beside it with structuredContent where a feature is.
+func structured(feature protocol.Feature, text string, content any) func(*scripted.Call) {
+	return func(call *scripted.Call) {
+		result := Object{"content": []any{Object{"type": "text", "text": text}}}
+		if call.Has(feature) {
+			result["structuredContent"] = content
+		}
+		call.Answer(result)
+	}
+}
+
 func levels() []Object {
 	var all []Object
 	for _, level := range logLevels {
@@ -353,6 +355,9 @@ var manyForms = &Scenario{
 			list["outputSchema"] = Object{"type": "array", "items": Object{"type": "integer"}}
 		}
 		list := func(member string, items []any) func(*scripted.Call) {
+			for _, item := range items {
+				withoutLater(server, mcp.Object(item))
+			}
 			return func(call *scripted.Call) { call.AnswerFresh(Object{member: items}, 0) }
 		}
 		// inTurn answers lists one after the other, and all that follow as the last one. Those
@@ -367,7 +372,7 @@ var manyForms = &Scenario{
 				answers[min(int(turns.Add(1)), len(answers))-1](call)
 			})
 		}
-		inTurn("tools/list", list("tools", legalTools(server.Has(protocol.Icons))))
+		inTurn("tools/list", list("tools", legalTools()))
 		inTurn("resources/list", list("resources", legalResources()), forms.Error(jsonrpc.InternalError, nil))
 		inTurn("resources/templates/list", list("resourceTemplates", []any{}), list("resourceTemplates", legalTemplates()))
 		inTurn("prompts/list", list("prompts", legalPrompts()), func(call *scripted.Call) { call.Good() })
@@ -387,9 +392,9 @@ func promise() Object {
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // legalTools have as little as a tool must have, and as much as it may.
-func legalTools(icons bool) []any {
+func legalTools() []any {
 	word := Object{"type": "string"}
-	tools := []any{
+	return []any{
 		Object{"name": "least", "inputSchema": Object{"type": "object"}},
 		Object{"name": "no_properties", "inputSchema": Object{"type": "object", "properties": Object{}, "required": []any{}}},
 		Object{"name": "any_value", "inputSchema": Object{"type": "object", "properties": Object{"value": Object{}}}},
@@ -438,13 +443,27 @@ func legalTools(icons bool) []any {
 			},
 			"$defs": Object{"part": Object{"type": []any{"object", "null"}}},
 		}},
-	}
-	if icons {
-		tools = append(tools, Object{"name": "illustrated", "inputSchema": Object{"type": "object"}, "icons": []any{
+		Object{"name": "illustrated", "inputSchema": Object{"type": "object"}, "icons": []any{
 			Object{"src": "data:image/png;base64,aQ==", "mimeType": "image/png", "sizes": []any{"48x48", "any"}},
-		}})
+		}},
 	}
-	return tools
+}
+
+// withoutLater removes what only later revisions know from what a server offers.
+func withoutLater(server *scripted.Server, offered Object) {
+	for member, feature := range map[string]protocol.Feature{
+		"title": protocol.Titles, "outputSchema": protocol.StructuredContent, "icons": protocol.Icons,
+	} {
+		if !server.Has(feature) {
+			delete(offered, member)
+		}
+	}
+	if _, isTool := offered["inputSchema"]; isTool && !server.Has(protocol.ToolAnnotations) {
+		delete(offered, "annotations")
+	}
+	for _, argument := range mcp.List(offered, "arguments") {
+		withoutLater(server, mcp.Object(argument))
+	}
 }
 
 // legalPrompts have as little as a prompt must have, and as much as it may.
@@ -510,6 +529,7 @@ var richOpening = &Scenario{
 				info["websiteUrl"] = "https://example.com/"
 				info["icons"] = []any{Object{"src": "data:image/png;base64,aQ==", "sizes": []any{"any"}}}
 			}
+			withoutLater(server, info)
 			switch call.Message.Method {
 			case "initialize":
 				result["serverInfo"] = info
@@ -570,9 +590,9 @@ func takingAnswers() {
 	accepts("accepts a tool result with an empty text", resultsAccepted, silence, plain)
 	accepts("accepts a tool result with content blocks of different types", resultsAccepted, several, plain)
 	accepts("accepts a content block with annotations and _meta", resultsAccepted, annotated, plain)
-	accepts("accepts structuredContent of a tool without outputSchema", resultsAccepted, unpromised, plain)
-	accepts("accepts structuredContent that conforms to an outputSchema with $ref", resultsAccepted, promised, plain)
-	accepts("accepts isError without structuredContent from a tool with outputSchema", resultsAccepted, brokenPromise, plain)
+	accepts("accepts structuredContent of a tool without outputSchema", resultsAccepted, unpromised, plain, AtRevisionsWith(protocol.StructuredContent))
+	accepts("accepts structuredContent that conforms to an outputSchema with $ref", resultsAccepted, promised, plain, AtRevisionsWith(protocol.StructuredContent))
+	accepts("accepts isError without structuredContent from a tool with outputSchema", resultsAccepted, brokenPromise, plain, AtRevisionsWith(protocol.StructuredContent))
 	accepts("accepts a tool result with isError false", resultsAccepted, notBroken, plain)
 	accepts("accepts unknown members of results and content blocks", resultsAccepted, moreMembers, plain)
 	accepts("accepts a tool result of 80 KiB", resultsAccepted, long, plain)

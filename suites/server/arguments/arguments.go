@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/session"
 )
 
@@ -110,6 +111,9 @@ var beginnings = []string{"", "1", "a"}
 func first(t *check.T, server *session.Server, argument Argument, known map[string]string) (string, bool) {
 	if !session.Declares(t, "completions") {
 		return "", false
+	}
+	if !t.Has(protocol.CompletionContext) {
+		known = nil
 	}
 	for _, typed := range beginnings {
 		reply := server.Call("completion/complete", argument.Completion(typed, known)).May()
