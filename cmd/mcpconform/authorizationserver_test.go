@@ -67,7 +67,7 @@ func TestAuthorizationServer(t *testing.T) {
 
 			ended := begin(t, directory, []string{scenario.BrowserVariable + "=" + told.URL}, arguments...).wait()
 
-			ended.demand(t, exitConforms, "Conforms to 2025-06-18, 2025-11-25 and 2026-07-28")
+			ended.demand(t, exitConforms, "Conforms to 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28")
 			for _, cell := range readRun(t, filepath.Join(directory, "run.json")).Cells {
 				for _, result := range cell.Results {
 					unreachable := name == "a given client" && strings.HasPrefix(result.ID, "authorization.document.")

@@ -72,6 +72,8 @@ const (
 	Unbuffered Feature = "unbuffered streams"
 	// UnknownMethodStatus: a request with an unknown method is answered with 404.
 	UnknownMethodStatus Feature = "status of unknown methods"
+	// Authorization: servers over HTTP may ask for access tokens.
+	Authorization Feature = "authorization"
 	// OwnAuthorization: a server is its own authorization server, whose metadata is at the
 	// root of its host, or which has default endpoints there.
 	OwnAuthorization Feature = "own authorization"
@@ -146,7 +148,7 @@ func (f Feature) find() (first, last string) {
 		return mar2025, mar2025
 	case Sessions, GETStream, Resumption:
 		return mar2025, nov2025
-	case Completions, AudioContent, ToolAnnotations:
+	case Completions, AudioContent, ToolAnnotations, Authorization:
 		return mar2025, jul2026
 	case VersionHeader, CompletionContext, ResourceLinks, Elicitation, Titles, StructuredContent:
 		return jun2025, jul2026

@@ -78,6 +78,8 @@ var features = map[protocol.Feature]string{
 	protocol.Completions: "-xxxx",
 	// server/utilities/completion#requesting-completions since 2025-06-18.
 	protocol.CompletionContext: "--xxx",
+	// basic/authorization, a page since 2025-03-26.
+	protocol.Authorization: "-xxxx",
 	// server/tools#tool since 2025-03-26.
 	protocol.ToolAnnotations: "-xxxx",
 	// "title" in server/tools#tool and its like since 2025-06-18.

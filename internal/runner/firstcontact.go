@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -96,13 +97,23 @@ func (r *run) meetIssuer(ctx context.Context, to scripted.Target) ([]string, err
 	if err := contact.Issuer(ctx, to, r.budget); err != nil {
 		return nil, err
 	}
-	for _, revision := range r.options.Revisions.Choose(protocol.Released(), nil) {
+	for _, revision := range r.revisions() {
 		one := &contact.Opening{Revision: revision, Spoken: true, Survey: &survey.Survey{Revision: revision}}
 		planned := cellFor(r.options.Role, to, one)
 		planned.Registration = r.options.Registration
 		r.addCell(one, planned, "")
 	}
 	return nil, nil
+}
+
+// revisions are those at which a target that was not asked is to be checked: an authorization
+// server only where there is authorization, unless somebody names another.
+func (r *run) revisions() []string {
+	chosen := r.options.Revisions.Choose(protocol.Released(), nil)
+	if r.options.Revisions.Named() || r.options.Role != protocol.AuthorizationServerRole {
+		return chosen
+	}
+	return slices.DeleteFunc(chosen, func(revision string) bool { return !protocol.Has(revision, protocol.Authorization) })
 }
 
 // contact says what first contact is for.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/plan"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -30,7 +29,7 @@ func Planned(options Options) ([]PlannedCell, error) {
 	}
 	r.budget, r.plan.Workers = transcript.NewMemoryBudget(budgetAlone), 1
 	for _, transport := range options.Transports {
-		for _, revision := range r.options.Revisions.Choose(protocol.Released(), nil) {
+		for _, revision := range r.revisions() {
 			at := check.Cell{Role: options.Role, Revision: revision, Transport: transport}
 			r.cells = append(r.cells, &cellState{
 				planned: len(r.plan.Cells),
