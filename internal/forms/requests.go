@@ -138,7 +138,12 @@ var Hello = []Form{
 	})},
 	{Name: "of a client with unknown members in clientInfo", Class: Info,
 		Change: introducing("mcpconformUnknown", Object{"nested": true})},
-	{Name: "of a client without a title", Class: Title, Where: having(protocol.Titles), Change: introducing("title", nil)},
+	{
+		Name:   "of a client without a title",
+		Class:  Title,
+		Where:  having(protocol.Titles),
+		Change: introducing("title", nil),
+	},
 	{Name: "of a client with websiteUrl and icons", Class: Icons, Where: having(protocol.Icons),
 		Change: func(m *Message) {
 			introducing("websiteUrl", "https://example.com/")(m)

@@ -113,7 +113,10 @@ func (r *run) revisions() []string {
 	if r.options.Revisions.Named() || r.options.Role != protocol.AuthorizationServerRole {
 		return chosen
 	}
-	return slices.DeleteFunc(chosen, func(revision string) bool { return !protocol.Has(revision, protocol.Authorization) })
+	return slices.DeleteFunc(
+		chosen,
+		func(revision string) bool { return !protocol.Has(revision, protocol.Authorization) },
+	)
 }
 
 // contact says what first contact is for.

@@ -105,7 +105,7 @@ func furtherOpenings() {
 		Session(t) // or else nothing shows what it stumbles over
 		hello := Hello(t, t.Revision())
 		hello["_meta"] = Object{"com.example/trace": Object{"id": 7}}
-		info := Object(scripted.ClientInfo(t.Revision()))
+		info := scripted.ClientInfo(t.Revision())
 		if t.Has(protocol.Icons) {
 			info["description"] = "A client that tells all that there is to be told."
 			info["websiteUrl"] = "https://example.com"
