@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,7 +99,7 @@ func (d *detail) requirement(requirement *Requirement, first bool, revision stri
 		d.field("rests", "on "+requirement.RestsOn+", so it never fails a run", limit)
 	}
 	if requirement.At != "" {
-		d.copied("at", revision+" "+requirement.At)
+		d.copied("at", cmp.Or(requirement.Revision, revision)+" "+requirement.At)
 	}
 	if d.verbose || requirement.At == "" {
 		d.copied("link", requirement.Link)

@@ -223,6 +223,9 @@ type Requirement struct {
 	RestsOn string `json:"restsOn,omitempty"` // what stands behind it where no sentence of the specification does: "an example"; it never fails a run
 	At      string `json:"at,omitempty"`      // "basic/transports#protocol-version-header"
 	Link    string `json:"link,omitempty"`    // the URL of the same place
+
+	// Revision is whose text that is, where it is another than the one that is checked.
+	Revision string `json:"revision,omitempty"`
 }
 
 // PlainLevel is the level as it stands beside a sentence that says what is good: whether

@@ -31,6 +31,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites/server/resources"
 	"github.com/mcpconform/mcpconform/suites/server/tools"
 	"github.com/mcpconform/mcpconform/suites/transports"
+	"github.com/mcpconform/mcpconform/suites/transports/httpsse"
 	"github.com/mcpconform/mcpconform/suites/transports/stdio"
 	"github.com/mcpconform/mcpconform/suites/transports/streamablehttp"
 	"github.com/mcpconform/mcpconform/suites/utilities/cancellation"
@@ -125,6 +126,7 @@ func Rules() []rules.Rule {
 		versioning.Rules(),
 		transports.Rules(),
 		stdio.Rules(),
+		httpsse.Rules(),
 		streamablehttp.Rules(),
 		patterns.Rules(),
 		mrtr.Rules(),

@@ -109,7 +109,7 @@ func faultIDs(role string) values {
 
 var (
 	revisionValues  = lists(protocol.Released(), "auto", "all")
-	transportValues = oneOf(protocol.Stdio, protocol.HTTP)
+	transportValues = oneOf(protocol.Transports()...)
 	callValues      = oneOf(provoke.CallValues()...)
 	warningValues   = oneOf(reports.JUnitWarnings()...)
 )

@@ -61,6 +61,9 @@ var notRun = map[string]string{
 // supposedIssuer is the authorization server that the documentation supposes.
 const supposedIssuer = "https://auth.example.com"
 
+// supposedStream is that of a server over HTTP with SSE.
+const supposedStream = "http://127.0.0.1:3000/sse"
+
 // standIns are the programs that the documentation supposes: servers and clients of
 // the reader. They are the references.
 var standIns = map[string]func(){
@@ -335,6 +338,7 @@ func scriptOf(t *testing.T, one *example) string {
 		return ""
 	}
 	command = supposedURL.ReplaceAllString(command, "$$SERVER")
+	command = strings.ReplaceAll(command, supposedStream, "$STREAM")
 	command = strings.ReplaceAll(command, supposedIssuer, "$ISSUER")
 	command = doubleQuote.ReplaceAllStringFunc(command, func(quoted string) string {
 		return strings.ReplaceAll(strings.Trim(quoted, `"`), " ", "' '") // as testscript has it
@@ -421,6 +425,7 @@ func setUpExamples(environment *testscript.Env) error {
 		}
 	})
 	environment.Setenv("SERVER", "http://"+listener.Addr().String()+"/mcp")
+	environment.Setenv("STREAM", "http://"+listener.Addr().String()+server.SSEPath)
 	issuer, err := startAuthServer(t.Context(), anyAddress, "")
 	if err != nil {
 		return err

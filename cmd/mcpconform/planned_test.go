@@ -126,7 +126,8 @@ func lastCount(t *testing.T, listed outcome) int {
 	return count
 }
 
-// What the specification has under a heading of security or safety is in the profile.
+// What the specification has under a heading of security or safety is in the profile, save what
+// the page of 2024-11-05 goes on to say of HTTP with SSE below its warning.
 func TestSecurityProfileIsWhole(t *testing.T) {
 	t.Parallel()
 	requirements, checked, err := declaredByRole()
@@ -145,6 +146,11 @@ func TestSecurityProfileIsWhole(t *testing.T) {
 		for _, requirement := range requirements.All() {
 			for _, revision := range protocol.Released() {
 				at := requirement.At(revision)
+				if slices.Contains([]string{
+					"transports.sse.stream", "transports.sse.endpoint", "transports.sse.endpoint-event", "transports.sse.messages",
+				}, requirement.ID) {
+					continue
+				}
 				if !checked(requirement.ID, revision, role) || !strings.Contains(at, "security") && !strings.Contains(at, "safe-") {
 					continue
 				}

@@ -128,7 +128,7 @@ func (s *settings) addNetwork(flags *pflag.FlagSet) {
 // addFlags adds the flags of a run, whatever the role of the target.
 func (s *settings) addFlags(flags *pflag.FlagSet) {
 	s.addCommonFlags(flags, "auto (the newest that the "+s.role+" speaks) or all")
-	flags.StringVar(&s.Transport, "transport", "", "stdio or http; default: what the target allows")
+	flags.StringVar(&s.Transport, "transport", "", "stdio, http or, of a server, sse; default: what the target allows")
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default at most twice the processors, and 8)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.IntVar(
@@ -456,7 +456,7 @@ func checkURL(flag, text string) error {
 }
 
 func (s *settings) completeTransport() error {
-	known := protocol.CheckedTransports()
+	known := protocol.Transports()
 	switch {
 	case s.Transport == "":
 		return nil
@@ -464,6 +464,8 @@ func (s *settings) completeTransport() error {
 		return usageError("--transport %q is unknown%s", s.Transport, nearest.Hint(s.Transport, known))
 	case s.URL != "" && s.Transport == protocol.Stdio:
 		return usageError("--transport stdio needs a command that starts the server, not --url")
+	case !protocol.Reaches(s.Transport, s.role):
+		return usageError("--transport %s is for servers: clients are checked over stdio and http", s.Transport)
 	case s.role == protocol.ClientRole:
 		if s.Transport == protocol.HTTP && scenario.TakesServer(s.Command) {
 			return usageError(
@@ -472,8 +474,8 @@ func (s *settings) completeTransport() error {
 				scenario.URLPlace,
 			)
 		}
-	case len(s.Command) > 0 && s.Transport == protocol.HTTP:
-		return usageError("--transport http needs --url: start the server by itself, and give its endpoint")
+	case len(s.Command) > 0 && s.Transport != protocol.Stdio:
+		return usageError("--transport %s needs --url: start the server by itself, and give its endpoint", s.Transport)
 	}
 	s.transports = []string{s.Transport}
 	return nil
@@ -495,6 +497,10 @@ func (s *settings) completeRevision() error {
 				revision,
 				filter.UnknownRevision(revision, append(protocol.Released(), "auto", "all")),
 			)
+		}
+		if !protocol.Carries(s.Transport, revision) {
+			return usageError("--revision %s is not spoken over --transport %s, which ends with %s",
+				revision, s.Transport, protocol.Last(protocol.Handshake))
 		}
 		if !slices.Contains(s.revise.Listed, revision) {
 			s.revise.Listed = append(s.revise.Listed, revision)

@@ -282,7 +282,7 @@ func (l *loader) judge(d *reports.Deviation, node *yaml.Node) error {
 	}{
 		{"role", []string{d.Role}, append(protocol.Roles(), "")},
 		{"revisions", d.Revisions, protocol.Released()},
-		{"transports", d.Transports, protocol.CheckedTransports()},
+		{"transports", d.Transports, protocol.Transports()},
 	} {
 		for _, value := range list.given {
 			if !slices.Contains(list.known, value) {

@@ -24,7 +24,8 @@ func TestApplies(t *testing.T) {
 		{"2025-06-18", protocol.Stdio, protocol.ClientRole, []string{answered}},
 		{"2025-11-25", protocol.HTTP, protocol.ServerRole, []string{answered, schema}},
 		{"2024-11-05", "", "", []string{answered}},
-		{"2026-07-28", protocol.SSE, protocol.ClientRole, []string{interval}},
+		{"2025-11-25", protocol.SSE, protocol.ClientRole, []string{answered, interval}},
+		{"2026-07-28", protocol.SSE, protocol.ClientRole, nil},
 		{"2025-07-01", "", "", nil}, // no such revision
 	} {
 		var got []string

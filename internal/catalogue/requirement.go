@@ -79,11 +79,26 @@ func (r *Requirement) StandsAt(revision string) bool {
 // Applies tells whether the requirement obliges a target that plays the role
 // (one of protocol.Roles) at a revision over a transport. An empty revision,
 // transport or role means any.
+//
+// What is of HTTP with SSE alone obliges at every revision that is spoken over it.
 func (r *Requirement) Applies(revision, transport, role string) bool {
-	return (revision == "" || r.StandsAt(revision)) &&
+	stands := revision == "" || r.StandsAt(revision) || r.OfSSE() && protocol.Carries(protocol.SSE, revision)
+	return stands && protocol.Carries(transport, revision) &&
 		(transport == "" || len(r.Transports) == 0 || slices.Contains(r.Transports, transport)) &&
 		(role == "" || r.concerns(revision, role))
 }
+
+// Text returns the revision whose text obliges at a revision: that one, or for HTTP with SSE
+// the last that has it.
+func (r *Requirement) Text(revision string) string {
+	if r.OfSSE() && !r.StandsAt(revision) {
+		return r.Until
+	}
+	return revision
+}
+
+// OfSSE tells whether the requirement is one of the transport HTTP with SSE alone.
+func (r *Requirement) OfSSE() bool { return slices.Equal(r.Transports, []string{protocol.SSE}) }
 
 // concerns tells whether the requirement obliges a role, at a revision or at
 // any.

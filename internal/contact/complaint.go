@@ -23,7 +23,7 @@ func targetError(ctx context.Context, to scripted.Target, visit *visit) error {
 	if visit.connection == nil {
 		return &TargetError{Reason: visit.err.Error()}
 	}
-	if to.Transport == protocol.HTTP {
+	if to.Transport != protocol.Stdio {
 		return &TargetError{Reason: httpReason(to.URL, visit), Unauthorized: isUnauthorized(visit.err)}
 	}
 	reason := fmt.Sprintf("%s does not speak MCP over stdio: %s", commandLine(to.Command), visit.err)
@@ -59,6 +59,13 @@ func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n",
 func httpReason(url string, visit *visit) string {
 	if failed, is := errors.AsType[*transport.Error](visit.err); is && failed.Unconnected() {
 		return fmt.Sprintf("cannot connect to %s: %s", url, failed.Reason())
+	}
+	if unposted, is := errors.AsType[*scripted.UnpostedError](visit.err); is {
+		return fmt.Sprintf(
+			"%s does not speak HTTP with SSE: %s; give the URL of the stream, which often ends in /sse",
+			url,
+			unposted,
+		)
 	}
 	var status *scripted.StatusError
 	if !errors.As(visit.err, &status) || errors.Is(visit.err, scripted.ErrNoAnswer) {

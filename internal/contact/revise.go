@@ -15,11 +15,28 @@ type Revise struct {
 	// Among are the only ones that Auto and All choose from; nil for all that the
 	// harness knows.
 	Among []string
+
+	transport string // over which it is spoken; "" for any
+}
+
+// Over returns the same for one transport, over which not every revision is spoken.
+func (r Revise) Over(transport string) Revise {
+	r.transport = transport
+	return r
+}
+
+// released lists the revisions that may be spoken over the transport, oldest first.
+func (r Revise) released() []string { return r.carried(protocol.Released()) }
+
+func (r Revise) carried(revisions []string) []string {
+	return slices.DeleteFunc(slices.Clone(revisions), func(revision string) bool {
+		return !protocol.Carries(r.transport, revision)
+	})
 }
 
 func (r Revise) first() string {
 	if len(r.Listed) > 0 {
-		return slices.Max(r.Listed)
+		return slices.Max(r.carried(r.Listed))
 	}
 	return slices.Max(r.among())
 }
@@ -31,7 +48,7 @@ const recent = 3
 // the newest is to be found, those of the second are asked for only where it speaks none of
 // the first.
 func (r Revise) stages() [][]string {
-	all := protocol.Released()
+	all := r.released()
 	if !r.Auto || r.Among != nil {
 		return [][]string{all}
 	}
@@ -40,9 +57,9 @@ func (r Revise) stages() [][]string {
 
 func (r Revise) among() []string {
 	if r.Among != nil {
-		return r.Among
+		return r.carried(r.Among)
 	}
-	return protocol.Released()
+	return r.released()
 }
 
 func (r Revise) wants(revision string) bool {
@@ -55,13 +72,18 @@ func (r Revise) wants(revision string) bool {
 // Named tells whether the user asked for certain revisions.
 func (r Revise) Named() bool { return len(r.Listed) > 0 }
 
+// Any tells whether there is a revision to choose.
+func (r Revise) Any() bool {
+	return len(r.carried(r.Listed)) > 0 || len(r.Listed) == 0 && len(r.among()) > 0
+}
+
 // Choose picks the revisions to report on, oldest first: those that the user wants, or
 // the newest that the target speaks, and the newest of each era that it means to speak
 // and whose opening is broken.
 func (r Revise) Choose(speaks, broken []string) []string {
 	switch {
 	case len(r.Listed) > 0:
-		return slices.Sorted(slices.Values(r.Listed))
+		return slices.Sorted(slices.Values(r.carried(r.Listed)))
 	case r.All:
 		return r.among()
 	}

@@ -48,6 +48,9 @@ type visit struct {
 // refused returns the error that a server answered the opening with, if it did:
 // over HTTP it may stand, without the request's id, in the body of a 400.
 func (v *visit) refused() (*scripted.RefusedError, bool) {
+	if _, unposted := errors.AsType[*scripted.UnpostedError](v.err); unposted {
+		return nil, false // what was refused is another request
+	}
 	if status, isStatus := errors.AsType[*scripted.StatusError](
 		v.err,
 	); isStatus &&
@@ -73,7 +76,7 @@ func ask(revision string) string {
 func (v *visit) reached() bool {
 	refusal, refused := v.refused()
 	return v.err == nil || refused && (!protocol.Has(v.asked, protocol.Discovery) || refusal.Modern()) ||
-		v.resembling() != ""
+		v.streams() || v.resembling() != ""
 }
 
 // Server makes first contact with a server. The error is a *TargetError.

@@ -3,9 +3,11 @@ package contact
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
@@ -13,6 +15,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // diagnose finds the revisions that the target means to speak and whose opening it
@@ -43,6 +47,9 @@ func (v *visit) unlike(visits []*visit) string {
 	case v.handshake.Agreed:
 		return v.misanswered(visits, listed)
 	}
+	if v.streams() {
+		return v.err.Error()
+	}
 	if found := v.resembling(); found != "" {
 		return fmt.Sprintf("what came is no answer to %s: %s", ask(v.asked), found)
 	}
@@ -61,6 +68,31 @@ func (v *visit) unlike(visits []*visit) string {
 		return fmt.Sprintf("%s lists %s, and %s", listed, v.asked, v.err)
 	}
 	return ""
+}
+
+// streamPatience bounds the wait for the endpoint event of a URL that may be no stream at all.
+const streamPatience = 2 * time.Second
+
+// Streams tells whether a URL is that of a stream of HTTP with SSE, which names an endpoint.
+func Streams(ctx context.Context, to scripted.Target, budget *transcript.MemoryBudget) bool {
+	to.Transport = protocol.SSE
+	connection, err := scripted.Dial(to, transcript.NewLogIn(budget, "fallback"))
+	if err != nil {
+		return false
+	}
+	defer connection.Log().Release()
+	defer connection.Close(ctx)
+	ctx, stop := wait.WithTimeout(ctx, streamPatience)
+	defer stop()
+	_, err = connection.SSE.Open(ctx)
+	return err == nil
+}
+
+// streams tells whether an opening failed on the stream of HTTP with SSE, which few else
+// open: whoever does so means to speak over it.
+func (v *visit) streams() bool {
+	return v.err != nil && v.connection != nil && v.connection.SSE != nil && v.connection.SSE.Streams() &&
+		!scripted.TooMuch(v.err)
 }
 
 // hasDiscovery tells whether a revision has server/discover.

@@ -54,7 +54,7 @@ func TestRequestsAreValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, transportName := range protocol.CheckedTransports() {
+		for _, transportName := range protocol.Transports() {
 			all := forms.Of(revision, transportName, forms.ID, forms.Token, forms.Meta, forms.Params)
 			for _, form := range all {
 				client := client(t)

@@ -62,7 +62,7 @@ func TestSchemaAgrees(t *testing.T) {
 		"- {target: a, role: authorization-server, command: [a]}":    false,
 		"- {target: a, url: \"http://a\", command: [a]}":             false,
 		"- {target: a, url: \"http://a\", image: a}":                 false,
-		"- {target: a, command: [a], transport: sse}":                false,
+		"- {target: a, command: [a], transport: ssh}":                false,
 		"- {target: a, command: [a], call-tools: some}":              false,
 		"- {target: a, command: [a], timeout: soon}":                 false,
 		"- {target: a, command: [a], strict: 1}":                     false,

@@ -209,7 +209,7 @@ func (r *reader) judgeValues(entry Entry) {
 		key, value string
 		known      []string
 	}{
-		{"transport", entry.Transport, protocol.CheckedTransports()},
+		{"transport", entry.Transport, protocol.Transports()},
 		{"call-tools", entry.CallTools, provoke.CallValues()},
 	} {
 		if one.value != "" && !slices.Contains(one.known, one.value) {

@@ -126,7 +126,7 @@ func AllOf(role string, revisions []string, requirements *catalogue.Catalogue) (
 	environments := make([]*session.Environment, len(revisions))
 	for i, revision := range revisions {
 		environments[i] = &session.Environment{Scope: &scope.Scope{
-			Cell:   check.Cell{Role: role, Revision: revision, Transport: protocol.HTTP},
+			Cell:   check.Cell{Role: role, Revision: revision}, // over any transport
 			Survey: &survey.Survey{}, Catalogue: requirements, Rules: suites.Rules(),
 		}}
 	}

@@ -109,7 +109,7 @@ func Words(roles ...string) ([]string, error) {
 
 // words are the labels of all checks and rules, each once.
 func words(all map[string][]Declared) []string {
-	known := map[string]bool{protocol.Stdio: true, protocol.HTTP: true}
+	known := map[string]bool{protocol.Stdio: true, protocol.HTTP: true, protocol.SSE: true}
 	for _, declared := range all {
 		for _, one := range declared {
 			for _, label := range one.Labels {

@@ -32,6 +32,7 @@ var profiles = []profile{
 		{"basic/authorization", "tokens, and who gets them"},
 		{"security-best-practices", "sessions and tokens of others, SSRF, commands in URLs"},
 		{"transports.http.origin", "DNS rebinding"},
+		{"transports.sse.origin", "DNS rebinding"},
 		{"transports.http.loopback", "servers that the network reaches unasked"},
 		{"transports.http.session", "sessions that others guess or take over"},
 		{"transports.http.sessions", "sessions that others guess or take over"},

@@ -38,12 +38,27 @@ const (
 	SSE   = "sse"  // HTTP with SSE, of 2024-11-05
 )
 
-// Transports lists the transports of all revisions. The slice is the caller's own.
+// Transports lists the transports over which the harness checks a target. The slice is the
+// caller's own.
 func Transports() []string { return []string{Stdio, HTTP, SSE} }
 
-// CheckedTransports lists the transports over which the harness checks a target. The
-// slice is the caller's own.
-func CheckedTransports() []string { return []string{Stdio, HTTP} }
+// Carries tells whether messages of a revision may come over a transport. HTTP with SSE
+// is of 2024-11-05, and servers speak later revisions of its era over it.
+func Carries(transport, revision string) bool {
+	return transport != SSE || Has(revision, Handshake)
+}
+
+// Reaches tells whether targets of a role are checked over a transport: clients are not over
+// HTTP with SSE, and an authorization server has HTTP alone.
+func Reaches(transport, role string) bool {
+	switch role {
+	case ClientRole:
+		return transport != SSE
+	case AuthorizationServerRole:
+		return transport == HTTP
+	}
+	return true
+}
 
 // Party is one end of a connection: who sends, or receives, a message.
 type Party string

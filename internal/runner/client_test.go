@@ -34,7 +34,7 @@ func TestAClientThatWasEndedTooSoonIsMetAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := contact.Client(t.Context(), to, r.contact())
+	found, err := contact.Client(t.Context(), to, r.contact(to.Transport))
 	if err != nil || !slices.Equal(found.Speaks, protocol.Released()) {
 		t.Errorf("%+v, %v", found, err)
 	}

@@ -26,6 +26,11 @@ func (c *collector) readFilter() error {
 	policy := &c.options.Revisions
 	if !policy.Named() {
 		policy.Among = revisions
+		carries := func(transport string) bool { return policy.Over(transport).Any() }
+		if len(c.options.Transports) > 0 && !slices.ContainsFunc(c.options.Transports, carries) {
+			return &plan.FilterError{Reason: fmt.Sprintf("%s matches something at %s only, which is not spoken over %s",
+				c.options.choice(), reports.Series(revisions), strings.Join(c.options.Transports, " and "))}
+		}
 		return nil
 	}
 	if !slices.ContainsFunc(policy.Listed, func(asked string) bool { return slices.Contains(revisions, asked) }) {

@@ -67,10 +67,14 @@ func (r *run) meetServer(ctx context.Context, to scripted.Target) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	found, err := contact.Server(ctx, to, r.contact())
+	found, err := contact.Server(ctx, to, r.contact(to.Transport))
+	if r.fallsBack(ctx, to, err) {
+		to.Transport, r.options.Transports, r.options.falls = protocol.SSE, []string{protocol.SSE}, false
+		return r.meetServer(ctx, to)
+	}
 	if refused, is := errors.AsType[*contact.TargetError](err); is && refused.Unauthorized && r.options.Mint != nil {
 		to.Header = nil // all that shows is what it says to those without a token
-		found, err = contact.Server(ctx, to, r.contact())
+		found, err = contact.Server(ctx, to, r.contact(to.Transport))
 	}
 	if err != nil {
 		return nil, err
@@ -83,7 +87,7 @@ func (r *run) meetServer(ctx context.Context, to scripted.Target) ([]string, err
 }
 
 func (r *run) meetClient(ctx context.Context, to scripted.Target) ([]string, error) {
-	found, err := contact.Client(ctx, to, r.contact())
+	found, err := contact.Client(ctx, to, r.contact(to.Transport))
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +110,14 @@ func (r *run) meetIssuer(ctx context.Context, to scripted.Target) ([]string, err
 	return nil, nil
 }
 
+// fallsBack tells whether a URL that is no endpoint of Streamable HTTP is the stream of HTTP with
+// SSE, as clients are to find out (2025-03-26, basic/transports#backwards-compatibility).
+func (r *run) fallsBack(ctx context.Context, to scripted.Target, err error) bool {
+	refused, is := errors.AsType[*contact.TargetError](err)
+	return is && r.options.falls && !refused.Unauthorized && r.options.Revisions.Over(protocol.SSE).Any() &&
+		contact.Streams(ctx, to, r.budget)
+}
+
 // revisions are those at which a target that was not asked is to be checked: an authorization
 // server only where there is authorization, unless somebody names another.
 func (r *run) revisions() []string {
@@ -120,10 +132,10 @@ func (r *run) revisions() []string {
 }
 
 // contact says what first contact is for.
-func (r *run) contact() contact.Options {
+func (r *run) contact(transport string) contact.Options {
 	return contact.Options{
-		Revisions: r.options.Revisions, Budget: r.budget, Flaw: r.flawIn, Shown: cut, Served: r.options.Served,
-		Process: r.process, Sockets: r.plan.Sockets,
+		Revisions: r.options.Revisions.Over(transport), Budget: r.budget, Flaw: r.flawIn, Shown: cut,
+		Served: r.options.Served, Process: r.process, Sockets: r.plan.Sockets,
 	}
 }
 
@@ -155,7 +167,7 @@ func (r *run) reach(ctx context.Context, transportName string) (to scripted.Targ
 		case transportName == protocol.Stdio:
 			to.Command = r.itself("reference", "server", "--stdio")
 		default:
-			to.URL, err = r.startServer(ctx)
+			to.URL, err = r.startServer(ctx, transportName)
 		}
 	}
 	return to, err

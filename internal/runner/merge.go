@@ -187,7 +187,11 @@ func (c *collector) verdict(state *cellState, done checked) (verdict reports.Ver
 func (c *collector) severity(state *cellState, ids []string) reports.Verdict {
 	for _, id := range ids {
 		requirement, known := c.catalogue.Get(id)
-		if known && requirement.StandsAt(state.report.Revision) && requirement.Level(state.report.Revision).Failing() {
+		text := ""
+		if known {
+			text = requirement.Text(state.report.Revision)
+		}
+		if known && requirement.StandsAt(text) && requirement.Level(text).Failing() {
 			return reports.Failed
 		}
 	}
@@ -210,10 +214,15 @@ func (c *collector) requirements(state *cellState, ids []string) []reports.Requi
 		if !known {
 			continue
 		}
-		named = append(named, reports.Requirement{
-			ID: id, Level: string(requirement.Level(revision)), Says: requirement.Says, RestsOn: requirement.RestsOn,
-			At: requirement.At(revision), Link: requirement.Link(revision),
-		})
+		text := requirement.Text(revision)
+		one := reports.Requirement{
+			ID: id, Level: string(requirement.Level(text)), Says: requirement.Says, RestsOn: requirement.RestsOn,
+			At: requirement.At(text), Link: requirement.Link(text),
+		}
+		if text != revision {
+			one.Revision = text
+		}
+		named = append(named, one)
 	}
 	return named
 }

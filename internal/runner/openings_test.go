@@ -178,7 +178,7 @@ func firstContact(t *testing.T, r *run, one *fault.Fault, reply time.Duration) (
 	url, matched, end := laidOver(t, one)
 	defer end()
 	to := scripted.Target{Transport: protocol.HTTP, URL: url, Reply: reply, Limits: transport.Limits{Message: 1 << 20}}
-	found, err := contact.Server(t.Context(), to, r.contact())
+	found, err := contact.Server(t.Context(), to, r.contact(to.Transport))
 	if met = matched.Load(); err != nil {
 		t.Logf("%s: %s", one.ID, err)
 		return nil, met

@@ -195,7 +195,7 @@ func known(header transcript.Header) error {
 		known         []string
 	}{
 		{"role", header.Role, protocol.Roles()},
-		{"transport", header.Transport, protocol.CheckedTransports()},
+		{"transport", header.Transport, protocol.Transports()},
 		{"revision", header.Revision, revisions},
 	} {
 		if !slices.Contains(one.known, one.value) {

@@ -121,14 +121,21 @@ func FreeAddress(ctx context.Context) (string, error) {
 	return "", problem
 }
 
-// startServer starts the embedded reference server over HTTP.
-func (r *run) startServer(ctx context.Context) (string, error) {
+// startServer starts the embedded reference server, which serves all transports over HTTP.
+func (r *run) startServer(ctx context.Context, transportName string) (string, error) {
 	arguments := []string{"server", "--listen", "127.0.0.1:0"}
 	if r.options.Trusted != "" {
 		arguments = append(arguments, "--auth", r.options.Trusted)
 	}
-	return r.startReference(ctx, arguments...)
+	endpoint, err := r.startReference(ctx, arguments...)
+	if transportName == protocol.SSE {
+		endpoint = strings.TrimSuffix(endpoint, "/mcp") + referenceStream
+	}
+	return endpoint, err
 }
+
+// referenceStream is the path of the stream of HTTP with SSE.
+const referenceStream = "/sse"
 
 // referenceClient is the command that starts the embedded reference client.
 func (r *run) referenceClient(transportName string) target.Command {

@@ -35,6 +35,7 @@ type Options struct {
 	URL        string         // the target's endpoint, or
 	Command    target.Command // the command that starts it, or neither: the embedded reference
 	Transports []string       // default: what the target allows
+	falls      bool           // nobody named a transport for the URL: HTTP with SSE is tried, too
 	Header     http.Header
 	Access     *session.Access // tokens for a server that asks for authorization; nil for none
 	// Mint issues tokens of all kinds for a server, by the URL that they are for, from an
@@ -127,6 +128,7 @@ func (o *Options) defaults() error {
 	}
 	if len(o.Transports) == 0 {
 		o.Transports = o.allowedTransports()
+		o.falls = o.URL != "" && o.Role == protocol.ServerRole
 	}
 	return nil
 }
@@ -151,7 +153,7 @@ func (o *Options) allowedTransports() []string {
 	case len(o.Command.Args) > 0:
 		return []string{protocol.Stdio}
 	}
-	return protocol.CheckedTransports()
+	return []string{protocol.Stdio, protocol.HTTP}
 }
 
 // errInterrupted is the cause of a context that a signal cancelled.

@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -19,8 +20,12 @@ const unresponsiveAfter = 8
 var silenceJudges = []string{"lifecycle", "ping", "discover"}
 
 func judgesSilence(labels []string) bool {
-	return slices.ContainsFunc(silenceJudges, func(page string) bool { return slices.Contains(labels, page) })
+	return slices.ContainsFunc(silenceJudges, func(page string) bool { return slices.Contains(labels, page) }) ||
+		slices.ContainsFunc(labels, func(label string) bool { return strings.Contains(label, openingOfSSE) })
 }
+
+// openingOfSSE are the requirements of a stream, without which nothing can be asked.
+const openingOfSSE = "transports.sse."
 
 // permit lets a check of a cell run, and tells why it is no use to ask the target
 // anything.

@@ -112,22 +112,37 @@ func (s *Scope) AppliesRule(rule rules.Rule) bool {
 // Applicable returns those of the requirements that oblige the target at the revision;
 // all, when none does. What holds in both eras may be written down for each.
 func (s *Scope) Applicable(ids []string) []string {
-	applicable := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		requirement, known := s.Catalogue.Get(id)
-		return known && !requirement.Applies(s.Revision, "", s.Role)
-	})
-	if len(applicable) == 0 {
-		return ids
+	for _, applies := range []func(*catalogue.Requirement) bool{
+		func(r *catalogue.Requirement) bool { return r.Applies(s.Revision, s.Transport, s.Role) },
+		s.stands, // what is told of another transport
+	} {
+		applicable := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+			requirement, known := s.Catalogue.Get(id)
+			return known && !applies(requirement)
+		})
+		if len(applicable) > 0 {
+			return applicable
+		}
 	}
-	return applicable
+	return ids
 }
 
 // obliges tells whether one of the requirements obliges the target at the revision.
 func (s *Scope) obliges(ids []string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool {
 		requirement, known := s.Catalogue.Get(id)
-		return known && requirement.Applies(s.Revision, "", s.Role)
+		return known && s.stands(requirement)
 	})
+}
+
+// stands tells whether a requirement obliges the target at the revision, over some transport.
+// One of HTTP with SSE is told of over that alone: elsewhere nobody misses it.
+func (s *Scope) stands(requirement *catalogue.Requirement) bool {
+	over := ""
+	if requirement.OfSSE() {
+		over = s.Transport
+	}
+	return requirement.Applies(s.Revision, over, s.Role)
 }
 
 // OtherTransport says why none of the requirements that oblige the target applies to the transport;
@@ -139,7 +154,7 @@ func (s *Scope) OtherTransport(ids []string) string {
 		if requirement.Applies(s.Revision, s.Transport, s.Role) {
 			return ""
 		}
-		if requirement.Applies(s.Revision, "", s.Role) {
+		if s.stands(requirement) {
 			reason = "applies to the " + strings.Join(requirement.Transports, " and ") + " transport only"
 		}
 	}
@@ -150,13 +165,13 @@ func (s *Scope) OtherTransport(ids []string) string {
 // that of the cell is: only the one that is named, if any is.
 func (s *Scope) TransportsOf(requirements []string, only string) []string {
 	applies := func(transport string) bool {
-		return (only == "" || only == transport) &&
+		return (only == "" || only == transport) && protocol.Reaches(transport, s.Role) &&
 			slices.ContainsFunc(s.Applicable(requirements), func(id string) bool {
 				requirement, known := s.Catalogue.Get(id)
 				return known && requirement.Applies(s.Revision, transport, s.Role)
 			})
 	}
-	return slices.DeleteFunc(protocol.CheckedTransports(), func(transport string) bool { return !applies(transport) })
+	return slices.DeleteFunc(protocol.Transports(), func(transport string) bool { return !applies(transport) })
 }
 
 // RuleLabels are the labels that a filter sees of a rule.

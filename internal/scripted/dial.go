@@ -32,11 +32,12 @@ type Target struct {
 	Pace      *transport.Pace // for HTTP: shared by the connections of a process
 }
 
-// Connection is an open connection of either transport.
+// Connection is an open connection of some transport.
 type Connection struct {
 	*Client
-	HTTP  *HTTP  // nil over stdio
-	Stdio *Stdio // nil over HTTP
+	HTTP  *HTTP  // over Streamable HTTP; else nil
+	SSE   *SSE   // over HTTP with SSE; else nil
+	Stdio *Stdio // over stdio; else nil
 }
 
 // Dial opens a connection on which nothing has been said. Over stdio that
@@ -51,13 +52,18 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 		client := OverStdio(transport.NewStdio(process, log, to.Limits), log, to.Reply)
 		client.start, client.work, client.tempo = to.Start, to.Work, to.Tempo
 		return &Connection{Client: client.Client, Stdio: client}, nil
-	case protocol.HTTP:
+	case protocol.HTTP, protocol.SSE:
 		wire, err := transport.NewHTTP(
 			transport.HTTPOptions{URL: to.URL, Header: to.Header, Limits: to.Limits, Peer: to.Peer, Pace: to.Pace},
 			log,
 		)
 		if err != nil {
 			return nil, err
+		}
+		if to.Transport == protocol.SSE {
+			client := OverSSE(wire, log, to.Reply)
+			client.start, client.work, client.tempo = to.Start, to.Work, to.Tempo
+			return &Connection{Client: client.Client, SSE: client}, nil
 		}
 		client := OverHTTP(wire, log, to.Reply)
 		client.start, client.work, client.tempo = to.Start, to.Work, to.Tempo
@@ -90,15 +96,23 @@ func (c *Connection) Initialize(ctx context.Context, params any) (Handshake, err
 	if err != nil {
 		return handshake, err
 	}
-	if c.HTTP != nil {
-		hello, _ := params.(map[string]any)
-		asked, _ := hello["protocolVersion"].(string)
-		c.HTTP.SetVersion(cmp.Or(handshake.Revision, asked))
-	}
+	hello, _ := params.(map[string]any)
+	asked, _ := hello["protocolVersion"].(string)
+	c.setVersion(cmp.Or(handshake.Revision, asked))
 	if err := c.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return handshake, fmt.Errorf("notifications/initialized: %w", err)
 	}
 	return handshake, nil
+}
+
+// setVersion sets the header that names the version, where the transport has one.
+func (c *Connection) setVersion(version string) {
+	switch {
+	case c.HTTP != nil:
+		c.HTTP.SetVersion(version)
+	case c.SSE != nil && protocol.Has(version, protocol.VersionHeader):
+		c.SSE.SetVersion(version)
+	}
 }
 
 // RefusedError says that a server answered initialize, or server/discover, with an
@@ -171,9 +185,7 @@ func (e *RefusedError) Modern() bool {
 // says so with a *RefusedError, or by what it lists.
 func (c *Connection) Discover(ctx context.Context, revision string, capabilities Capabilities) (Handshake, error) {
 	c.Speak(revision, capabilities)
-	if c.HTTP != nil {
-		c.HTTP.SetVersion(revision)
-	}
+	c.setVersion(revision)
 	answer, err := c.Once(ctx, "server/discover", nil)
 	if err != nil {
 		return Handshake{}, fmt.Errorf("server/discover: %w", err)

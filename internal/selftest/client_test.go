@@ -42,7 +42,7 @@ func acting(t *testing.T, cell check.Cell, injection fault.Injection) *scenario.
 func clientCells() []check.Cell {
 	var cells []check.Cell
 	for _, revision := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
-		for _, transport := range protocol.CheckedTransports() {
+		for _, transport := range protocol.Transports() {
 			cells = append(cells, check.Cell{Role: protocol.ClientRole, Revision: revision, Transport: transport})
 		}
 	}

@@ -289,8 +289,11 @@ func (d declarations) everywhere(one *layer) []check.Cell {
 			continue
 		}
 		eras[protocol.Has(revision, protocol.Handshake)] = true
-		for _, transport := range protocol.CheckedTransports() {
-			if (one.Protected || one.role() == protocol.AuthorizationServerRole) && transport != protocol.HTTP {
+		for _, transport := range protocol.Transports() {
+			if !protocol.Reaches(transport, one.role()) || !protocol.Carries(transport, revision) {
+				continue
+			}
+			if one.Protected && transport != protocol.HTTP {
 				continue // where there is no authorization
 			}
 			if one.Transport == "" || one.Transport == transport {
@@ -327,6 +330,9 @@ func (d declarations) transport(one *layer) string {
 			one.AllChanges(),
 			func(change fault.Change) bool { return change.When != nil && change.When.HTTP != nil },
 		)
+	if concerns(protocol.SSE) {
+		return protocol.SSE
+	}
 	if concerns(protocol.Stdio) || d.only == protocol.Stdio && !overHTTP {
 		return protocol.Stdio
 	}

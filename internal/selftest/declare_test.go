@@ -90,7 +90,7 @@ func since20251125(t *testing.T, d declarations) string {
 	t.Helper()
 	for _, check := range d.checks[side{protocol.ServerRole, "2025-11-25"}] {
 		for _, id := range check.Requirements {
-			if requirement, _ := d.requirements.Get(id); !requirement.StandsAt("2025-06-18") {
+			if requirement, _ := d.requirements.Get(id); !requirement.Applies("2025-06-18", "", protocol.ServerRole) {
 				return id
 			}
 		}

@@ -138,7 +138,11 @@ func (s *testbed) reference(injection fault.Injection, protected bool) error {
 		cancel()
 		<-served
 	})
-	s.target.URL = "http://127.0.0.1:" + port + "/mcp"
+	path := "/mcp"
+	if s.target.Transport == protocol.SSE {
+		path = server.SSEPath
+	}
+	s.target.URL = "http://127.0.0.1:" + port + path
 	if protected {
 		return s.enter(authority)
 	}

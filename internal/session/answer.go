@@ -205,6 +205,7 @@ func (a *Answer) needReply(err error) {
 // missing fails a check that is about being answered.
 func (a *Answer) missing(err error) {
 	s := a.server
+	s.needPosted(a.Method, err)
 	if s.mayTakeLonger(a.ID, err) {
 		s.noReply(a.Method, a.ID, err)
 	}

@@ -33,6 +33,7 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 			"let the server send less, or only one message of that size",
 		)
 	}
+	s.needPosted(to, err)
 	awaited, reply := s.unreplied(to, id, err)
 	s.t.Outcome = Outcome{
 		Ending: Inconclusion, Doubtful: awaited != "", Awaited: awaited, NoReply: reply,
@@ -50,6 +51,14 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 		s.t.Outcome.Hint = "let the server send the headers of the stream at once, not with its first event"
 	}
 	s.t.End()
+}
+
+// needPosted makes a check inconclusive whose message could not be sent, for want of an endpoint.
+func (s *Server) needPosted(what string, err error) {
+	if unposted, is := errors.AsType[*scripted.UnpostedError](err); is {
+		s.t.Inconclusive(what+" could not be posted: "+unposted.Error(),
+			"fix the failures of transports.sse.stream and transports.sse.endpoint-event first")
+	}
 }
 
 // unreplied says what was waited for in vain, by the same words whoever waited for it; ""

@@ -274,6 +274,9 @@ func (r *Response) MediaType() string { return r.ContentType }
 // whole of it, or, when it is an event stream, for its head. No response at
 // all fails the check. Messages in it are received like all others.
 func (s *Server) Exchange(request transport.Request) *Response {
+	if s.SSE != nil {
+		return s.Response(s.SSE.Exchange(request))
+	}
 	return s.Response(s.HTTP.Exchange(request))
 }
 
@@ -338,8 +341,14 @@ func (s *Server) request(
 	deliberate string,
 	edits []HeaderEdit,
 ) *Response {
-	header := Edited(s.HTTP.HeaderOf(method, body), edits...)
-	return s.Exchange(transport.Request{Method: method, Header: header, Body: body, Deliberate: deliberate})
+	request := transport.Request{Method: method, Body: body, Deliberate: deliberate}
+	if s.SSE != nil {
+		request.URL, request.Header = s.SSE.At(method), s.SSE.Header(method)
+	} else {
+		request.Header = s.HTTP.HeaderOf(method, body)
+	}
+	request.Header = Edited(request.Header, edits...)
+	return s.Exchange(request)
 }
 
 // Edited returns a header after some edits, which it changes.

@@ -143,6 +143,9 @@ func NewHTTP(options HTTPOptions, log *transcript.Log) (*HTTP, error) {
 	return h, nil
 }
 
+// URL is that of the endpoint.
+func (h *HTTP) URL() *url.URL { return h.base }
+
 func parseURL(text string) (*url.URL, error) {
 	parsed, err := url.Parse(text)
 	var reason *url.Error

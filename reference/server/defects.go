@@ -45,7 +45,7 @@ var defects = map[string]func(*Server){
 // Defects lists what Options.Defect may be.
 func Defects() []string {
 	return slices.Sorted(func(yield func(string) bool) {
-		for _, all := range []iter.Seq[string]{maps.Keys(defects), maps.Keys(authorizationDefects)} {
+		for _, all := range []iter.Seq[string]{maps.Keys(defects), maps.Keys(authorizationDefects), maps.Keys(sseDefects)} {
 			for one := range all {
 				if !yield(one) {
 					return
@@ -66,6 +66,9 @@ func (s *Server) spoil(defect string) error {
 				bad(s.guard)
 			}
 		}, true
+	}
+	if bad, ofSSE := sseDefects[defect]; ofSSE {
+		spoil, known = func(s *Server) { bad(s.sse) }, true
 	}
 	if !known {
 		return fmt.Errorf("the reference server has no defect %q, only %s", defect, strings.Join(Defects(), ", "))

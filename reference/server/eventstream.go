@@ -47,6 +47,7 @@ type eventStream struct {
 // An event is a message or, without one, the wish of the server that the
 // client reconnects after a while.
 type event struct {
+	name    string // "" for none
 	message []byte
 	retry   time.Duration
 }
@@ -189,7 +190,7 @@ func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connecti
 		for _, sent := range events {
 			after++
 			if sent.message != nil {
-				if !put("%sdata: %s\n\n", e.idField(after), sent.message) {
+				if !put("%s%sdata: %s\n\n", e.idField(after), sent.nameField(), sent.message) {
 					return
 				}
 			} else if retry := e.takeDisconnect(after); retry > 0 {
@@ -210,6 +211,14 @@ func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connecti
 			return
 		}
 	}
+}
+
+// nameField is the line with the name of an event; "" for none.
+func (e event) nameField() string {
+	if e.name == "" {
+		return ""
+	}
+	return "event: " + e.name + "\n"
 }
 
 // idField is the line of an event that says where to go on. A stream without an

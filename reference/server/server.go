@@ -112,6 +112,7 @@ type Server struct {
 	methods       map[string]method
 	notifications map[string]func(*session, json.RawMessage)
 	http          *streamableHTTP
+	sse           *httpSSE
 	guard         *guard                   // nil: everybody may come in
 	bindTo        func(host string) string // at which address to listen when asked for a host
 	toolRounds    int                      // how often the client's model may use tools
@@ -161,6 +162,7 @@ func New(options Options) (*Server, error) {
 	s.handshake = options.Revisions[:first]
 	s.stateless = newStateless(s, options.Revisions[first:])
 	s.http = newStreamableHTTP(s)
+	s.sse = newHTTPSSE(s)
 	s.guard = newGuard(s)
 	return s, s.spoil(options.Defect)
 }
@@ -230,14 +232,16 @@ func (m method) since(revision string) method { //nolint:unparam // each revisio
 	return m
 }
 
-// Handler returns the HTTP side of the server: the MCP endpoint at
-// Options.Path, with authorization its metadata, and Not Found everywhere else. Its sessions live until they
+// Handler returns the HTTP side of the server: the MCP endpoint at Options.Path, HTTP with
+// SSE at SSEPath, with authorization its metadata, and Not Found everywhere else. Its sessions live until they
 // expire, the client ends them, or Close is called.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == s.options.Path:
 			s.http.ServeHTTP(w, r)
+		case s.sse.serves(r.URL.Path):
+			s.sse.ServeHTTP(w, r)
 		case s.guard != nil && r.URL.Path == s.resourcePath() && r.Method == http.MethodGet:
 			s.guard.serveMetadata(w, r)
 		case s.guard != nil && r.URL.Path == oauth.ServerPath && r.Method == http.MethodGet && s.supports(Revision20250326):
@@ -253,6 +257,7 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) Close() {
 	s.stateless.cancel(errSessionEnded)
 	s.http.close()
+	s.sse.end()
 }
 
 // Bounds of the HTTP server that Serve runs.

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/suites/transports/httpsse"
 	"github.com/mcpconform/mcpconform/suites/transports/stdio"
 	"github.com/mcpconform/mcpconform/suites/transports/streamablehttp"
 )
@@ -48,5 +49,6 @@ func ServerChecks() {
 	})
 	cancelling()
 	stdio.ServerChecks()
+	httpsse.ServerChecks()
 	streamablehttp.ServerChecks()
 }

@@ -53,7 +53,7 @@ func security() {
 
 	originStatus()
 
-	It("listens on loopback addresses only, if it is reached at one", Verifies("transports.http.loopback"), func(t *T) {
+	It("listens on loopback addresses only, if it is reached at one", Verifies("transports.http.loopback", "transports.sse.loopback"), func(t *T) {
 		endpoint, err := url.Parse(URL(t))
 		if err != nil || !isLoopback(endpoint.Hostname()) {
 			t.NotApplicable("the server is not reached at a loopback address")

@@ -2,6 +2,7 @@ package cancellation
 
 import (
 	"sync"
+	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/clientrun"
@@ -34,7 +35,7 @@ var cancelsOthers = &Scenario{
 		server.On("tools/list", func(call *scripted.Call) {
 			if call.Nth >= 2 { // what the client does next is to cancel both
 				for _, method := range others {
-					call.Session.Within(leavingTime, 0, func(received scripted.Received) bool { return received.Method == method })
+					call.Session.Within(comingTime, 0, func(received scripted.Received) bool { return received.Method == method })
 				}
 			}
 			call.Good()
@@ -65,12 +66,15 @@ var cancelsRetry = &Scenario{
 		})
 		server.On("tools/list", func(call *scripted.Call) {
 			if call.Nth >= 2 { // what the client does next is to cancel the call
-				call.Sees(retried, leavingTime)
+				call.Sees(retried, comingTime)
 			}
 			call.Good()
 		})
 	},
 }
+
+// comingTime is how long a call may take to come that was sent before what waits for it.
+const comingTime = 3 * time.Second
 
 // cancelsAsked is a client that cancels a call whose server waits for its user.
 var cancelsAsked = &Scenario{
@@ -94,7 +98,7 @@ var cancelsAsked = &Scenario{
 		})
 		server.On("tools/list", func(call *scripted.Call) {
 			if call.Nth >= 2 { // what the client does next is to cancel the call
-				call.Sees(asked, leavingTime)
+				call.Sees(asked, comingTime)
 			}
 			call.Good()
 		})

@@ -140,7 +140,7 @@ func begin(t *T, server *Server, call Object) *Answer {
 
 // reached returns when the server has a call, which it must not have answered.
 func reached(t *T, server *Server, request *Answer) {
-	if t.Transport() == protocol.HTTP {
+	if t.Transport() != protocol.Stdio {
 		select {
 		case <-request.Delivery.Head():
 		case <-time.After(headStart):
