@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"maps"
 	"os"
 	"slices"
 
@@ -13,7 +15,8 @@ import (
 )
 
 func newTrace() *cobra.Command {
-	var directory, page string
+	var directory, page, since, to, format string
+	var demand bool
 	command := &cobra.Command{
 		Use:   "trace --spec DIR",
 		Short: "Compare the catalogue with a checkout of the specification",
@@ -22,7 +25,13 @@ the normative sentences and those that are catalogued; then, for servers and for
 clients, how many are checked of those that a target can be seen to break. It
 names every sentence that is not catalogued, and every entry whose sentence is
 gone. Its exit status is 1 when a sentence is not catalogued or an entry is
-wrong.`,
+wrong.
+
+With --since it tells instead what became of each normative sentence from that
+revision to another: new, changed, moved or gone, with the requirements that
+state it, and how many checks and faults hang on them.`,
+		Example: `  mcpconform trace --spec specification
+  mcpconform trace --spec specification --since 2026-07-28 --to draft --check`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if directory == "" {
@@ -31,6 +40,9 @@ wrong.`,
 			specification, err := catalogue.ReadSpecification(os.DirFS(directory))
 			if err != nil {
 				return usageError("--spec %s: %s", directory, err)
+			}
+			if since != "" {
+				return traceSince(command.OutOrStdout(), specification, since, to, format, demand)
 			}
 			if page != "" {
 				if !slices.Contains(catalogue.Pages, page) {
@@ -53,8 +65,33 @@ wrong.`,
 		},
 	}
 	command.Flags().StringVar(&directory, "spec", "", "the `DIR`ectory with the pages of the specification")
+	command.Flags().StringVar(&since, "since", "", "tell what has changed since a `REVISION` instead")
+	command.Flags().StringVar(&to, "to", catalogue.Draft, "with --since, up to a `REVISION`, or draft")
+	command.Flags().StringVar(&format, "format", "text", "with --since, write text, markdown or json")
+	command.Flags().
+		BoolVar(&demand, "check", false, "with --since, exit with status 1 when a new sentence is not catalogued")
 	command.Flags().StringVar(&page, "sentences", "", "list the sentences of a `PAGE` with their fingerprints instead")
 	return command
+}
+
+// traceSince tells what became of the sentences of a revision.
+func traceSince(w io.Writer, specification *catalogue.Specification, since, to, format string, demand bool) error {
+	write, known := sinceFormats[format]
+	if !known {
+		formats := slices.Sorted(maps.Keys(sinceFormats))
+		return usageError("--format %q is unknown%s", format, nearest.Hint(format, formats))
+	}
+	changes, err := sinceIn(specification, since, to)
+	if err != nil {
+		return usageError("--spec: %s", err)
+	}
+	if err := write(changes, w); err != nil {
+		return err
+	}
+	if demand && changes.uncatalogued() {
+		return &exitError{status: exitDoesNot}
+	}
+	return nil
 }
 
 // declaredByRole returns the catalogue, and what of it is checked.

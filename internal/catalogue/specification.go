@@ -102,7 +102,7 @@ func ReadSpecification(fsys fs.FS) (*Specification, error) {
 			strings.Join(protocol.Released(), " or "))
 	}
 	spec := &Specification{revisions: map[string]map[string]func() *Page{}}
-	for _, revision := range protocol.Released() {
+	for _, revision := range append(protocol.Released(), Draft) {
 		pages, err := readRevision(fsys, path.Join(root, revision))
 		if err != nil {
 			return nil, fmt.Errorf("reading revision %s of the specification: %w", revision, err)

@@ -134,7 +134,7 @@ func (s *Specification) Trace(catalogue *Catalogue, checked Checked) *Coverage {
 	if t.checked == nil {
 		t.checked = func(string, string, string) bool { return false }
 	}
-	for revision := range s.revisions {
+	for _, revision := range protocol.Released() {
 		t.sentences[revision] = map[string][]Sentence{}
 		for _, name := range s.pages(revision) {
 			if name == schemaPage {

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// twoRevisions is a checkout in which a sentence of a page became stronger, and another came.
+func twoRevisions(t *testing.T) string {
+	t.Helper()
+	directory := t.TempDir()
+	for name, text := range map[string]string{
+		"2025-11-25/basic/utilities/ping.mdx": "The receiver MUST respond promptly with an empty response:\n\nPings SHOULD be sent rarely.\n",
+		"2026-07-28/basic/utilities/ping.mdx": "The receiver MUST respond promptly with an empty response:\n\nPings MUST be sent rarely.\n\nA ping MUST <b>not</b> bark.\n",
+	} {
+		file := filepath.Join(directory, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("# Ping\n\n"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return directory
+}
+
+// TestTraceSince tells what is new, in each format, and demands that it is catalogued.
+func TestTraceSince(t *testing.T) {
+	t.Parallel()
+	directory := twoRevisions(t)
+	trace := func(flags ...string) outcome {
+		return mcpconform(t, append([]string{"trace", "--spec", directory, "--since", "2025-11-25", "--to", "2026-07-28"}, flags...)...)
+	}
+	trace().demand(t, exitConforms, "basic/utilities/ping\n  changed  SHOULD before, now MUST, 80 % of the words the same\n    was  Pings SHOULD be sent rarely.\n",
+		"  new      MUST\n    is   A ping MUST not bark.\n", "    not catalogued\n",
+		"Normative sentences from 2025-11-25 to 2026-07-28: 1 new, 1 changed, 0 moved, 0 gone; 2 not catalogued\n")
+	trace("--format", "markdown").demand(t, exitConforms, "# From 2025-11-25 to 2026-07-28\n\n", "## basic/utilities/ping\n\n- **changed**, SHOULD before, now MUST",
+		"  - is (basic/utilities/ping#ping, line 5): Pings MUST be sent rarely.\n")
+	trace("--check").demand(t, exitDoesNot, "2 not catalogued")
+	mcpconform(t, "trace", "--spec", directory, "--since", "2025-11-25", "--to", "2025-11-25", "--check").demand(t, exitConforms, "0 not catalogued")
+	var told changesSince
+	if err := json.Unmarshal([]byte(trace("--format", "json").stdout), &told); err != nil || len(told.Changes) != 2 ||
+		told.Changes[1].Is.Text != "A ping MUST not bark." || !told.Changes[1].Uncatalogued || told.Changes[0].Was == nil {
+		t.Errorf("%+v, %v", told, err)
+	}
+}
+
+// TestTraceSinceTellsWhatIsOurs names what hangs on a sentence that changes.
+func TestTraceSinceTellsWhatIsOurs(t *testing.T) {
+	t.Parallel()
+	specification := os.Getenv("MCP_SPEC_DIR")
+	if specification == "" {
+		t.Skip("MCP_SPEC_DIR names no checkout of the specification")
+	}
+	found := mcpconform(t, "trace", "--spec", specification, "--since", "2025-11-25", "--to", "2026-07-28", "--check")
+	found.demand(t, exitConforms, "    pagination.cursor.opaque (checks: ", "basic/versioning\n", "; 0 not catalogued\n")
+	mcpconform(t, "trace", "--spec", specification, "--since", "2026-07-28", "--check").
+		demand(t, exitConforms, "from 2026-07-28 to draft: 0 new, 0 changed, 0 moved, 0 gone; 0 not catalogued\n")
+}
+
+func TestTraceSinceOfNothing(t *testing.T) {
+	t.Parallel()
+	directory := twoRevisions(t)
+	for name, one := range map[string]struct{ flags, says []string }{
+		"no such revision": {[]string{"--since", "2025-11-26"}, []string{"there is no folder 2025-11-26"}},
+		"no draft":         {[]string{"--since", "2025-11-25"}, []string{"there is no folder draft"}},
+		"format":           {[]string{"--since", "2025-11-25", "--format", "mrkdown"}, []string{`--format "mrkdown" is unknown, did you mean "markdown"?`}},
+	} {
+		found := mcpconform(t, append([]string{"trace", "--spec", directory}, one.flags...)...)
+		found.demand(t, exitUsage, one.says...)
+		if t.Failed() {
+			t.Log(name)
+		}
+	}
+}
