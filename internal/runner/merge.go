@@ -187,11 +187,11 @@ func (c *collector) verdict(state *cellState, done checked) (verdict reports.Ver
 func (c *collector) severity(state *cellState, ids []string) reports.Verdict {
 	for _, id := range ids {
 		requirement, known := c.catalogue.Get(id)
-		text := ""
-		if known {
-			text = requirement.Text(state.report.Revision)
+		if !known {
+			continue
 		}
-		if known && requirement.StandsAt(text) && requirement.Level(text).Failing() {
+		text := requirement.Text(state.report.Revision)
+		if requirement.StandsAt(text) && requirement.Level(text).Failing() {
 			return reports.Failed
 		}
 	}

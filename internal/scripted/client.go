@@ -128,7 +128,7 @@ func (d *Delivery) Refused() error {
 	if d.Err != nil {
 		return d.Err
 	}
-	if d.Status != 0 && (d.Status < 200 || d.Status > 299) {
+	if d.Status != 0 && !d.Accepted() {
 		return d.Refusal()
 	}
 	return nil

@@ -33,10 +33,7 @@ type HTTP struct {
 	*Client
 	Wire *transport.HTTP // for checks that need whole exchanges to themselves
 
-	life context.Context // of everything that is open
-	stop context.CancelFunc
-	open sync.WaitGroup
-	asks chan struct{} // holds a token for each answer that is under way
+	posting
 
 	mu      sync.Mutex
 	session string
@@ -47,9 +44,8 @@ type HTTP struct {
 
 // OverHTTP returns a client that talks to an endpoint.
 func OverHTTP(wire *transport.HTTP, log *transcript.Log, reply time.Duration) *HTTP {
-	life, stop := context.WithCancel(context.Background())
-	h := &HTTP{Client: newClient(log, reply), Wire: wire, life: life, stop: stop,
-		asks: make(chan struct{}, answersAtOnce), still: make(chan struct{})}
+	h := &HTTP{Client: newClient(log, reply), Wire: wire, still: make(chan struct{})}
+	h.ready()
 	close(h.still)
 	h.wire = h
 	return h
@@ -121,21 +117,8 @@ func (h *HTTP) HeaderOf(method string, body []byte) http.Header {
 	return header
 }
 
-// answersAtOnce bounds the exchanges that a server can make the client begin:
-// more than any server asks at once, fewer than what a process may have open.
-const answersAtOnce = 64
-
 func (h *HTTP) answer(ctx context.Context, message Outgoing) {
-	select {
-	case h.asks <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	delivery := h.send(ctx, message, jsonrpc.NoID)
-	h.open.Go(func() {
-		<-delivery.done
-		<-h.asks
-	})
+	h.answerBy(ctx, func() *Delivery { return h.send(ctx, message, jsonrpc.NoID) })
 }
 
 func (h *HTTP) listen(context.Context) *Delivery {
@@ -256,9 +239,7 @@ func (h *HTTP) once(
 	defer exchange.Close()
 	defer context.AfterFunc(life, exchange.Close)()
 	if first {
-		delivery.Stream, delivery.At = exchange.Stream, h.log.Place(exchange.Sequence)
-		delivery.Status, delivery.Header = exchange.Status, exchange.Header
-		delivery.ContentType = exchange.ContentType
+		delivery.headed(exchange, h.log)
 		h.remember(request, exchange)
 		close(delivery.head)
 	}

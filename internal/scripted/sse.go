@@ -33,10 +33,7 @@ type SSE struct {
 	*Client
 	Wire *transport.HTTP // for checks that need whole exchanges to themselves
 
-	life context.Context // of everything that is open
-	stop context.CancelFunc
-	open sync.WaitGroup
-	asks chan struct{} // holds a token for each answer that is under way
+	posting
 
 	opening sync.Once
 	stream  *Delivery
@@ -51,9 +48,8 @@ type SSE struct {
 
 // OverSSE returns a client that will read the stream at the URL of the wire.
 func OverSSE(wire *transport.HTTP, log *transcript.Log, reply time.Duration) *SSE {
-	life, stop := context.WithCancel(context.Background())
-	s := &SSE{Client: newClient(log, reply), Wire: wire, life: life, stop: stop,
-		asks: make(chan struct{}, answersAtOnce), named: make(chan struct{})}
+	s := &SSE{Client: newClient(log, reply), Wire: wire, named: make(chan struct{})}
+	s.ready()
 	s.wire = s
 	return s
 }
@@ -134,7 +130,7 @@ func (s *SSE) Streams() bool {
 	}
 	select {
 	case <-s.stream.head:
-		return s.stream.Status >= 200 && s.stream.Status <= 299 && s.stream.ContentType == eventStream
+		return s.stream.Accepted() && s.stream.ContentType == eventStream
 	default:
 		return false
 	}
@@ -207,7 +203,7 @@ func (e *NoEndpointError) Error() string {
 		return fmt.Sprintf("%s: %s", ErrConnection, e.Err)
 	}
 	switch stream := e.Stream; {
-	case stream.Status < 200 || stream.Status > 299:
+	case !stream.Accepted():
 		return fmt.Sprintf("%s: GET brought %s", ErrConnection, stream.Refusal())
 	case stream.ContentType != eventStream:
 		return fmt.Sprintf("%s: GET brought the content type %q with the body %s, not an event stream",
@@ -232,8 +228,7 @@ func (s *SSE) events(request transport.Request) error {
 	}
 	defer exchange.Close()
 	defer context.AfterFunc(s.life, exchange.Close)()
-	s.stream.Stream, s.stream.At = exchange.Stream, s.log.Place(exchange.Sequence)
-	s.stream.Status, s.stream.Header, s.stream.ContentType = exchange.Status, exchange.Header, exchange.ContentType
+	s.stream.headed(exchange, s.log)
 	close(s.stream.head)
 	if !exchange.IsEventStream() {
 		s.stream.Body, err = exchange.Body(s.life)
@@ -326,7 +321,7 @@ func (s *SSE) send(ctx context.Context, message Outgoing, _ jsonrpc.ID) *Deliver
 			Method: http.MethodPost, URL: s.At(http.MethodPost), Header: header,
 			Body: message.Raw, Piece: message.Piece, Deliberate: message.Deliberate, Progress: progress,
 		})
-		if delivery.Err != nil || delivery.Status < 200 || delivery.Status > 299 {
+		if delivery.Err != nil || !delivery.Accepted() {
 			defer close(refused) // when it is known what came
 		}
 	})
@@ -343,8 +338,7 @@ func (s *SSE) carry(life context.Context, delivery *Delivery, request transport.
 	}
 	defer exchange.Close()
 	defer context.AfterFunc(life, exchange.Close)()
-	delivery.Stream, delivery.At = exchange.Stream, s.log.Place(exchange.Sequence)
-	delivery.Status, delivery.Header, delivery.ContentType = exchange.Status, exchange.Header, exchange.ContentType
+	delivery.headed(exchange, s.log)
 	close(delivery.head)
 	if exchange.IsEventStream() {
 		<-exchange.Done()
@@ -356,16 +350,7 @@ func (s *SSE) carry(life context.Context, delivery *Delivery, request transport.
 }
 
 func (s *SSE) answer(ctx context.Context, message Outgoing) {
-	select {
-	case s.asks <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	delivery := s.send(ctx, message, jsonrpc.NoID)
-	s.open.Go(func() {
-		<-delivery.done
-		<-s.asks
-	})
+	s.answerBy(ctx, func() *Delivery { return s.send(ctx, message, jsonrpc.NoID) })
 }
 
 func (s *SSE) quiet() <-chan struct{} { return nil }

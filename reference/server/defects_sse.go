@@ -9,10 +9,10 @@ import (
 
 // sseDefects make the transport bad in one way each.
 var sseDefects = map[string]func(*httpSSE){
-	"sse-endpoint-misnamed": sseEndpoint("endpoints", sseGood),
+	"sse-endpoint-misnamed": sseEndpoint("endpoints", sseEndpointOf),
 	"sse-endpoint-as-json": sseEndpoint(
 		"endpoint",
-		func(id string) string { return `{"uri":"` + sseGood(id) + `"}` },
+		func(id string) string { return `{"uri":"` + sseEndpointOf(id) + `"}` },
 	),
 	"sse-endpoint-of-a-file": sseEndpoint("endpoint", func(string) string { return "file:///messages" }),
 	"sse-endpoint-unserved":  sseEndpoint("endpoint", func(string) string { return "/elsewhere" }),
@@ -49,8 +49,6 @@ func (o *bothOutlet) send(message []byte) bool {
 	o.last = message
 	return o.sseClient.send(message)
 }
-
-func sseGood(id string) string { return ssePostPath + "?" + sseSession + "=" + id }
 
 // sseEndpoint begins streams with an event of some name and data.
 func sseEndpoint(name string, data func(session string) string) func(*httpSSE) {

@@ -41,7 +41,7 @@ func newHTTPSSE(s *Server) *httpSSE {
 	h := &httpSSE{
 		server: s, name: "message", accepted: http.StatusAccepted, most: maxSessions,
 		endpoint: func(session string) event {
-			return event{name: "endpoint", message: []byte(ssePostPath + "?" + sseSession + "=" + session)}
+			return event{name: "endpoint", message: []byte(sseEndpointOf(session))}
 		},
 		admitStream: s.http.checkSender, admitPost: s.http.checkSender,
 		opened:  func(*sseClient) {},
@@ -53,6 +53,9 @@ func newHTTPSSE(s *Server) *httpSSE {
 	}
 	return h
 }
+
+// sseEndpointOf is where the messages of a session are posted.
+func sseEndpointOf(session string) string { return ssePostPath + "?" + sseSession + "=" + session }
 
 // An sseClient is the client that reads one stream.
 type sseClient struct {

@@ -6,20 +6,10 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/onsi/gomega/types"
-
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
-)
-
-const (
-	eventStream = "text/event-stream"
-	// stranger is an origin that nobody can have told a server to trust: the domain
-	// invalid is reserved (RFC 2606).
-	stranger   = "https://stranger.invalid"
-	byStranger = "comes from a web page of another site"
 )
 
 // ServerChecks registers the checks of a target server.
@@ -39,7 +29,7 @@ func endpoints() {
 
 		needReply(server, err)
 		response := &Response{Delivery: stream}
-		t.DemandOf(response, stream.Status >= 200 && stream.Status < 300 && stream.ContentType == eventStream,
+		t.DemandOf(response, server.SSE.Streams(),
 			"HTTP 2xx with the content type text/event-stream")
 		_, _ = server.Once(t, "initialize", Hello(t, t.Revision())) // which other checks judge
 		t.DemandOf(response, server.Alive(), "a stream that stays open until the answer to a POST has come")
@@ -51,7 +41,7 @@ func endpoints() {
 		stream, err := server.SSE.Open(t)
 
 		needReply(server, err)
-		needStream(t, stream)
+		needStream(t, server, stream)
 		found := "a stream without an endpoint event"
 		if err != nil {
 			found += ": " + err.Error()
@@ -68,7 +58,7 @@ func endpoints() {
 		if !server.Alive() {
 			t.Inconclusive("the server ended the stream", "fix the failures of transports.sse.stream first")
 		}
-		t.DemandOf(response, response.Status >= 200 && response.Status < 300, "HTTP 2xx")
+		t.DemandOf(response, response.Accepted(), "HTTP 2xx")
 	})
 }
 
@@ -96,16 +86,16 @@ func security() {
 		Session(t).Barrier() // others are let in
 		server := Connect(t)
 
-		response := server.Get(byStranger, WithHeader("Origin", stranger))
+		response := server.Get(ByStranger, WithHeader("Origin", Stranger))
 
-		t.Expect(response).To(beRefused())
+		t.Expect(response).To(BeTurnedAway())
 	})
 
 	It("rejects a POST with a foreign Origin", Verifies("transports.sse.origin.validated"), ByBarrier(), func(t *T) {
 		server := Session(t)
 
-		InEachMethod(t, beRefused(), func(request Harmless) any {
-			return server.Post(server.Body(request.Method, request.With(nil)), byStranger, WithHeader("Origin", stranger))
+		InEachMethod(t, BeTurnedAway(), func(request Harmless) any {
+			return server.Post(server.Body(request.Method, request.With(nil)), ByStranger, WithHeader("Origin", Stranger))
 		})
 	})
 }
@@ -119,8 +109,8 @@ func opened(t *T) *Server {
 	return server
 }
 
-func needStream(t *T, stream *scripted.Delivery) {
-	if stream.Status < 200 || stream.Status > 299 || stream.ContentType != eventStream {
+func needStream(t *T, server *Server, stream *scripted.Delivery) {
+	if !server.SSE.Streams() {
 		t.Inconclusive("no stream was opened: "+(&Response{Delivery: stream}).Describe(),
 			"fix the failures of transports.sse.stream first")
 	}
@@ -139,12 +129,4 @@ func problemOf(server *Server) string {
 		return problem.Error()
 	}
 	return server.SSE.At(http.MethodPost)
-}
-
-// beRefused matches an error status, which ends before anything is done.
-func beRefused() types.GomegaMatcher {
-	return Be("an HTTP error status", func(actual any) bool {
-		response, isResponse := actual.(*Response)
-		return isResponse && response.Status >= 400
-	})
 }

@@ -59,11 +59,11 @@ func standardHeaders() {
 
 func differingNames() {
 	It("rejects a request whose Mcp-Name differs from the name or uri in the body", Verifies("transports.http.headers.mismatch"), func(t *T) {
-		refusesNames(t, otherName, func(string) string { return stranger })
+		refusesNames(t, otherName, func(string) string { return Stranger })
 	})
 
 	It("rejects a request whose decoded Mcp-Name differs from the name or uri in the body", Verifies("transports.http.headers.mismatch"), func(t *T) {
-		refusesNames(t, otherName, func(string) string { return transport.EncodedHeaderValue(stranger) })
+		refusesNames(t, otherName, func(string) string { return transport.EncodedHeaderValue(Stranger) })
 	})
 
 	It("rejects a request whose Mcp-Name has invalid Base64 in =?base64?…?=", Verifies("transports.http.headers.mismatch"), func(t *T) {
@@ -100,7 +100,7 @@ func headerErrors() {
 			for _, named := range mustNameEach(t, server) {
 				for reason, edit := range map[string]HeaderEdit{
 					"lacks Mcp-Name": WithoutHeader(transport.NameHeader),
-					otherName:        WithHeader(transport.NameHeader, stranger),
+					otherName:        WithHeader(transport.NameHeader, Stranger),
 				} {
 					given := post(t, server, server.Body(named.method, named.params), reason, edit)
 					if !given.refused() {

@@ -20,35 +20,29 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
-// stranger is an origin that nobody can have told a server to trust: the
-// domain invalid is reserved (RFC 2606).
-const stranger = "https://stranger.invalid"
-
 // rebound is the host of a web page whose name was made to lead here: by DNS rebinding
 // its origin and the Host of its requests are one.
 const rebound = "stranger.invalid"
-
-const byStranger = "comes from a web page of another site"
 
 // security checks the heading Security Warning.
 func security() {
 	It("rejects a first POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
 		server := Connect(t)
 
-		response := server.Post(opening(t, server), byStranger, WithHeader("Origin", stranger))
+		response := server.Post(opening(t, server), ByStranger, WithHeader("Origin", Stranger))
 
-		t.Expect(response).To(beRefused())
+		t.Expect(response).To(BeTurnedAway())
 	})
 
 	foreignPosts()
 
 	It("rejects a GET with a foreign Origin", Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.GETStream), func(t *T) {
-		t.Expect(getByStranger(t)).To(beRefused())
+		t.Expect(getByStranger(t)).To(BeTurnedAway())
 	})
 
 	It("rejects a DELETE with a foreign Origin",
 		Verifies("transports.http.origin.validated"), AtRevisionsWith(protocol.Sessions), ByBarrier(), func(t *T) {
-			t.Expect(deleteByStranger(t)).To(beRefused())
+			t.Expect(deleteByStranger(t)).To(BeTurnedAway())
 		})
 
 	originStatus()
@@ -77,9 +71,9 @@ func foreignPosts() {
 	It("rejects a POST with a foreign Origin", Verifies("transports.http.origin.validated"), ByBarrier(), func(t *T) {
 		server := Session(t)
 
-		InEachMethod(t, beRefused(), func(request Harmless) any {
+		InEachMethod(t, BeTurnedAway(), func(request Harmless) any {
 			body := server.Body(request.Method, request.With(nil))
-			return server.Post(body, byStranger, WithHeader("Origin", stranger))
+			return server.Post(body, ByStranger, WithHeader("Origin", Stranger))
 		})
 	})
 
@@ -90,9 +84,9 @@ func foreignPosts() {
 			t.NotApplicable("the server does not accept the notification without an Origin either")
 		}
 
-		response := server.Post(harmless(t), byStranger, WithHeader("Origin", stranger))
+		response := server.Post(harmless(t), ByStranger, WithHeader("Origin", Stranger))
 
-		t.Expect(response).To(beRefused())
+		t.Expect(response).To(BeTurnedAway())
 	})
 
 	It("rejects a POST whose Origin and Host are the same foreign name, if it is reached at a loopback address",
@@ -103,9 +97,9 @@ func foreignPosts() {
 			}
 			server := Connect(t)
 
-			response := server.Post(opening(t, server), byStranger, WithHeader("Origin", "http://"+rebound), WithHeader("Host", rebound))
+			response := server.Post(opening(t, server), ByStranger, WithHeader("Origin", "http://"+rebound), WithHeader("Host", rebound))
 
-			t.Expect(response).To(beRefused())
+			t.Expect(response).To(BeTurnedAway())
 		})
 }
 
@@ -113,8 +107,8 @@ func originStatus() {
 	It("rejects a foreign Origin with HTTP 403", Verifies("transports.http.origin.forbidden"), ByBarrier(), func(t *T) {
 		server, unknown := Session(t), Connect(t)
 
-		request := server.Post(anyRequest(t, server), byStranger, WithHeader("Origin", stranger))
-		handshake := unknown.Post(opening(t, unknown), byStranger, WithHeader("Origin", stranger))
+		request := server.Post(anyRequest(t, server), ByStranger, WithHeader("Origin", Stranger))
+		handshake := unknown.Post(opening(t, unknown), ByStranger, WithHeader("Origin", Stranger))
 
 		if request.Status < 300 && handshake.Status < 300 {
 			t.NotApplicable("the server does not reject a foreign Origin: see transports.http.origin.validated")
@@ -136,14 +130,14 @@ func originStatus() {
 func getByStranger(t *T) *Response {
 	friend, server := FreshSession(t), FreshSession(t)
 	mustListen(t, friend)
-	return server.Get(byStranger, WithHeader("Origin", stranger))
+	return server.Get(ByStranger, WithHeader("Origin", Stranger))
 }
 
 // deleteByStranger ends a session from a foreign page, where others can: else nothing shows
 // what a refusal is for.
 func deleteByStranger(t *T) *Response {
 	mustEnd(t, FreshSession(t))
-	return FreshSession(t).Delete(byStranger, WithHeader("Origin", stranger))
+	return FreshSession(t).Delete(ByStranger, WithHeader("Origin", Stranger))
 }
 
 // judgeForbidden demands the status for a foreign Origin where the server refuses that.

@@ -56,7 +56,7 @@ func sending() {
 		if response.Status < 300 && len(response.Body) == 0 {
 			t.NotApplicable("the server accepts even a notification whose params are an array")
 		}
-		t.Expect(response).To(beRefused())
+		t.Expect(response).To(BeTurnedAway())
 	})
 
 	closingStreams()

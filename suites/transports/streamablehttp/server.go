@@ -6,8 +6,6 @@ package streamablehttp
 import (
 	"slices"
 
-	"github.com/onsi/gomega/types"
-
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -143,12 +141,4 @@ func aCall(t *T) Provocation {
 		t.Inconclusive("no tool may be called: "+reason, "annotate a tool with readOnlyHint, or name it in mcpconform.yaml")
 	}
 	return calls[0]
-}
-
-// beRefused matches a response with an error status.
-func beRefused() types.GomegaMatcher {
-	return Be("an HTTP error status", func(actual any) bool {
-		response, isResponse := actual.(*Response)
-		return isResponse && response.Status >= 400
-	})
 }
