@@ -261,5 +261,5 @@ func doubtful(result reports.Trial, found outcome, reply float64) (again bool, d
 	if waited {
 		drifts = nil
 	}
-	return seen <= fewAccused && (seen > 0 || missed > 0 && len(found.found) > 0), drifts
+	return seen <= fewAccused && seen+missed > 0, drifts
 }

@@ -107,6 +107,8 @@ type trial struct {
 	drifts  []reports.Problem // that it had without a wait when it was first tried
 	// hopeless: the target has nothing of what it changes
 	hopeless bool
+	// unmet: nothing met it without the layer, and it is tried nevertheless
+	unmet bool
 }
 
 // planTrial says what is run under a layer: the checks that met it in the run
@@ -244,7 +246,7 @@ func filterOf(checks []string, declared []plan.Declared) string {
 
 // meets tells whether there is anything to try.
 func (t trial) meets() bool {
-	return !t.hopeless && t.base.note == "" && (t.Switch != "" || t.contact() || t.touched > 0)
+	return !t.hopeless && t.base.note == "" && (t.Switch != "" || t.contact() || t.touched > 0 || t.unmet)
 }
 
 // injects are the ids of what is injected into the traffic.
@@ -281,7 +283,7 @@ func (t trial) jobs(reply time.Duration) []job {
 			Known:  t.base.survey,
 			Checks: t.checks,
 			Contact: t.kind != reports.KindSilence &&
-				(t.Switch != "" || t.contact()),
+				(t.Switch != "" || t.contact() || t.unmet),
 			Part:  part,
 			Parts: t.parts,
 			Reply: reply,

@@ -70,6 +70,35 @@ func TestPlan(t *testing.T) {
 
 // What another era has tried is tried in this one for what is broken, and for what is
 // only here; rules get something to see.
+// What nothing met without the layer is looked for where it must show.
+func TestSeek(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		met    map[string][]string
+		breaks string
+		checks []string
+		meets  bool
+	}{
+		"a check of what it breaks": {nil, "ping.answered", []string{pingAnswers}, true},
+		"a rule alone":              {nil, "base.schema.results", nil, true},
+		"what met it":               {map[string][]string{toolsLists: {"a"}}, "tools.list.answered", []string{toolsLists}, true},
+	} {
+		layer := layer{kind: reports.KindFault, Fault: &fault.Fault{ID: "a", Breaks: []string{one.breaks}}}
+		planned := planTrial(layer, touchedBy(one.met), declared()[ofServers])
+
+		planned.seek(declared()[ofServers])
+
+		if !slices.Equal(planned.checks, one.checks) || planned.meets() != one.meets {
+			t.Errorf("%s: runs %q, meets %t", name, planned.checks, planned.meets())
+		}
+	}
+	unreached := planTrial(layer{Fault: &fault.Fault{ID: "a"}}, &base{note: "the peer is reached over stdio alone"}, nil)
+	unreached.seek(nil)
+	if unreached.meets() {
+		t.Error("what is not reached is tried")
+	}
+}
+
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	const onlyHere = "Sessions · end"

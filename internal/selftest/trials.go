@@ -31,6 +31,7 @@ func (t *test) runTrials(ctx context.Context) {
 		result := t.judge(one, found)
 		if doubt, drifts := doubtful(result, found, t.options.Timeout.Seconds()); doubt {
 			one.widen(t.checks[sideOf(one.cell)])
+			one.seek(t.checks[sideOf(one.cell)])
 			one.drifts = drifts
 			again = append(again, one)
 		} else {
@@ -214,6 +215,22 @@ func (t *trial) widen(declared []plan.Declared) {
 		t.checks, t.whole, t.sampled = t.whole, nil, false
 		t.filter = filterOf(t.checks, declared)
 	}
+}
+
+// seek has a trial that nothing met run the checks of what it breaks, or all where only
+// rules judge that: on a busy machine a run without the layer may miss what it changes.
+func (t *trial) seek(declared []plan.Declared) {
+	if t.meets() || t.kind == reports.KindSilence {
+		return
+	}
+	t.unmet, t.checks = true, nil
+	for _, check := range declared {
+		if !check.Rule && verifies(check.Requirements, t.Breaks) {
+			t.checks = append(t.checks, plan.CheckName(check.Group, check.Text))
+		}
+	}
+	slices.Sort(t.checks)
+	t.filter = filterOf(t.checks, declared)
 }
 
 // atOnce is how many variations are injected into traffic at once.
