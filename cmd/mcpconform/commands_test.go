@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/slowtest"
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 )
 
 // command matches what a CI system takes for a command: GitHub "::" behind white space where a
@@ -103,6 +106,23 @@ func TestNobodyPrintsElsewhere(t *testing.T) {
 			if stream.MatchString(line) && !other.MatchString(line) {
 				t.Errorf("%s:%d: print by stdout() or stderr()\n%s", source, number+1, line)
 			}
+		}
+	}
+}
+
+// A server behind one URL may be reached over two transports: what repeats a check over HTTP
+// with SSE names it.
+func TestRerunNamesHTTPWithSSE(t *testing.T) {
+	t.Parallel()
+	here := &settings{role: protocol.ServerRole}
+	here.URL, here.CallTools = "http://127.0.0.1:3000/sse", string(provoke.CallReadOnly)
+	for transport, want := range map[string]string{
+		protocol.SSE:  "mcpconform server --revision 2025-03-26 --filter ping.answered -v --transport sse --url http://127.0.0.1:3000/sse",
+		protocol.HTTP: "mcpconform server --revision 2025-03-26 --filter ping.answered -v --url http://127.0.0.1:3000/sse",
+	} {
+		cell := check.Cell{Role: protocol.ServerRole, Revision: "2025-03-26", Transport: transport}
+		if got := here.rerun(cell, "ping.answered"); got != want {
+			t.Errorf("%s: %s, wanted %s", transport, got, want)
 		}
 	}
 }

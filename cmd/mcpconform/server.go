@@ -704,7 +704,8 @@ func (s *settings) rerun(cell check.Cell, filter string) string {
 	words = append(words, "-v")
 	words = append(words, s.registrationWords()...)
 	if s.role == protocol.ClientRole && !scenario.TakesServer(s.Command) ||
-		s.role != protocol.AuthorizationServerRole && s.URL == "" && len(s.Command) == 0 {
+		s.role != protocol.AuthorizationServerRole && s.URL == "" && len(s.Command) == 0 ||
+		cell.Transport == protocol.SSE { // a server may answer a POST to the same URL at another time
 		words = append(words, "--transport", cell.Transport)
 	}
 	if filter == "" && s.explore == 1 {
