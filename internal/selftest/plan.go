@@ -141,8 +141,8 @@ func planTrial(one layer, on *base, declared []plan.Declared) trial {
 	return t
 }
 
-// inScenarios runs the checks that look at the scenarios of a fault, and those of what it
-// breaks.
+// inScenarios runs the checks that look at the scenarios of a fault, if it names any, and
+// those of what it breaks.
 func (t *trial) inScenarios(declared []plan.Declared) {
 	for _, check := range declared {
 		if !check.Rule &&

@@ -68,8 +68,6 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// What another era has tried is tried in this one for what is broken, and for what is
-// only here; rules get something to see.
 // What nothing met without the layer is looked for where it must show.
 func TestSeek(t *testing.T) {
 	t.Parallel()
@@ -99,6 +97,8 @@ func TestSeek(t *testing.T) {
 	}
 }
 
+// What another era has tried is tried in this one for what is broken, and for what is
+// only here; rules get something to see.
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	const onlyHere = "Sessions · end"

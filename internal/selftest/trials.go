@@ -224,13 +224,7 @@ func (t *trial) seek(declared []plan.Declared) {
 		return
 	}
 	t.unmet, t.checks = true, nil
-	for _, check := range declared {
-		if !check.Rule && verifies(check.Requirements, t.Breaks) {
-			t.checks = append(t.checks, plan.CheckName(check.Group, check.Text))
-		}
-	}
-	slices.Sort(t.checks)
-	t.filter = filterOf(t.checks, declared)
+	t.inScenarios(declared)
 }
 
 // atOnce is how many variations are injected into traffic at once.
