@@ -58,7 +58,7 @@ func (r olderRefusal) scenario() *Scenario {
 		Until:  r.until,
 		Over:   protocol.HTTP,
 		Speaks: older.Speaks,
-		Says:   "The server speaks HTTP+SSE: it rejects a POST with " + r.words + ", and answers a GET with a stream whose first event names its endpoint.",
+		Says:   "The server speaks HTTP+SSE: it answers a POST with " + r.words + ", and answers a GET with a stream whose first event names its endpoint.",
 		Steps:  older.Steps,
 		Server: func(server *scripted.Server) {
 			overHTTPSSE(server)
