@@ -65,10 +65,15 @@ var sseDefects = map[string]func(*httpSSE){
 
 	"sse-stream-ends":       func(h *httpSSE) { h.opened = func(c *sseClient) { c.stream.close() } },
 	"sse-messages-misnamed": func(h *httpSSE) { h.name = "mcp" },
-	"sse-accepts-with-200":  func(h *httpSSE) { h.accepted = http.StatusOK },
-	"sse-one-client":        func(h *httpSSE) { h.most = 1 },
-	"sse-trusts-streams":    func(h *httpSSE) { h.admitStream = func(*http.Request) *refusal { return nil } },
-	"sse-trusts-posts":      func(h *httpSSE) { h.admitPost = func(*http.Request) *refusal { return nil } },
+	"sse-messages-unnamed":  func(h *httpSSE) { h.name = "" },
+	"sse-endpoint-relative": sseEndpoint("endpoint", func(id string) string { return sseEndpointOf(id)[1:] }),
+	"sse-endpoint-of-many-parts": sseEndpoint("endpoint", func(id string) string {
+		return ssePostPath + "?to=a%2Fb%20c&" + sseSession + "=" + id + "&empty="
+	}),
+	"sse-accepts-with-200": func(h *httpSSE) { h.accepted = http.StatusOK },
+	"sse-one-client":       func(h *httpSSE) { h.most = 1 },
+	"sse-trusts-streams":   func(h *httpSSE) { h.admitStream = func(*http.Request) *refusal { return nil } },
+	"sse-trusts-posts":     func(h *httpSSE) { h.admitPost = func(*http.Request) *refusal { return nil } },
 	"sse-answers-twice": func(h *httpSSE) {
 		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
 			out := &bothOutlet{sseClient: c}
