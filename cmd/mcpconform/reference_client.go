@@ -18,9 +18,9 @@ import (
 
 // referenceClientFlags say how the reference client runs.
 type referenceClientFlags struct {
-	verbose  bool
-	revision string
-	inject   injectFlags
+	verbose        bool
+	revision, only string
+	inject         injectFlags
 }
 
 func newReferenceClient() *cobra.Command {
@@ -44,11 +44,16 @@ it connects, lists what the server offers, and disconnects.`,
 		"",
 		"ask for `R`; default: that of "+scenario.RevisionVariable+", or the newest",
 	)
+	flags.StringVar(&f.only, "only", "", "speak only `R`, whatever a step asks for; default: all revisions")
 	f.inject.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	completes(
 		command,
-		map[string]values{"revision": oneOf(protocol.Released()...), "fault": faultIDs(protocol.ClientRole)},
+		map[string]values{
+			"revision": oneOf(protocol.Released()...),
+			"only":     oneOf(protocol.Released()...),
+			"fault":    faultIDs(protocol.ClientRole),
+		},
 	)
 	return command
 }
@@ -103,16 +108,14 @@ func (f *referenceClientFlags) options(arguments []string, report io.Writer) (cl
 	if f.verbose {
 		options.Log = stderr()
 	}
-	options.Revision = f.revision
+	options.Revision, options.Only = f.revision, f.only
 	if f.revision == "" {
 		options.Revision = os.Getenv(scenario.RevisionVariable)
 	}
-	if options.Revision != "" && !slices.Contains(client.Revisions(), options.Revision) {
-		return options, usageError(
-			"the revision %q is unknown%s",
-			options.Revision,
-			nearest.Hint(options.Revision, client.Revisions()),
-		)
+	for _, named := range []string{options.Revision, options.Only} {
+		if named != "" && !slices.Contains(client.Revisions(), named) {
+			return options, usageError("the revision %q is unknown%s", named, nearest.Hint(named, client.Revisions()))
+		}
 	}
 	return options, nil
 }

@@ -94,8 +94,11 @@ func (s *Server) On(method string, do func(*Call)) { s.onMessage[method] = do }
 func (s *Server) OnResult(do func(call *Call, result Object)) { s.onResult = do }
 
 // OnExchange is shown every HTTP request before its message is read. It returns
-// true when it has seen to the response, now or later.
-func (s *Server) OnExchange(do func(*Exchange) bool) { s.onExchange = do }
+// true when it has seen to the response, now or later. What is told later is asked first.
+func (s *Server) OnExchange(do func(*Exchange) bool) {
+	next := s.onExchange
+	s.onExchange = func(exchange *Exchange) bool { return do(exchange) || next != nil && next(exchange) }
+}
 
 // OnStart is told when the client has started the server over stdio, before
 // anything is read.

@@ -84,6 +84,9 @@ type Options struct {
 	Steps []byte
 	// Revision is asked for where a step asks for none. Empty: the newest.
 	Revision string
+	// Only is the one revision that it speaks, whatever a step asks for. Empty: all of
+	// Revisions().
+	Only string
 	// Defect makes it a bad client in one way, which is one of Defects(). Empty:
 	// none.
 	Defect string
@@ -171,12 +174,14 @@ func newClient(ctx context.Context, options Options) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.Revision != "" && !slices.Contains(Revisions(), options.Revision) {
-		return nil, fmt.Errorf(
-			"the reference client does not speak revision %q, only %s",
-			options.Revision,
-			strings.Join(Revisions(), ", "),
-		)
+	for _, named := range []string{options.Revision, options.Only} {
+		if named != "" && !slices.Contains(Revisions(), named) {
+			return nil, fmt.Errorf(
+				"the reference client does not speak revision %q, only %s",
+				named,
+				strings.Join(Revisions(), ", "),
+			)
+		}
 	}
 	if (options.URL != "") == (len(options.Command) > 0 || options.Dial != nil) {
 		return nil, errors.New("the reference client needs either the URL of a server or the command that starts one")
@@ -233,6 +238,14 @@ func setDefault(d *time.Duration, value time.Duration) {
 	if *d == 0 {
 		*d = value
 	}
+}
+
+// revisions are those that this client speaks, oldest first.
+func (c *client) revisions() []string {
+	if c.options.Only != "" {
+		return []string{c.options.Only}
+	}
+	return Revisions()
 }
 
 // speaks is the revision that is spoken, "" before one was agreed on.

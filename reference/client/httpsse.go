@@ -24,9 +24,17 @@ type httpSSE struct {
 }
 
 // isOlder tells whether a server of the older transport answers initialize with
-// a status.
-func isOlder(status int) bool {
-	return status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
+// a status: with any that blames the client, as the pages say that are older than
+// 2025-11-25, but those that ask for authorization.
+func isOlder(status int, r *request) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return false
+	}
+	asked, _ := r.params["protocolVersion"].(string)
+	return asked < Revision20251125 && status >= http.StatusBadRequest && status < http.StatusInternalServerError
 }
 
 // isModern tells whether the reason of a refusal is an error by which servers of

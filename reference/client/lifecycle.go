@@ -62,8 +62,8 @@ func (c *client) initialize(ctx context.Context, revision string) error {
 	if !isText {
 		return errors.New("the server's answer to initialize has no protocolVersion")
 	}
-	if version >= Revision20260728 || !slices.Contains(c.part.revisions(), version) {
-		return fmt.Errorf("the server speaks %q, and this client only %s", version, strings.Join(Revisions(), ", "))
+	if version >= Revision20260728 || !slices.Contains(c.revisions(), version) {
+		return fmt.Errorf("the server speaks %q, and this client only %s", version, strings.Join(c.revisions(), ", "))
 	}
 	server, _ := result["capabilities"].(object)
 	transport, err := c.adopt(version, peer{Capabilities: server, Info: result["serverInfo"]})

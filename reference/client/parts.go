@@ -21,7 +21,6 @@ import (
 // there. A good client has what goodParts says in each.
 type parts struct {
 	newID                 func(c *client, q question) jsonrpc.ID // the caller holds c.mu
-	revisions             func() []string
 	fallsBack             func(err error, modern bool) bool
 	beforeConnecting      func(ctx context.Context, c *client) error
 	discovers             func(ctx context.Context, c *client) (supported []string, modern bool, err error)
@@ -87,7 +86,6 @@ func goodParts() parts {
 		resultCached:          func(*client, cacheKey, time.Duration) {},
 		restartsList:          always,
 		endpoint:              (*streamableHTTP).endpoint,
-		revisions:             Revisions,
 		fallsBack:             fallsBack,
 		neverCancelled:        neverCancelled,
 		stopAnswering:         func(_ *client, _ jsonrpc.ID, stop context.CancelFunc) { stop() },

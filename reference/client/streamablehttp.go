@@ -144,7 +144,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	switch {
 	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" && h.client.part.renews(r.method):
 		return h.againInNewSession(r, session)
-	case isOlder(response.StatusCode) && r.method == "initialize":
+	case r.method == "initialize" && isOlder(response.StatusCode, r):
 		return h.tryOlder(ctx, r, refusalOf(response))
 	case response.StatusCode != http.StatusOK:
 		h.client.part.refusedPost(h, r, response)

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,10 +56,7 @@ func (c *client) connect(ctx context.Context, s step) (any, error) {
 	if err := c.reach(ctx); err != nil {
 		return nil, err
 	}
-	wanted := s.Revision
-	if wanted == "" {
-		wanted = c.options.Revision
-	}
+	wanted := cmp.Or(c.options.Only, s.Revision, c.options.Revision)
 	if err := c.agree(ctx, wanted); err != nil {
 		return nil, err
 	}
@@ -83,7 +81,7 @@ func (c *client) agree(ctx context.Context, wanted string) error {
 	}
 	supported, modern, err := c.part.discovers(ctx, c)
 	switch {
-	case err != nil && c.part.fallsBack(err, modern):
+	case err != nil && slices.Contains(c.revisions(), Revision20251125) && c.part.fallsBack(err, modern):
 		c.log.Printf("the server does not answer server/discover, and is taken for one with a handshake: %v", err)
 		return c.initialize(ctx, Revision20251125)
 	case err != nil:
@@ -96,7 +94,7 @@ func (c *client) agree(ctx context.Context, wanted string) error {
 
 // agreeOn takes the newest revision of those that a server says it speaks.
 func (c *client) agreeOn(ctx context.Context, supported []string) error {
-	for _, revision := range slices.Backward(Revisions()) {
+	for _, revision := range slices.Backward(c.revisions()) {
 		if revision < Revision20260728 && slices.Contains(supported, revision) {
 			return c.initialize(ctx, revision)
 		}
@@ -104,7 +102,7 @@ func (c *client) agreeOn(ctx context.Context, supported []string) error {
 	return fmt.Errorf(
 		"the server speaks %s, and this client only %s",
 		strings.Join(supported, ", "),
-		strings.Join(Revisions(), ", "),
+		strings.Join(c.revisions(), ", "),
 	)
 }
 

@@ -170,7 +170,7 @@ func versionNegotiation() {
 		Verifies("lifecycle.version.countered"), Together("unknown version"), func(t *T) {
 			unknown := []string{unknownRevision}
 			if t.Transport() == protocol.HTTP { // where another connection costs no process
-				unknown = append(unknown, "2999-12-31", "")
+				unknown = append(unknown, "2999-12-31", "1.0.0", "")
 			}
 
 			answered := false

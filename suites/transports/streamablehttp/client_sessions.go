@@ -233,16 +233,19 @@ var older = &Scenario{
 	Speaks: protocol.Last(protocol.HTTPSSE),
 	Says:   "The server speaks HTTP+SSE: it refuses a POST with 405, and answers a GET with a stream whose first event names its endpoint.",
 	Steps:  Steps{ToConnect(), ToList("tools"), ToClose()},
-	Server: func(server *scripted.Server) {
-		server.OverHTTPSSE()
-		server.On("initialize", func(call *scripted.Call) {
-			if asked := call.Text("protocolVersion"); slices.Contains(protocol.Released(), asked) {
-				call.Answer(server.Welcome(asked))
-			} else {
-				call.Good()
-			}
-		})
-	},
+	Server: overHTTPSSE,
+}
+
+// overHTTPSSE lets a server speak that transport, and every revision over it.
+func overHTTPSSE(server *scripted.Server) {
+	server.OverHTTPSSE()
+	server.On("initialize", func(call *scripted.Call) {
+		if asked := call.Text("protocolVersion"); slices.Contains(protocol.Released(), asked) {
+			call.Answer(server.Welcome(asked))
+		} else {
+			call.Good()
+		}
+	})
 }
 
 // laterOnly is the name of a revision that no client knows.
@@ -298,6 +301,8 @@ func olderServers() {
 	})
 
 	movingToSSE()
+
+	findingSSE()
 
 	fallingBack()
 }
