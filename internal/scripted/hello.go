@@ -23,9 +23,11 @@ type Capabilities map[string]any
 // (tools in sampling, tasks) are declared by the checks that are about them.
 func Everything(revision string) Capabilities {
 	everything := Capabilities{
-		"roots":       map[string]any{"listChanged": true},
-		"sampling":    map[string]any{},
-		"elicitation": map[string]any{},
+		"roots":    map[string]any{"listChanged": true},
+		"sampling": map[string]any{},
+	}
+	if protocol.Has(revision, protocol.Elicitation) {
+		everything["elicitation"] = map[string]any{}
 	}
 	if protocol.Has(revision, protocol.URLElicitation) {
 		everything["elicitation"] = map[string]any{"form": map[string]any{}, "url": map[string]any{}}
