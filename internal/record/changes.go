@@ -1,5 +1,5 @@
-// Package record stands between two real peers, over stdio or Streamable HTTP, passes on
-// what they send as it came, and records it. ServeCommand and HTTP are the two middlemen.
+// Package record stands between two real peers, over stdio, Streamable HTTP or HTTP with SSE,
+// passes on what they send as it came, and records it. ServeCommand and HTTP are the two middlemen.
 //
 // It never judges what passes, and changes only what the Changes of a connection ask for.
 package record

@@ -32,8 +32,8 @@ type HTTPOptions struct {
 	Exit func(status int)
 }
 
-// HTTP is a middleman on Streamable HTTP: a reverse proxy that understands
-// POST answers, event streams, GET streams and sessions. The path and the Host
+// HTTP is a middleman on Streamable HTTP and HTTP with SSE: a reverse proxy that
+// understands POST answers, event streams, GET streams and sessions. The path and the Host
 // header of a request stay as they are. When the target breaks a connection or
 // cannot be reached, the connection to the client breaks, too. Interim responses
 // (1xx) are not passed on.
@@ -189,7 +189,7 @@ type exchange struct {
 }
 
 func (h *HTTP) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
-	c := h.sessions.of(r.Header)
+	c := h.sessions.of(r)
 	e := &exchange{
 		http: h, connection: c, request: r, reply: newReply(w), stream: c.name(r.Method),
 		head: Head{Direction: In, Method: r.Method, URL: r.URL, Header: framed(r)},

@@ -16,6 +16,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/reference/server"
 )
 
 const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize"}`
@@ -118,6 +120,50 @@ func TestHTTPKnowsSessions(t *testing.T) {
 		}
 		if found := ask(t, address, post(ping)); found.Body != answer {
 			t.Errorf("outside of the session: %s", found.Body)
+		}
+	}
+}
+
+// Over HTTP with SSE a stream and what is posted to its endpoint are one connection.
+func TestHTTPKnowsStreamsWithEndpoints(t *testing.T) {
+	t.Parallel()
+	changes := injection(t, one("response-to: ping, nth: 2", "{replace: /result, with: changed}")).Changes()
+	address := "http://" + before(t, strings.TrimPrefix(reference(t), "http://"), record.HTTPOptions{Changes: changes})
+	for range 2 { // each client is a connection of its own
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+server.SSEPath, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = response.Body.Close() })
+		events := transport.NewEventReader(response.Body, 1<<20)
+		next := func() string {
+			event, err := events.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(event.Data)
+		}
+		endpoint := next()
+		say := func(message string) string {
+			posted, err := http.Post(address+endpoint, "application/json", strings.NewReader(message))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = posted.Body.Close()
+			if posted.StatusCode != http.StatusAccepted {
+				t.Fatalf("%s is answered with %s", message, posted.Status)
+			}
+			return next()
+		}
+		say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+		for at, changed := range []bool{false, true, false} {
+			if found := say(ping); strings.Contains(found, "changed") != changed {
+				t.Errorf("answer %d is %s", at+1, found)
+			}
 		}
 	}
 }

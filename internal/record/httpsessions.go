@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -33,15 +34,19 @@ type sessions struct {
 
 // of returns the connection to which a request belongs. Requests of an era without
 // sessions have one in common; another that belongs to none begins a new one, which
-// bind may make known.
-func (s *sessions) of(header http.Header) *connection {
+// bind may make known. Over HTTP with SSE what is posted belongs to the stream that
+// named its endpoint.
+func (s *sessions) of(r *http.Request) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := header.Get(sessionHeader)
+	id := r.Header.Get(sessionHeader)
 	if c := s.known[id]; c != nil {
 		return c
 	}
-	stateless := id == "" && protocol.Has(header.Get(transport.VersionHeader), protocol.Statelessness)
+	if c := s.known[postedTo(r.URL)]; c != nil && id == "" && r.Method == http.MethodPost {
+		return c
+	}
+	stateless := id == "" && protocol.Has(r.Header.Get(transport.VersionHeader), protocol.Statelessness)
 	if stateless && s.stateless != nil {
 		return s.stateless
 	}
@@ -56,6 +61,10 @@ func (s *sessions) of(header http.Header) *connection {
 	}
 	return c
 }
+
+// postedTo is the name among sessions of the stream whose messages are posted to a URL. No
+// id of a session has a space.
+func postedTo(url *url.URL) string { return http.MethodPost + " " + url.RequestURI() }
 
 // bind makes a connection that of the session with an id, when the target has
 // given one.

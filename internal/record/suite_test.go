@@ -75,14 +75,14 @@ func ownOptions() record.StdioOptions {
 	return record.StdioOptions{Changes: fault.Injection{Watched: faults}.Changes()}
 }
 
-// reference serves the reference server over HTTP.
+// reference serves the reference server over HTTP, and returns its origin.
 func reference(t *testing.T) string {
 	t.Helper()
 	reference := newReference()
 	served := httptest.NewServer(reference.Handler())
 	t.Cleanup(served.Close)
 	t.Cleanup(reference.Close)
-	return served.URL + "/mcp"
+	return served.URL
 }
 
 const watched = `
@@ -151,18 +151,23 @@ func TestSameVerdictsThroughHTTP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("whole runs are for tests that are not short")
 	}
-	direct := verdicts(t, runner.Options{URL: reference(t), Transports: []string{protocol.HTTP}})
-	for name, injection := range map[string]fault.Injection{"unread": {}, "read": watching(t)} {
-		t.Run(name, func(t *testing.T) {
-			middleman, err := record.NewHTTP(reference(t), record.HTTPOptions{Changes: injection.Changes()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(middleman.Close)
-			served := httptest.NewServer(middleman)
-			t.Cleanup(served.Close)
-			same(t, direct, verdicts(t, runner.Options{URL: served.URL + "/mcp", Transports: []string{protocol.HTTP}}))
-		})
+	for transport, path := range map[string]string{protocol.HTTP: "/mcp", protocol.SSE: server.SSEPath} {
+		through := func(origin string) []string {
+			return verdicts(t, runner.Options{URL: origin + path, Transports: []string{transport}})
+		}
+		direct := through(reference(t))
+		for name, injection := range map[string]fault.Injection{"unread": {}, "read": watching(t)} {
+			t.Run(transport+", "+name, func(t *testing.T) {
+				middleman, err := record.NewHTTP(reference(t), record.HTTPOptions{Changes: injection.Changes()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(middleman.Close)
+				served := httptest.NewServer(middleman)
+				t.Cleanup(served.Close)
+				same(t, direct, through(served.URL))
+			})
+		}
 	}
 }
 

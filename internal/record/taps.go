@@ -51,7 +51,16 @@ func (e *exchange) recordBody(from protocol.Party, body []byte, note string) {
 	}
 }
 
-func (e *exchange) recordEvent(event *transport.Event) { e.record(event.Record()) }
+// recordEvent writes an event down. One that names the endpoint of HTTP with SSE says which
+// POSTs belong to its stream.
+func (e *exchange) recordEvent(event *transport.Event) {
+	if e.request.Method == http.MethodGet && event.Name == "endpoint" && !event.Unterminated {
+		if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
+			e.http.sessions.alias(postedTo(at), e.connection)
+		}
+	}
+	e.record(event.Record())
+}
 
 // recordEnd writes down how the answer of the target ended, once.
 func (e *exchange) recordEnd(err error) {
