@@ -85,7 +85,7 @@ func crossingOfClients(known *catalogue.Catalogue) string {
 			says[name] = one.Scenario.Says
 			spans[name] = crossingSpan(one.Scenario.Since, one.Scenario.Until, cmp.Or(one.Scenario.Over, "stdio, http"))
 		}
-		over := one.Transport
+		over := strings.Join(one.Transports, ", ")
 		if over != "" && over != one.Scenario.Over {
 			over = " (" + over + ")"
 		} else {

@@ -114,7 +114,7 @@ func transportOf(one *fault.Fault, requirements *catalogue.Catalogue) string {
 	if onStdio {
 		return protocol.Stdio
 	}
-	return cmp.Or(one.Transport, protocol.HTTP)
+	return cmp.Or(slices.Concat(one.Transport, []string{protocol.HTTP})...)
 }
 
 // Every fault of the opening ends in a result that names what it breaks, and a failing

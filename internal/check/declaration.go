@@ -31,8 +31,8 @@ type Declaration struct {
 	Features, Lacks []protocol.Feature
 	Scenario        *scenario.Scenario // in which a check of a client looks; nil for none
 
-	// Transport is the only one over which it applies; "" for all of its requirements.
-	Transport string
+	// Transports are the only ones over which it applies; none for all of its requirements.
+	Transports []string
 	// Capabilities are paths such as "resources.subscribe", all of which the target has to
 	// declare, and Extensions such as "tasks" the protocol's own.
 	Capabilities, Extensions []string

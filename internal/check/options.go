@@ -21,7 +21,7 @@ func In(scenario *scenario.Scenario) Option {
 		}
 		d.Scenario = scenario
 		if scenario.Over != "" {
-			d.Transport = scenario.Over
+			d.Transports = []string{scenario.Over}
 		}
 		if scenario.Protected != nil {
 			d.Alone = true // clients listen for the answer on a port that is always the same
@@ -53,7 +53,9 @@ func NeedsExtension(name string) Option {
 }
 
 // NeedsTransport skips a check on other transports.
-func NeedsTransport(transport string) Option { return func(d *Declaration) { d.Transport = transport } }
+func NeedsTransport(transports ...string) Option {
+	return func(d *Declaration) { d.Transports = transports }
+}
 
 // NeedsProvocation makes a check inconclusive unless the target has a known way to provoke a
 // behaviour, such as "progress": a tool of a well-known server, or one that the config names.

@@ -87,12 +87,14 @@ func (p *problems) check(declared *Declaration) {
 			wrong("needs the provocation %q, which is unknown%s", kind, nearest.Hint(kind, provoke.Kinds()))
 		}
 	}
-	if transport := declared.Transport; transport != "" && !slices.Contains(protocol.Transports(), transport) {
-		wrong(
-			"needs the transport %q, which is unknown%s",
-			transport,
-			nearest.Hint(transport, protocol.Transports()),
-		)
+	for _, transport := range declared.Transports {
+		if !slices.Contains(protocol.Transports(), transport) {
+			wrong(
+				"needs the transport %q, which is unknown%s",
+				transport,
+				nearest.Hint(transport, protocol.Transports()),
+			)
+		}
 	}
 	if one := declared.Scenario; one != nil {
 		if known := p.scenarios[one.Name]; known != nil && known != one {

@@ -38,9 +38,9 @@ type Fault struct {
 	Role string `yaml:"role"`
 	// Revision to inject it at; "" for the newest at which what it breaks stands.
 	Revision string `yaml:"revision"`
-	// Transport to inject it into, "stdio" or "http"; "" for http, unless what it
-	// breaks applies to stdio alone.
-	Transport string `yaml:"transport"`
+	// Transport to inject it into, into each of several: "stdio", "http", "sse"; none for
+	// http, unless what it breaks applies to another one alone.
+	Transport Words `yaml:"transport"`
 	// Switch names a defect of the reference, for what no change of the wire can
 	// express (state, above all). When, without Do, says what shows it: only checks
 	// during which that passes are run; all are, when it is not given.

@@ -53,7 +53,9 @@ func (j *judge) judge() {
 	j.beside("also-breaks", fault.AlsoBreaks, "the reason that it cannot be kept")
 	j.beside("may-break", fault.MayBreak, "what it hangs on")
 	j.oneOf("role", fault.Role, append([]string{""}, protocol.Roles()...)...)
-	j.oneOf("transport", fault.Transport, append([]string{""}, protocol.Transports()...)...)
+	for _, transport := range fault.Transport {
+		j.oneOf("transport", transport, protocol.Transports()...)
+	}
 	j.oneOf("into", fault.Into, "", IntoRecording)
 	changes := fault.AllChanges()
 	if fault.Into != "" && (!fault.ofClient() || fault.Switch != "") {

@@ -131,9 +131,9 @@ func AllOf(role string, revisions []string, requirements *catalogue.Catalogue) (
 		}}
 	}
 	all := map[string][]Declared{}
-	add := func(at int, one Declared, transport string) {
+	add := func(at int, one Declared, transports []string) {
 		one.Role = role
-		one.Transports = environments[at].TransportsOf(one.Requirements, transport)
+		one.Transports = environments[at].TransportsOf(one.Requirements, transports)
 		one.Labels = slices.DeleteFunc(
 			one.Labels,
 			func(label string) bool { return label == environments[at].Transport },
@@ -141,11 +141,11 @@ func AllOf(role string, revisions []string, requirements *catalogue.Catalogue) (
 		all[revisions[at]] = append(all[revisions[at]], one)
 	}
 	for _, one := range At(environments) {
-		add(one.Cell, one, one.Check.Transport)
+		add(one.Cell, one, one.Check.Transports)
 	}
 	for i, environment := range environments {
 		for _, one := range RulesAt(environment) {
-			add(i, one, "")
+			add(i, one, nil)
 		}
 	}
 	return all, nil

@@ -31,8 +31,8 @@ func (s *Scope) Labels(declared *Declaration) []string {
 	for _, kind := range declared.Tokens {
 		labels = append(labels, "token:"+string(kind))
 	}
-	if declared.Transport != "" {
-		labels = append(labels, "over:"+declared.Transport)
+	for _, transport := range declared.Transports {
+		labels = append(labels, "over:"+transport)
 	}
 	if declared.Scenario != nil {
 		labels = append(labels, "in:"+declared.Scenario.Name)
@@ -83,7 +83,7 @@ func (s *Scope) words(requirement *catalogue.Requirement) []string {
 }
 
 // pageLabel is the last part of a page's path: labels may not contain slashes. The
-// pages of the transports have one label, as they were one page oncs.
+// pages of the transports have one label, as they were one page once.
 func pageLabel(page string) string {
 	if strings.HasPrefix(page, "basic/transports/") {
 		return "transports"
@@ -99,7 +99,7 @@ func pageLabel(page string) string {
 }
 
 // Applies tells whether a check is part of a run of the cell: its revision has what the check
-// needs, and one of its requirements obliges the target thers.
+// needs, and one of its requirements obliges the target there.
 func (s *Scope) Applies(declared *Declaration) bool {
 	return declared.Has(s.Revision) && s.obliges(declared.Requirements)
 }
@@ -162,10 +162,10 @@ func (s *Scope) OtherTransport(ids []string) string {
 }
 
 // TransportsOf returns the transports over which one of the requirements applies, whatever
-// that of the cell is: only the one that is named, if any is.
-func (s *Scope) TransportsOf(requirements []string, only string) []string {
+// that of the cell is: only those that are named, if any are.
+func (s *Scope) TransportsOf(requirements, only []string) []string {
 	applies := func(transport string) bool {
-		return (only == "" || only == transport) && protocol.Reaches(transport, s.Role) &&
+		return (len(only) == 0 || slices.Contains(only, transport)) && protocol.Reaches(transport, s.Role) &&
 			slices.ContainsFunc(s.Applicable(requirements), func(id string) bool {
 				requirement, known := s.Catalogue.Get(id)
 				return known && requirement.Applies(s.Revision, transport, s.Role)

@@ -89,9 +89,12 @@ func (s *SSE) Open(ctx context.Context) (*Delivery, error) {
 			Method: http.MethodGet, Header: s.Header(http.MethodGet), Progress: &transport.Progress{},
 		}
 		s.stream.carried, s.stream.came = func() string { return http.MethodGet }, request.Progress.String
+		life, cut := context.WithCancel(s.life)
+		s.stream.cut = cut
 		s.open.Go(func() {
+			defer cut()
 			defer close(s.stream.done)
-			s.stream.Err = s.listenTo(request)
+			s.stream.Err = s.listenTo(life, request)
 			s.inbox.finish(s.over())
 		})
 	})
@@ -167,12 +170,15 @@ func (s *SSE) over() error {
 	if refused := s.stream.Refused(); refused != nil {
 		return fmt.Errorf("%w: GET for the stream: %w", ErrConnection, refused)
 	}
+	if errors.Is(s.stream.Err, context.Canceled) {
+		return fmt.Errorf("%w: the client closed the stream", ErrConnection)
+	}
 	return fmt.Errorf("%w: the server ended the stream", ErrConnection)
 }
 
 // listenTo reads the stream to its end.
-func (s *SSE) listenTo(request transport.Request) error {
-	err := s.events(request)
+func (s *SSE) listenTo(life context.Context, request transport.Request) error {
+	err := s.events(life, request)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -220,23 +226,23 @@ func (e *NoEndpointError) Unwrap() []error {
 	return []error{ErrConnection, e.Stream.Refusal()}
 }
 
-func (s *SSE) events(request transport.Request) error {
-	exchange, err := s.Wire.Do(s.life, request)
+func (s *SSE) events(life context.Context, request transport.Request) error {
+	exchange, err := s.Wire.Do(life, request)
 	if err != nil {
 		close(s.stream.head)
 		return err
 	}
 	defer exchange.Close()
-	defer context.AfterFunc(s.life, exchange.Close)()
+	defer context.AfterFunc(life, exchange.Close)()
 	s.stream.headed(exchange, s.log)
 	close(s.stream.head)
 	if !exchange.IsEventStream() {
-		s.stream.Body, err = exchange.Body(s.life)
+		s.stream.Body, err = exchange.Body(life)
 		s.stream.OfBody = s.log.Place(exchange.OfBody())
 		return err
 	}
 	for {
-		event, err := exchange.Next(s.life)
+		event, err := exchange.Next(life)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -247,7 +253,7 @@ func (s *SSE) events(request transport.Request) error {
 		case event.Name == EndpointEvent && !event.Unterminated:
 			s.name(string(event.Data))
 		case event.Dispatched():
-			s.take(s.life, Received{
+			s.take(life, Received{
 				Message: s.read(event.Data), At: s.log.Place(event.Sequence), Stream: exchange.Stream, Event: &event,
 			})
 			if over := s.inbox.ended(); over != nil {

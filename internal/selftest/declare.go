@@ -241,41 +241,56 @@ func (d declarations) knownOne(one *layer, does, id string, wrong complaint) {
 
 // choose finds the cells: the newest revision of each era at which all that is broken
 // stands and something would notice, or the one that is named; over HTTP unless it
-// concerns stdio alone.
+// concerns another transport alone, or others are named.
 func (d declarations) choose(one *layer, wrong complaint) []check.Cell {
-	cell := check.Cell{
-		Role:      one.role(),
-		Revision:  one.Revision,
-		Transport: cmp.Or(one.Transport, d.transport(one)),
-		Protected: one.Protected,
-	}
-	switch {
-	case one.Revision != "" && !slices.Contains(d.revisions, one.Revision):
+	if one.Revision != "" && !slices.Contains(d.revisions, one.Revision) {
 		wrong("revision %s cannot be run%s", one.Revision, nearest.Hint(one.Revision, d.revisions))
 		return nil
-	case one.Revision != "":
-		return []check.Cell{cell}
 	}
-	if one.kind == reports.KindSilence {
+	if one.kind == reports.KindSilence && one.Revision == "" {
 		return d.everywhere(one)
 	}
+	transports := one.Transport
+	if len(transports) == 0 {
+		transports = []string{d.transport(one)}
+	}
 	var cells []check.Cell
-	for _, noticed := range []bool{true, false} { // what nothing would notice is told
+	for _, transport := range transports {
+		revisions := []string{one.Revision}
+		if one.Revision == "" {
+			revisions = d.newest(one, transport)
+		}
+		for _, revision := range revisions {
+			cells = append(cells, check.Cell{
+				Role: one.role(), Revision: revision, Transport: transport, Protected: one.Protected,
+			})
+		}
+	}
+	if len(cells) == 0 {
+		wrong("at no revision that can be run all stand that it breaks: split it")
+	}
+	return cells
+}
+
+// newest are the newest revisions of each era at which all that is broken stands and
+// something would notice; where nothing does at any, those of which that is told.
+func (d declarations) newest(one *layer, transport string) []string {
+	for _, noticed := range []bool{true, false} {
+		var revisions []string
 		eras := map[bool]bool{}
 		for _, revision := range slices.Backward(d.revisions) {
 			era := protocol.Has(revision, protocol.Handshake)
 			here := side{one.role(), revision}
-			if !eras[era] && d.allStand(one.Breaks, here) && (!noticed || d.noticed(one.Breaks, here)) {
+			if !eras[era] && protocol.Carries(transport, revision) &&
+				d.allStand(one.Breaks, here) && (!noticed || d.noticed(one.Breaks, here)) {
 				eras[era] = true
-				cell.Revision = revision
-				cells = append(cells, cell)
+				revisions = append(revisions, revision)
 			}
 		}
-		if len(cells) > 0 {
-			return cells
+		if len(revisions) > 0 {
+			return revisions
 		}
 	}
-	wrong("at no revision that can be run all stand that it breaks: split it")
 	return nil
 }
 
@@ -296,7 +311,7 @@ func (d declarations) everywhere(one *layer) []check.Cell {
 			if one.Protected && transport != protocol.HTTP {
 				continue // where there is no authorization
 			}
-			if one.Transport == "" || one.Transport == transport {
+			if len(one.Transport) == 0 || slices.Contains(one.Transport, transport) {
 				cells = append(
 					cells,
 					check.Cell{Role: one.role(), Revision: revision, Transport: transport, Protected: one.Protected},

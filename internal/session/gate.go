@@ -2,6 +2,8 @@ package session
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -14,8 +16,8 @@ func (e *Environment) gate(declared *Declaration) (outcome Outcome) {
 	if reason := e.OtherTransport(e.Applicable(declared.Requirements)); reason != "" {
 		return Outcome{Ending: Skipped, Reason: reason}
 	}
-	if wanted := declared.Transport; wanted != "" && wanted != e.Transport {
-		return Outcome{Ending: Skipped, Reason: "applies to the " + wanted + " transport only"}
+	if wanted := declared.Transports; len(wanted) > 0 && !slices.Contains(wanted, e.Transport) {
+		return Outcome{Ending: Skipped, Reason: "applies to the " + strings.Join(wanted, " and ") + " transport only"}
 	}
 	if outcome := e.admits(declared); outcome.Ending != "" {
 		return outcome

@@ -28,8 +28,8 @@ func TestGates(t *testing.T) {
 		"one of two stands":       {Declaration{Requirements: []string{"ping.gone", stands}}, protocol.Stdio, Outcome{}},
 		"a requirement of HTTP":   {Declaration{Requirements: []string{"ping.status"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http and sse transport only"}},
 		"over HTTP":               {Declaration{Requirements: []string{"ping.status"}}, protocol.HTTP, Outcome{}},
-		"another transport":       {Declaration{Transport: protocol.HTTP}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http transport only"}},
-		"the transport":           {Declaration{Transport: protocol.Stdio}, protocol.Stdio, Outcome{}},
+		"another transport":       {Declaration{Transports: []string{protocol.HTTP}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: "applies to the http transport only"}},
+		"the transport":           {Declaration{Transports: []string{protocol.Stdio}}, protocol.Stdio, Outcome{}},
 		"declared":                {Declaration{Capabilities: []string{"tools", "tools.listChanged"}}, protocol.Stdio, Outcome{}},
 		"not declared":            {Declaration{Capabilities: []string{"tools", "resources.subscribe"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the capability "resources.subscribe"`}},
 		"not extended":            {Declaration{Extensions: []string{"tasks"}}, protocol.Stdio, Outcome{Ending: Skipped, Reason: `the server does not declare the extension "io.modelcontextprotocol/tasks"`}},
@@ -64,7 +64,7 @@ func TestLabels(t *testing.T) {
 		"what it needs": {
 			environment.Labels(&Declaration{
 				Capabilities: []string{"tools"}, Extensions: []string{"tasks"}, Provocations: []string{"slow"}, Tokens: []oauth.Kind{oauth.Good},
-				Transport: protocol.Stdio, Scenario: &scenario.Scenario{Name: "plain"}, Together: "tasks", Alone: true,
+				Transports: []string{protocol.Stdio}, Scenario: &scenario.Scenario{Name: "plain"}, Together: "tasks", Alone: true,
 			}),
 			[]string{"needs:tools", "extended-by:tasks", "provoked-by:slow", "token:" + string(oauth.Good), "over:stdio", "in:plain", "together:tasks", "alone"},
 		},

@@ -131,15 +131,25 @@ func tellsAllOfUpdates(s *Server) {
 		if c.session.features.touches() == before {
 			return result, err
 		}
-		s.http.mu.Lock()
-		defer s.http.mu.Unlock()
-		for _, other := range s.http.sessions {
-			if other.session != c.session {
-				other.notify("notifications/resources/updated", object{"uri": watchedURI})
-			}
+		for _, other := range s.others(c.session) {
+			other.notify("notifications/resources/updated", object{"uri": watchedURI})
 		}
 		return result, err
 	}}
+}
+
+// others are the sessions of all clients over HTTP but one.
+func (s *Server) others(one *session) []*session {
+	s.http.mu.Lock()
+	defer s.http.mu.Unlock()
+	var all []*session
+	for _, other := range s.http.sessions {
+		all = append(all, other.session)
+	}
+	for _, other := range s.sse.all() {
+		all = append(all, other.session)
+	}
+	return slices.DeleteFunc(all, func(other *session) bool { return other == one })
 }
 
 // tellsAllOfVisits announces to every client over HTTP that a visit to a URL is
@@ -153,12 +163,8 @@ func tellsAllOfVisits(tool string) func(*Server) {
 			if json.Unmarshal(params, &called) != nil || called.Name != tool {
 				return result, err
 			}
-			s.http.mu.Lock()
-			defer s.http.mu.Unlock()
-			for _, other := range s.http.sessions {
-				if other.session != c.session {
-					other.notify(elicitationComplete("a-visit-of-another"))
-				}
+			for _, other := range s.others(c.session) {
+				other.notify(elicitationComplete("a-visit-of-another"))
 			}
 			return result, err
 		}}

@@ -32,7 +32,8 @@ var sseDefects = map[string]func(*httpSSE){
 			h.accept(w)
 		}
 	},
-	"sse-streams-end-each-other": func(h *httpSSE) { h.opened = h.closeOthers },
+	"sse-stream-lost-with-another": func(h *httpSSE) { h.left = h.closeOthers },
+	"sse-streams-end-each-other":   func(h *httpSSE) { h.opened = h.closeOthers },
 	"sse-answers-everybody": func(h *httpSSE) {
 		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
 			c.begin(m, &everyOutlet{c})
@@ -63,6 +64,9 @@ var sseDefects = map[string]func(*httpSSE){
 		}
 	},
 
+	"sse-stream-ended-by-bad-messages": func(h *httpSSE) {
+		h.refuse = func(c *sseClient, _ message, _ *rpcError) { c.stream.close() }
+	},
 	"sse-stream-ends":       func(h *httpSSE) { h.opened = func(c *sseClient) { c.stream.close() } },
 	"sse-messages-misnamed": func(h *httpSSE) { h.name = "mcp" },
 	"sse-messages-unnamed":  func(h *httpSSE) { h.name = "" },
@@ -70,6 +74,22 @@ var sseDefects = map[string]func(*httpSSE){
 	"sse-endpoint-of-many-parts": sseEndpoint("endpoint", func(id string) string {
 		return ssePostPath + "?to=a%2Fb%20c&" + sseSession + "=" + id + "&empty="
 	}),
+	"sse-endpoint-absolute": func(h *httpSSE) {
+		h.endpoint = func(r *http.Request, session string) event {
+			return event{name: "endpoint", message: []byte("http://" + r.Host + sseEndpointOf(session))}
+		}
+	},
+	"sse-endpoint-of-a-network-path": func(h *httpSSE) {
+		h.endpoint = func(r *http.Request, session string) event {
+			return event{name: "endpoint", message: []byte("//" + r.Host + sseEndpointOf(session))}
+		}
+	},
+	"sse-endpoint-of-the-stream": func(h *httpSSE) {
+		h.posted = SSEPath
+		h.endpoint = func(_ *http.Request, session string) event {
+			return event{name: "endpoint", message: []byte("?" + sseSession + "=" + session)}
+		}
+	},
 	"sse-accepts-with-200": func(h *httpSSE) { h.accepted = http.StatusOK },
 	"sse-one-client":       func(h *httpSSE) { h.most = 1 },
 	"sse-trusts-streams":   func(h *httpSSE) { h.admitStream = func(*http.Request) *refusal { return nil } },
@@ -159,7 +179,7 @@ func (h *httpSSE) closeOthers(but *sseClient) {
 // sseEndpoint begins streams with an event of some name and data.
 func sseEndpoint(name string, data func(session string) string) func(*httpSSE) {
 	return func(h *httpSSE) {
-		h.endpoint = func(session string) event {
+		h.endpoint = func(_ *http.Request, session string) event {
 			return event{name: name, message: []byte(data(session))}
 		}
 	}

@@ -22,14 +22,17 @@ const (
 // httpSSE has a session for each stream that is open. Its fields are what defects replace.
 type httpSSE struct {
 	server      *Server
-	endpoint    func(session string) event // the first event of a stream
-	name        string                     // of the events that carry messages
-	accepted    int                        // the status of a POST whose message is taken
-	most        int                        // clients at once
+	endpoint    func(r *http.Request, session string) event // the first event of a stream
+	posted      string                                      // the path at which messages are posted
+	name        string                                      // of the events that carry messages
+	accepted    int                                         // the status of a POST whose message is taken
+	most        int                                         // clients at once
 	admitStream func(*http.Request) *refusal
 	admitPost   func(*http.Request) *refusal
 	opened      func(*sseClient)                                     // is told of a stream that has begun
+	left        func(*sseClient)                                     // is told of a client that is gone
 	answer      func(c *sseClient, w http.ResponseWriter, m message) // to a request
+	refuse      func(c *sseClient, m message, malformed *rpcError)   // what is no message
 
 	mu      sync.Mutex
 	clients map[string]*sseClient
@@ -40,16 +43,21 @@ type httpSSE struct {
 func newHTTPSSE(s *Server) *httpSSE {
 	h := &httpSSE{
 		server: s, name: "message", accepted: http.StatusAccepted, most: maxSessions,
-		endpoint: func(session string) event {
+		posted: ssePostPath,
+		endpoint: func(_ *http.Request, session string) event {
 			return event{name: "endpoint", message: []byte(sseEndpointOf(session))}
 		},
 		admitStream: s.http.checkSender, admitPost: s.http.checkSender,
 		opened:  func(*sseClient) {},
+		left:    func(*sseClient) {},
 		clients: map[string]*sseClient{},
 	}
 	h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
 		c.begin(m, c)
 		h.accept(w)
+	}
+	h.refuse = func(c *sseClient, m message, malformed *rpcError) {
+		c.send(encodeError(c.speaks(), m.id, malformed))
 	}
 	return h
 }
@@ -82,7 +90,7 @@ func (h *httpSSE) serves(path string) bool {
 // ServeHTTP takes any request to one of its paths.
 func (h *httpSSE) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve, admit, method := h.stream, h.admitStream, http.MethodGet
-	if r.URL.Path == ssePostPath {
+	if r.URL.Path == h.posted && (h.posted != SSEPath || r.Method == http.MethodPost) {
 		serve, admit, method = h.post, h.admitPost, http.MethodPost
 	}
 	refused := admit(r)
@@ -115,13 +123,14 @@ func (h *httpSSE) stream(w http.ResponseWriter, r *http.Request) *refusal {
 	if full {
 		return refuse(http.StatusServiceUnavailable, "there are too many clients: try again later")
 	}
-	c.stream.add(h.endpoint(c.id))
+	c.stream.add(h.endpoint(r, c.id))
 	h.opened(c)
 	c.stream.serve(r.Context(), w, 0, false)
 	h.mu.Lock()
 	delete(h.clients, c.id)
 	h.mu.Unlock()
 	c.stop()
+	h.left(c)
 	c.running.Wait()
 	return nil
 }
@@ -154,7 +163,7 @@ func (h *httpSSE) post(w http.ResponseWriter, r *http.Request) *refusal {
 	}
 	switch {
 	case malformed != nil:
-		c.send(encodeError(c.speaks(), m.id, malformed))
+		h.refuse(c, m, malformed)
 	case m.kind == notification:
 		c.notified(m)
 	default:

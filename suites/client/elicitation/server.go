@@ -211,7 +211,7 @@ func completedVisits() {
 	It(
 		"sends notifications/elicitation/complete only to the client that received the elicitation",
 		Verifies("elicitation.completion.client"),
-		NeedsTransport(protocol.HTTP),
+		NeedsTransport(protocol.HTTP, protocol.SSE),
 		NeedsProvocation("elicitation-url"),
 		func(t *T) {
 			server, bystander := FreshSession(t), FreshSession(t)

@@ -272,7 +272,7 @@ func othersSubscriptions() {
 		change.provoke(t, server)
 
 		server.Until(mark, updated, Notification(updated))
-	}, NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake))
+	}, NeedsTransport(protocol.HTTP, protocol.SSE), AtRevisionsWith(protocol.Handshake))
 
 	updates("sends notifications/resources/updated only to the client that subscribed", "resources.updated.subscribed", func(t *T) {
 		server, other := FreshSession(t), UnusedSession(t)
@@ -285,7 +285,7 @@ func othersSubscriptions() {
 		other.BarrierOnAllStreams()
 
 		t.DemandNone("no update in the session of another client that did not subscribe", other.Sent(mark, Notification(updated)))
-	}, NeedsTransport(protocol.HTTP), AtRevisionsWith(protocol.Handshake))
+	}, NeedsTransport(protocol.HTTP, protocol.SSE), AtRevisionsWith(protocol.Handshake))
 
 	endedSubscriptions()
 }

@@ -78,6 +78,21 @@ func clients() {
 		reply := first.Call(BarrierMethod(t), nil, WithID(id)).Must(BeAnswered)
 		t.Expect(reply).To(BeResult())
 	})
+
+	It("answers a client after another one has left during a call", Verifies("transports.sse.clients"), NeedsProvocation("slow"), ByBarrier(), func(t *T) {
+		leaving, staying := FreshSession(t), UnusedSession(t)
+		stream, err := leaving.SSE.Open(t)
+		needReply(leaving, err)
+		slow := Provoking(t, "slow").Call()
+		leaving.Call("tools/call", slow)
+		under := staying.Call("tools/call", slow, WithID(jsonrpc.StringID("mcpconform-beside-one-that-leaves")))
+		leaving.Barrier() // the calls are under way
+		staying.Barrier()
+
+		stream.Cut()
+
+		under.Must(BeAnswered)
+	})
 }
 
 // security checks the heading Security Warning.

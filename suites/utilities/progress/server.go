@@ -62,7 +62,7 @@ func ServerChecks() {
 
 func progressOfOthers() {
 	It("sends notifications/progress of a call to no other client",
-		Verifies("progress.token.provided"), NeedsProvocation("progress"), NeedsTransport(protocol.HTTP), func(t *T) {
+		Verifies("progress.token.provided"), NeedsProvocation("progress"), NeedsTransport(protocol.HTTP, protocol.SSE), func(t *T) {
 			other := UnusedSession(t)
 			other.ListenForChanges()
 			mark := other.Mark()
