@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
 	"html"
 	"io"
@@ -21,7 +20,7 @@ func (r *Run) Badge(w io.Writer) error {
 	run := presentable(r)
 	subject := "MCP"
 	if revisions := run.judged(func(cell *Cell) bool { return cell.Spoken }); len(revisions) > 0 {
-		subject += " " + cmp.Or(oneLine(run.Requirements), Series(revisions))
+		subject += " " + run.named(revisions)
 	}
 	message, colour := run.badge()
 	subject, message = clip(oneLine(subject), 60), clip(message, 40)

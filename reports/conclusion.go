@@ -27,10 +27,10 @@ func (r *Run) Conclusion() string {
 	}
 	unspoken := r.judged(func(cell *Cell) bool { return !cell.Spoken && (len(parts) == 0 || len(cell.Results) > 0) })
 	if len(unspoken) > 0 {
-		parts = append(parts, "does not speak "+Series(unspoken))
+		parts = append(parts, "does not speak "+r.named(unspoken))
 	}
 	if unseen := r.judged(r.unseen); len(parts) == 0 && len(unseen) > 0 {
-		parts = append(parts, "nothing could be judged at "+Series(unseen))
+		parts = append(parts, "nothing could be judged at "+r.named(unseen))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "nothing was checked")
@@ -60,10 +60,14 @@ func (r *Run) judged(holds func(*Cell) bool) []string {
 	return revisions
 }
 
-// named names what a target was judged by: revisions, or the set of requirements of one.
+// named names what a target was judged by: revisions, the set of requirements of one, or a
+// draft.
 func (r *Run) named(revisions []string) string {
 	if r.Requirements != "" {
 		return oneLine(r.Requirements)
+	}
+	if r.Draft != nil {
+		return "the draft after " + oneLine(r.Draft.As)
 	}
 	return Series(revisions)
 }

@@ -34,7 +34,7 @@ func Compare(before, after *Run) *Diff {
 	d := &Diff{Old: presentable(before), New: presentable(after)}
 	d.limits()
 	whole := before.Filter == after.Filter && before.Profile == after.Profile &&
-		before.Requirements == after.Requirements && before.Shard == nil && after.Shard == nil
+		before.Requirements == after.Requirements && before.Draft.String() == after.Draft.String() && before.Shard == nil && after.Shard == nil
 	for i := range d.New.Cells {
 		cell := &d.New.Cells[i]
 		if older := d.Old.cell(cell); older != nil {

@@ -138,6 +138,7 @@ type pageView struct {
 	Date       string
 	Counts     []pageCount
 	Notices    []string
+	Draft      []string
 	Cells      []pageCell
 	Broken     []pageCause // failed, then warned, then known
 	BrokenMore int
@@ -297,6 +298,9 @@ func newPage(run *Run, changes *Diff, size measure) (*pageView, bool) {
 		Style:    template.CSS(pageCSS), //nolint:gosec // it is ours
 		Script:   template.JS(pageJS),   //nolint:gosec // it is ours
 		Outdated: run.Baseline.outdated(),
+	}
+	for _, line := range run.Draft.says() {
+		view.Draft = append(view.Draft, b.short(line))
 	}
 	view.Title = view.Target + ": " + view.Conclusion
 	view.Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + hashOf(

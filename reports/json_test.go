@@ -61,6 +61,7 @@ func TestWriteAndRead(t *testing.T) {
 	broken := conformingRun()
 	broken.Interrupted = "interrupt"
 	broken.Errors = []string{"worker 3 died"}
+	broken.Draft = sampleDraft()
 	for name, run := range map[string]*Run{"sample": sampleRun(), "conforming": conformingRun(), "broken": broken} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -167,6 +167,7 @@ func (j *junit) cell(cell *Cell) []junitSuite {
 		"role", cell.Role, "revision", cell.Revision, "transport", cell.Transport,
 		"target", oneLine(cell.Target.Name+" "+cell.Target.Version),
 		"requirements", oneLine(j.run.Requirements),
+		"draft", strings.Join(j.run.Draft.says(), "; "),
 		"runs", runsOf(j.run),
 		"notice", oneLine(strings.Join(cell.Notices, "; ")))
 	var suites []junitSuite

@@ -238,6 +238,12 @@ func (r *Run) Markdown(w io.Writer) error {
 	}
 	m.line("## %s %s\n", mark, m.words(run.Conclusion()))
 	m.line("%s · %s · %s\n", m.code(run.targetName()), m.code(run.reached()), duration(run.Duration))
+	for _, line := range run.Draft.says() {
+		m.line("- %s", m.words(line))
+	}
+	if run.Draft != nil {
+		m.line("")
+	}
 	m.cells(run)
 	for _, line := range run.Advice() {
 		m.line("\n%s", m.words(line))

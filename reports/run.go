@@ -76,6 +76,7 @@ type Run struct {
 	// "2025-11-25@1"; "" for all of the specification.
 	Profile      string    `json:"profile,omitempty"` // the profile that was to be checked; "" for everything
 	Requirements string    `json:"requirements,omitempty"`
+	Draft        *Draft    `json:"draft,omitempty"`       // of the next revision that the target was judged by; nil for none
 	Shard        *Shard    `json:"shard,omitempty"`       // nil for all of it
 	Recorded     *Recorded `json:"recorded,omitempty"`    // of a run that judged transcripts; nil for one that met the target
 	Repeats      int       `json:"repeats,omitzero"`      // how many runs it was, with the same options; 0 and 1 mean one

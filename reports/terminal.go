@@ -84,6 +84,9 @@ func (t *terminal) header() {
 	if t.run.Requirements != "" {
 		t.block("", plainStyle, "judged by the requirements "+oneLine(t.run.Requirements), plainStyle, 2)
 	}
+	for _, text := range t.run.Draft.says() {
+		t.block("", plainStyle, text, plainStyle, 3)
+	}
 	for i := range t.run.Cells {
 		cell := &t.run.Cells[i]
 		// Said once for each transport.

@@ -268,7 +268,11 @@ const (
 )
 
 func compare(t *testing.T, ours *Schema, official *published, name string, use func([]int)) {
-	us, they := ours.compile(name), official.compile(t, name)
+	us, err := ours.compile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	they := official.compile(t, name)
 	seen := map[string]bool{}
 	judge := func(what string, value any) {
 		ourError, theirError := us.Validate(value), they.Validate(value)

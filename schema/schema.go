@@ -19,6 +19,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
@@ -33,6 +34,8 @@ type Schema struct {
 	methods     []Method
 	byName      map[string]Method
 	errorCodes  []ErrorCode
+	draft       bool // made of a Draft: a place of a definition may be gone
+	whole       bool // an array may have to have items: no value is judged in pieces
 
 	mutex    sync.Mutex
 	compiler *jsonschema.Compiler
@@ -79,7 +82,15 @@ func open(revision string) *Schema {
 	if err != nil {
 		panic(fmt.Sprintf("%s.json: %v", revision, err))
 	}
-	document := value.(map[string]any)
+	s, err := newSchema(revision, value.(map[string]any))
+	if err != nil {
+		panic(fmt.Sprintf("%s.json: %v", revision, err))
+	}
+	return s
+}
+
+// newSchema reads a document, whose definitions are compiled when they are asked for.
+func newSchema(revision string, document map[string]any) (*Schema, error) {
 	s := &Schema{
 		revision:    revision,
 		document:    document,
@@ -90,9 +101,9 @@ func open(revision string) *Schema {
 	}
 	s.compiler.AssertFormat()
 	if err := s.compiler.AddResource(s.url(), document); err != nil {
-		panic(err)
+		return nil, err
 	}
-	for _, m := range methodTable {
+	for _, m := range slices.Concat(methodTable, s.unlisted()) {
 		if m.Kind, m.Senders = s.sending(m.Message); m.Senders == nil {
 			continue // not in this revision
 		}
@@ -110,7 +121,7 @@ func open(revision string) *Schema {
 		s.byName[m.Name] = m
 	}
 	s.errorCodes = findErrorCodes(s.definitions)
-	return s
+	return s, nil
 }
 
 // url is the name of the document inside the compiler; nothing is ever fetched from there.
@@ -132,7 +143,10 @@ func (s *Schema) Validate(definition string, value any) []Violation {
 
 // validate is Validate for one definition, without the last touch: the list may be long, and in no order.
 func (s *Schema) validate(definition string, value any) []Violation {
-	if parts := pieces(value); parts != nil {
+	if s.draft && at(s.document, jsonrpc.Path("/$defs/"+definition)) == nil {
+		return nil // gone, so that nothing is demanded
+	}
+	if parts := pieces(value); parts != nil && !s.whole {
 		var all []Violation
 		for _, part := range parts {
 			for _, v := range s.validate(definition, part.value) {
@@ -144,8 +158,11 @@ func (s *Schema) validate(definition string, value any) []Violation {
 		}
 		return all
 	}
-	err := s.compile(definition).Validate(value)
-	if err == nil {
+	compiled, err := s.compile(definition)
+	if err != nil {
+		panic(fmt.Sprintf("schema of %s: definition %q: %v", s.revision, definition, err))
+	}
+	if err = compiled.Validate(value); err == nil {
 		return nil
 	}
 	var failed *jsonschema.ValidationError
@@ -157,18 +174,17 @@ func (s *Schema) validate(definition string, value any) []Violation {
 }
 
 // compile compiles a definition on its first use: a message needs a handful of them, a whole document costs more.
-func (s *Schema) compile(definition string) *jsonschema.Schema {
+func (s *Schema) compile(definition string) (*jsonschema.Schema, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if compiled, ok := s.compiled[definition]; ok {
-		return compiled
+		return compiled, nil
 	}
 	compiled, err := s.compiler.Compile(s.url() + "#/$defs/" + definition)
-	if err != nil {
-		panic(fmt.Sprintf("schema of %s: definition %q: %v", s.revision, definition, err))
+	if err == nil {
+		s.compiled[definition] = compiled
 	}
-	s.compiled[definition] = compiled
-	return compiled
+	return compiled, err
 }
 
 // ValidateRequest judges a whole request: the JSON-RPC envelope, and what the method demands. A method that the

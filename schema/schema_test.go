@@ -61,13 +61,16 @@ func TestDefinitionsCompile(t *testing.T) {
 	t.Parallel()
 	for _, revision := range Revisions() {
 		s := schemaOf(t, revision)
-		for _, name := range s.Definitions() {
-			s.compile(name)
+		if err := s.sound(); err != nil {
+			t.Error(err)
 		}
 		for _, m := range s.Methods() {
 			for _, name := range []string{m.Message, m.Params, m.Result, m.TaskResult, m.InputResult} {
-				if name != "" {
-					s.compile(name)
+				if name == "" {
+					continue
+				}
+				if _, err := s.compile(name); err != nil {
+					t.Error(err)
 				}
 			}
 			if m.Params == "" || (m.Kind == Notification) != (m.Result == "") || len(m.Senders) == 0 {
@@ -656,7 +659,7 @@ func BenchmarkValidate(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s, value := schemaOf(b, "2025-11-25"), decode(b, c.value)
-			s.compile(c.definition)
+			sink = s.Validate(c.definition, value) // compiles it
 			for b.Loop() {
 				sink = s.Validate(c.definition, value)
 			}
@@ -666,7 +669,7 @@ func BenchmarkValidate(b *testing.B) {
 
 func BenchmarkOpen(b *testing.B) {
 	for b.Loop() {
-		open("2025-11-25").compile("CallToolResult")
+		sink = open("2025-11-25").Validate("CallToolResult", nil)
 	}
 }
 

@@ -179,28 +179,29 @@ func (c *Compiled) build(
 	if err == nil {
 		return schema, nil
 	}
-	var (
-		invalid *jsonschema.SchemaValidationError
-		failed  *jsonschema.ValidationError
-		load    *jsonschema.LoadURLError
-	)
-	switch {
-	case errors.As(err, &load):
+	if load, external := errors.AsType[*jsonschema.LoadURLError](err); external {
 		return nil, fmt.Errorf("%w: %s", ErrExternalReference, quote(strings.TrimPrefix(load.URL, targetURL)))
-	case errors.As(err, &invalid) && errors.As(invalid.Err, &failed):
+	}
+	return nil, &InvalidError{Dialect: c.Dialect, Violations: invalid(err, c.document, targetURL)}
+}
+
+// invalid tells, of a document that the library cannot compile, the places where it is no schema.
+func invalid(err error, document any, url string) []Violation {
+	var wrong *jsonschema.SchemaValidationError
+	var failed *jsonschema.ValidationError
+	if errors.As(err, &wrong) && errors.As(wrong.Err, &failed) {
 		// What failed may be one place that a $ref leads to: its pointers begin there.
-		base := strings.TrimPrefix(invalid.URL, targetURL+"#")
-		found := tidy(violations(failed, "", at(c.document, jsonrpc.Path(base)), nil))
+		base := strings.TrimPrefix(wrong.URL, url+"#")
+		found := tidy(violations(failed, "", at(document, jsonrpc.Path(base)), nil))
 		for i := range found {
 			found[i].Pointer, found[i].Definition = base+found[i].Pointer, "" // definitions of the meta-schema say little
 		}
-		return nil, &InvalidError{Dialect: c.Dialect, Violations: found}
-	default: // a reference that leads nowhere, an anchor defined twice, …
-		return nil, &InvalidError{Dialect: c.Dialect, Violations: []Violation{{
-			Expected: "references and identifiers that can be resolved",
-			Found:    excerpt.Counted(strings.ReplaceAll(err.Error(), targetURL, ""), 4*maxShown),
-		}}}
+		return found
 	}
+	return []Violation{{ // a reference that leads nowhere, an anchor defined twice, …
+		Expected: "references and identifiers that can be resolved",
+		Found:    excerpt.Counted(strings.ReplaceAll(err.Error(), url, ""), 4*maxShown),
+	}}
 }
 
 // remarks are the formats that the library asserts in dialects before 2019-09.

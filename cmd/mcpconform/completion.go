@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -116,8 +117,12 @@ var (
 
 // completesRun makes the values of the flags of a run known.
 func (s *settings) completesRun(command *cobra.Command) {
+	revisions := revisionValues
+	if command.Flags().Lookup("spec") != nil {
+		revisions = lists(protocol.Released(), "auto", "all", catalogue.Draft)
+	}
 	completes(command, map[string]values{
-		"revision": revisionValues, "transport": transportValues, "filter": expressions(s.role),
+		"revision": revisions, "transport": transportValues, "filter": expressions(s.role),
 		"profile":      oneOf(profileNames()...),
 		"requirements": {of: func(string) []string { return setNames(publishedSets()) }},
 		"call-tools":   callValues, "junit-warnings": warningValues,

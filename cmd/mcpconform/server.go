@@ -74,7 +74,11 @@ type settings struct {
 	older         *reports.Run              // that since names
 	set           *catalogue.Set
 	login         string // command, split at spaces
-	network       bool   // contact whatever host the target names
+	spec          string // folder of the specification that has the draft
+	schema        string // file of the schema of the draft
+	draft         *reports.Draft
+	draftSchema   []byte
+	network       bool // contact whatever host the target names
 }
 
 func newServer() *cobra.Command {
@@ -85,7 +89,8 @@ func newServer() *cobra.Command {
 		Example: `  mcpconform server
   mcpconform server --url http://127.0.0.1:3000/mcp --junit report.xml
   mcpconform server --revision all -- npx -y my-mcp-server
-  mcpconform server --filter 'server/tools && MUST' -v -- ./my-server`,
+  mcpconform server --filter 'server/tools && MUST' -v -- ./my-server
+  mcpconform server --revision draft --spec specification --schema schema.json -- ./my-server`,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return s.run(command, arguments)
 		},
@@ -127,7 +132,7 @@ func (s *settings) addNetwork(flags *pflag.FlagSet) {
 
 // addFlags adds the flags of a run, whatever the role of the target.
 func (s *settings) addFlags(flags *pflag.FlagSet) {
-	s.addCommonFlags(flags, "auto (the newest that the "+s.role+" speaks) or all")
+	s.addCommonFlags(flags, "auto (the newest that the "+s.role+" speaks), all, or draft")
 	flags.StringVar(&s.Transport, "transport", "", "stdio, http or, of a server, sse; default: what the target allows")
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default at most twice the processors, and 8)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
@@ -137,6 +142,9 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 		0,
 		"also draw `N` conversations in other legal forms at each revision and transport, and report what breaks",
 	)
+	flags.StringVar(&s.spec, "spec", "",
+		"with --revision draft: `DIR`ectory with the pages of the specification, as mcpconform trace takes it")
+	flags.StringVar(&s.schema, "schema", "", "with --revision draft: `FILE` with the schema of the draft")
 	flags.Uint64Var(&s.seed, "seed", 0, "seed of the first draw of --explore; default: a random one, which is reported")
 }
 
@@ -321,6 +329,7 @@ func (s *settings) complete(command *cobra.Command, arguments []string) error {
 		s.completeTransport,
 		func() error { return s.completeRequirements(command) },
 		func() error { return s.completeLastFailed(s.set != nil || command.Flags().Changed("revision")) },
+		s.completeDraft,
 		s.completeRevision,
 		s.completeFilter,
 		func() error { return knownProfile(s.profile) },
@@ -491,6 +500,9 @@ func (s *settings) completeRevision() error {
 		return nil
 	}
 	for revision := range strings.SplitSeq(s.Revision, ",") {
+		if s.draft != nil {
+			revision = s.draft.As
+		}
 		if !slices.Contains(protocol.Released(), revision) {
 			return usageError(
 				"--revision %q %s",
@@ -628,6 +640,8 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		Filter:       s.Filter,
 		Profile:      s.profile,
 		Requirements: s.set,
+		Draft:        s.draft,
+		DraftSchema:  s.draftSchema,
 		Shard:        s.shard,
 		Policy: provoke.Policy{
 			Calls: provoke.Calls(s.CallTools), Arguments: s.Arguments, Provocations: s.Provocations,
@@ -695,8 +709,11 @@ func (s *settings) redraw(cell check.Cell, seed uint64) string {
 // rerun is the command that repeats what a filter chooses, or all of a cell.
 func (s *settings) rerun(cell check.Cell, filter string) string {
 	words := []string{"mcpconform", cell.Role, "--revision", cell.Revision}
-	if s.set != nil {
+	switch {
+	case s.set != nil:
 		words = []string{"mcpconform", cell.Role, "--requirements", s.set.Name()}
+	case s.draft != nil:
+		words = []string{"mcpconform", cell.Role, "--revision", catalogue.Draft, "--spec", s.spec, "--schema", s.schema}
 	}
 	if filter != "" {
 		words = append(words, "--filter", filter)

@@ -20,6 +20,7 @@ func TestSince(t *testing.T) {
 		"Peers MAY send pings at any time.\n\n" +
 		"A stale connection MUST be closed by whoever notices it.\n\n" +
 		"Nobody SHOULD flood its peer. It is rude.\n"
+	const list = "Tools MUST NOT:\n\n- bark at night\n- come in pairs\n"
 	for name, one := range map[string]struct {
 		pages map[string]string // of the draft, beside the page of pings
 		text  string
@@ -44,6 +45,20 @@ func TestSince(t *testing.T) {
 		},
 		"a new page":        {map[string]string{"basic/utilities/manners": "All MUST be polite."}, old, []string{"new MUST: All MUST be polite."}},
 		"one in lower case": {nil, strings.ReplaceAll(old, "Nobody SHOULD", "Nobody should"), []string{"gone SHOULD: Nobody SHOULD flood its peer."}},
+		"two sentences merged": {nil, strings.ReplaceAll(old, "A stale connection MUST be closed by whoever notices it.\n\nNobody SHOULD flood its peer. It is rude.",
+			"A stale connection MUST be closed by whoever notices it, and nobody SHOULD flood its peer."),
+			[]string{"changed MUST → MUST,SHOULD: A stale connection MUST be closed by whoever notices it, and nobody SHOULD flood its peer.", "gone SHOULD: Nobody SHOULD flood its peer."}},
+		"a heading renamed": {nil, strings.ReplaceAll(old, "## Behavior", "## Conduct"),
+			[]string{
+				"moved MUST: The receiver MUST respond promptly to each request.", "moved SHOULD: The sender SHOULD wait for a while before it asks again.",
+				"moved MAY: Peers MAY send pings at any time.", "moved MUST: A stale connection MUST be closed by whoever notices it.",
+				"moved SHOULD: Nobody SHOULD flood its peer.",
+			}},
+		"an item of a list": {map[string]string{"server/tools": list + "- sleep at noon\n"}, old, []string{"new MUST NOT: Tools MUST NOT: sleep at noon"}},
+		"a weaker lead-in of a list": {map[string]string{"server/tools": strings.ReplaceAll(list, "MUST NOT", "SHOULD NOT")}, old,
+			[]string{"changed MUST NOT → SHOULD NOT: Tools SHOULD NOT: bark at night", "changed MUST NOT → SHOULD NOT: Tools SHOULD NOT: come in pairs"}},
+		"a page that is gone": {map[string]string{"server/tools": ""}, old, []string{"gone MUST NOT: Tools MUST NOT: bark at night", "gone MUST NOT: Tools MUST NOT: come in pairs"}},
+		"other words": {nil, strings.ReplaceAll(old, "by whoever notices it", "by the peer that notices it"), []string{"changed MUST: A stale connection MUST be closed by the peer that notices it."}},
 		"nothing normative": {nil, old + "\nPings are small.\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,11 +67,16 @@ func TestSince(t *testing.T) {
 				"2026-07-28/basic/utilities/ping.mdx":                       page(old),
 				"2026-07-28/tutorials/security/security_best_practices.mdx": page("All MUST be careful."),
 				"2026-07-28/changelog.mdx":                                  page("Old news MUST be told."),
+				"2026-07-28/server/tools.mdx":                               page(list),
 				"draft/basic/utilities/ping.mdx":                            page(one.text),
+				"draft/server/tools.mdx":                                    page(list),
 				"draft/changelog.mdx":                                       page("News MUST be told."),
 			}
 			for name, text := range one.pages {
 				files["draft/"+name+".mdx"] = page(text)
+				if text == "" {
+					delete(files, "draft/"+name+".mdx")
+				}
 			}
 			spec, err := ReadSpecification(files)
 			if err != nil {

@@ -11,7 +11,8 @@ import (
 // chosen. The draft is nobody's slip of the pen.
 func UnknownRevision(revision string, known []string) string {
 	if revision == "draft" {
-		return "is a revision that mcpconform does not check; it checks " + strings.Join(protocol.Released(), ", ")
+		return "is for mcpconform server and client alone, with --spec and --schema; revisions are " +
+			strings.Join(protocol.Released(), ", ")
 	}
 	return "is unknown" + nearest.Hint(revision, known)
 }

@@ -55,7 +55,11 @@ type Options struct {
 	Profile string // of [Profiles], beside the filter; "" for everything
 	// Requirements are the only ones that the target is judged by, at the revision of the
 	// set; nil for all.
-	Requirements   *catalogue.Set
+	Requirements *catalogue.Set
+	// Draft is what to say of a draft that the target is judged by, whose schema is in use in
+	// this process, and DraftSchema its document, for the workers; nil for none.
+	Draft          *reports.Draft
+	DraftSchema    []byte
 	Shard          shard.Shard // the checks that it is to run; zero for all
 	provoke.Policy             // of the target's tools; default: provoke.CallReadOnly
 
@@ -212,7 +216,7 @@ func newRun(options Options, started time.Time) *run {
 		collector: collector{options: options, report: &reports.Run{
 			Format: reports.Format, Tool: options.Tool, Started: started, Host: hostname(),
 			Target:       reports.Target{Role: options.Role, URL: options.URL, Command: options.Command.Args},
-			Requirements: nameOf(options.Requirements),
+			Requirements: nameOf(options.Requirements), Draft: options.Draft,
 		}},
 	}
 }
@@ -319,7 +323,7 @@ func (r *run) prepare(ctx context.Context) error {
 	r.budget = transcript.NewMemoryBudget(budgetAlone)
 	r.plan = workerPlan{
 		Workers: 1, Policy: r.options.Policy, Events: r.options.Transcripts != "", Exchanges: r.options.Exchanges,
-		Network: r.options.Network,
+		Network: r.options.Network, Draft: r.options.DraftSchema,
 	}
 	err := r.meet(ctx)
 	if err == nil {

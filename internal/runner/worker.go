@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 )
 
@@ -308,6 +310,13 @@ func Work(in io.Reader, out io.Writer) error {
 	var work workerPlan
 	if err := reader.Decode(&work); err != nil {
 		return fmt.Errorf("reading the plan: %w", err)
+	}
+	if work.Draft != nil {
+		draft, err := schema.ReadDraft(bytes.NewReader(work.Draft))
+		if err != nil {
+			return fmt.Errorf("reading the schema of the draft: %w", err)
+		}
+		draft.Use()
 	}
 	pipe.events, pipe.exchanges, pipe.sockets = work.Events, work.Exchanges, work.Sockets
 	pipe.process = scope.NewProcess(work.Name)

@@ -39,6 +39,7 @@ type workerPlan struct {
 	Repeated  bool   // what is late is repeated alone: waits are as short as the target is fast
 	Sockets   string // directory of those that a client's servers come to
 	Catalogue *catalogue.Catalogue
+	Draft     []byte              `json:",omitempty"` // [schema.Draft] to judge by; nil for none
 	Explore   *explore.Plan       // draws to make, in the place of checks; nil for none
 	Suspects  [][]explore.Finding // by cell: those to be explained, in the place of making any
 }

@@ -59,6 +59,7 @@ func headOf(run *reports.Run) shard.Head {
 			{What: "--profile", Is: run.Profile},
 			{What: "--filter", Is: run.Filter},
 			{What: "set of requirements", Is: run.Requirements},
+			{What: "draft", Is: run.Draft.String()},
 			{What: "--strict", Is: strconv.FormatBool(run.Strict)},
 			{What: "list of revisions and transports", Is: strings.Join(cells, ", ")},
 		},

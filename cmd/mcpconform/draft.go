@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/files"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/schema"
+	"github.com/mcpconform/mcpconform/suites"
+)
+
+// completeDraft reads the draft that a run is to be judged by: its messages name the newest
+// release, whose checks it has.
+func (s *settings) completeDraft() error {
+	named := strings.Split(s.Revision, ",")
+	switch given := s.spec != "" || s.schema != ""; {
+	case !slices.Contains(named, catalogue.Draft) && given:
+		return usageError("--spec and --schema need --revision draft")
+	case !slices.Contains(named, catalogue.Draft) || s.role == protocol.AuthorizationServerRole:
+		return nil // what is no revision is told with the others
+	case len(named) > 1:
+		return usageError(
+			"--revision draft excludes others: its schema takes the place of that of %s",
+			protocol.Newest(),
+		)
+	case s.spec == "" || s.schema == "":
+		return usageError(
+			"--revision draft needs --spec DIR, a checkout of the specification, and --schema FILE, its schema of the draft",
+		)
+	}
+	draft, err := readDraft(s.schema)
+	if err != nil {
+		return usageError("--schema %s: %s", s.schema, files.Reason(err))
+	}
+	missing, err := uncatalogued(s.spec)
+	if err != nil {
+		return usageError("--spec %s: %s", s.spec, err)
+	}
+	draft.Use()
+	s.draftSchema = draft.Document
+	s.draft = &reports.Draft{
+		As: protocol.Newest(), Schema: s.schema, Spec: s.spec,
+		Changed: draft.Changed, Gone: draft.Gone, Uncatalogued: missing,
+	}
+	return nil
+}
+
+func readDraft(name string) (draft *schema.Draft, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return schema.ReadDraft(file)
+}
+
+// uncatalogued are the normative sentences of the draft in a checkout that no requirement
+// states, each with its place.
+func uncatalogued(directory string) ([]string, error) {
+	specification, err := catalogue.ReadSpecification(os.DirFS(directory))
+	if err != nil {
+		return nil, err
+	}
+	requirements, err := suites.Catalogue()
+	if err != nil {
+		return nil, err
+	}
+	changes, err := specification.Since(requirements, protocol.Newest(), catalogue.Draft)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, change := range changes {
+		if change.Uncatalogued() {
+			sentence := asText(change.After)
+			missing = append(missing, fmt.Sprintf("%s: %s", sentence.At, sentence.Text))
+		}
+	}
+	return missing, nil
+}
