@@ -18,7 +18,7 @@ func TestDependenciesHaveReasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "## 7. What it is built on")
+	_, section, _ := strings.Cut(string(text), "## 8. What it is built on")
 	named := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| (`.*`) \\| ").FindAllStringSubmatch(section, -1) {
 		for _, name := range regexp.MustCompile("[^`, ]+").FindAllString(row[1], -1) {

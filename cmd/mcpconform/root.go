@@ -54,6 +54,7 @@ with its reports and status 1. A second signal ends it at once, without reports.
 		newRequirements(),
 		newExplain(),
 		newTrace(),
+		newRevision(),
 		newReference(),
 		newSelftest(),
 		newMerge(),

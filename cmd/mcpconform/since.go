@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/fixtures"
 	"github.com/mcpconform/mcpconform/internal/catalogue"
-	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
@@ -43,9 +41,11 @@ type sentenceOfText struct {
 
 // aboutASentence is a requirement that states a sentence, and what hangs on it.
 type aboutASentence struct {
-	ID     string   `json:"id"`
-	Checks []string `json:"checks,omitempty"`
-	Faults []string `json:"faults,omitempty"`
+	ID         string   `json:"id"`
+	Checks     []string `json:"checks,omitempty"`
+	Faults     []string `json:"faults,omitempty"`
+	Variations []string `json:"variations,omitempty"` // about the same members of messages as the faults
+	Peers      []string `json:"peers,omitempty"`      // that are known to break it
 }
 
 // sinceIn compares two revisions of a checkout.
@@ -58,7 +58,7 @@ func sinceIn(specification *catalogue.Specification, from, to string) (*changesS
 	if err != nil {
 		return nil, err
 	}
-	breaks, err := faultsByRequirement()
+	known, err := readFixtures()
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +69,9 @@ func sinceIn(specification *catalogue.Specification, from, to string) (*changesS
 			Alike: change.Alike, Uncatalogued: change.Uncatalogued(),
 		}
 		for _, requirement := range change.Requirements {
-			one.Requirements = append(one.Requirements, aboutASentence{
-				requirement.ID, checksOf(requirement.ID, declared), breaks[requirement.ID],
-			})
+			about := known.about(requirement.ID)
+			about.Checks = checksOf(requirement.ID, declared)
+			one.Requirements = append(one.Requirements, about)
 		}
 		told.Changes = append(told.Changes, one)
 	}
@@ -106,21 +106,6 @@ func checksOf(id string, declared map[string]map[string][]plan.Declared) []strin
 		}
 	}
 	return texts
-}
-
-// faultsByRequirement are the ids of the faults that break each requirement.
-func faultsByRequirement() (map[string][]string, error) {
-	all, err := fault.Load(fixtures.Wire)
-	if err != nil {
-		return nil, err
-	}
-	breaks := map[string][]string{}
-	for _, one := range all {
-		for _, id := range one.Breaks {
-			breaks[id] = append(breaks[id], one.ID)
-		}
-	}
-	return breaks, nil
 }
 
 // uncatalogued tells whether a sentence is new, or has changed, and no requirement states it.
@@ -261,5 +246,12 @@ func (c changeOfText) parts() []part {
 
 // hangs says what verifies a requirement, and what proves that.
 func (a aboutASentence) hangs() string {
-	return fmt.Sprintf("checks: %d, faults: %d", len(a.Checks), len(a.Faults))
+	text := fmt.Sprintf("checks: %d, faults: %d", len(a.Checks), len(a.Faults))
+	if len(a.Variations) > 0 {
+		text += fmt.Sprintf(", variations: %d", len(a.Variations))
+	}
+	if len(a.Peers) > 0 {
+		text += ", peers: " + strings.Join(a.Peers, " ")
+	}
+	return text
 }

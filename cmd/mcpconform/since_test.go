@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -44,6 +46,26 @@ func TestTraceSince(t *testing.T) {
 	if err := json.Unmarshal([]byte(trace("--format", "json").stdout), &told); err != nil || len(told.Changes) != 2 ||
 		told.Changes[1].Is.Text != "A ping MUST not bark." || !told.Changes[1].Uncatalogued || told.Changes[0].Was == nil {
 		t.Errorf("%+v, %v", told, err)
+	}
+}
+
+// A requirement has the variations that are about what its faults change, and the peers that
+// break it.
+func TestSinceKnowsFixtures(t *testing.T) {
+	t.Parallel()
+	known, err := readFixtures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, invalid := known.about("lifecycle.version.echoed"), known.about("base.errors.invalid-request")
+	if !slices.Contains(version.Faults, "version-not-echoed") || !slices.Equal(version.Variations, []string{"version-that-is-none-refused"}) {
+		t.Errorf("%+v", version)
+	}
+	if !slices.Contains(invalid.Peers, "mcp-go") || strings.Contains(strings.Join(invalid.Peers, " "), "server-memory") {
+		t.Errorf("%+v", invalid)
+	}
+	if text := (aboutASentence{Variations: []string{"a"}, Peers: []string{"b", "c"}}).hangs(); text != "checks: 0, faults: 0, variations: 1, peers: b c" {
+		t.Error(text)
 	}
 }
 

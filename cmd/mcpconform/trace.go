@@ -29,7 +29,8 @@ wrong.
 
 With --since it tells instead what became of each normative sentence from that
 revision to another: new, changed, moved or gone, with the requirements that
-state it, and how many checks and faults hang on them.`,
+state it, how many checks, faults and variations hang on them, and which known
+peers break them.`,
 		Example: `  mcpconform trace --spec specification
   mcpconform trace --spec specification --since 2026-07-28 --to draft --check`,
 		Args: noArguments,

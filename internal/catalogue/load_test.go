@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -147,7 +149,7 @@ func TestLoadErrors(t *testing.T) {
 			[]string{
 				`3: obliges: "servers" is none of server, client, authorization-server, both, did you mean "server"?`,
 				`4: level: "must not" is none of MUST, MUST NOT, SHOULD, SHOULD NOT, MAY, did you mean "MUST NOT"?`,
-				`8: since: "2024-11-04" is none of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28, did you mean "2024-11-05"?`,
+				`8: since: "2024-11-04" is none of ` + strings.Join(protocol.Released(), ", ") + `, did you mean "2024-11-05"?`,
 				`12: observed: a sequence is none of wire, process, unseen`,
 				`25: transports: "htp" is none of stdio, http, sse, did you mean "http"?`,
 			},
@@ -255,7 +257,7 @@ func TestLoadErrors(t *testing.T) {
 			},
 		},
 		"tags": {change("since: 2024-11-05", "since: !!str 2024-11-05"), []string{
-			`8: since: null or a tagged value is none of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28`,
+			`8: since: null or a tagged value is none of ` + strings.Join(protocol.Released(), ", "),
 		}},
 		"unknown anchor": {"- id: *a\n", []string{`1: unknown anchor 'a' referenced`}},
 		"nested keys": {"- [a]: b\n", []string{
