@@ -23,6 +23,9 @@ import (
 // eventStream is the media type of a stream.
 const eventStream = "text/event-stream"
 
+// otherBody is how long the body of what is no event stream is read, to be shown.
+const otherBody = time.Second
+
 // EndpointEvent is the name of the event that says where messages are posted.
 const EndpointEvent = "endpoint"
 
@@ -237,8 +240,13 @@ func (s *SSE) events(life context.Context, request transport.Request) error {
 	s.stream.headed(exchange, s.log)
 	close(s.stream.head)
 	if !exchange.IsEventStream() {
-		s.stream.Body, err = exchange.Body(life)
+		reading, stop := wait.WithTimeout(life, otherBody)
+		defer stop()
+		s.stream.Body, err = exchange.Body(reading)
 		s.stream.OfBody = s.log.Place(exchange.OfBody())
+		if reading.Err() != nil && life.Err() == nil {
+			return nil // it goes on like a stream, and is none
+		}
 		return err
 	}
 	for {

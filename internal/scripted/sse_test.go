@@ -171,3 +171,23 @@ func TestSSENamesTheVersion(t *testing.T) {
 		})
 	}
 }
+
+// What goes on like a stream and has another content type is told by that, without waiting for
+// the endpoint.
+func TestSSEOfAnotherContentType(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("event: endpoint\ndata: /posts\n\n"))
+		_ = http.NewResponseController(w).Flush()
+		<-request.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+
+	_, err := sseOf(t, server.URL, time.Hour).SSE.Open(t.Context())
+
+	var none *scripted.NoEndpointError
+	if !errors.As(err, &none) || !strings.Contains(err.Error(), `the content type "application/json"`) {
+		t.Errorf("the stream ends with %v", err)
+	}
+}
