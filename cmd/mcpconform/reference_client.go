@@ -49,7 +49,7 @@ it connects, lists what the server offers, and disconnects.`,
 		&f.transport,
 		"transport",
 		"",
-		"transport of the URL, http or sse; default: that of "+scenario.TransportVariable+", or http",
+		"reach the URL over `T`, http or sse; default: that of "+scenario.TransportVariable+", or http",
 	)
 	flags.StringVar(&f.only, "only", "", "speak only `R`, whatever a step asks for; default: all revisions")
 	f.inject.add(flags)
