@@ -25,6 +25,8 @@ func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
 		"sse, newest revision":   {[]string{"server", "--transport", "sse", "--revision", "2026-07-28"}, []string{"--revision 2026-07-28 is not spoken over --transport sse, which ends with 2025-11-25"}},
 		"sse, newest filter":     {[]string{"server", "--transport", "sse", "--filter", "server/discover"}, []string{"matches something at 2026-07-28 only, which is not spoken over sse"}},
 		"sse, command":           {[]string{"server", "--transport", "sse", "--", "true"}, []string{"--transport sse needs --url"}},
+		"serve, stdio":           {[]string{"serve", "--transport", "stdio"}, []string{`--transport "stdio" is none that serve has; known are http, sse`}},
+		"serve, sse, newest":     {[]string{"serve", "--transport", "sse", "--revision", "2026-07-28"}, []string{"--revision 2026-07-28 is not spoken over --transport sse, which ends with 2025-11-25"}},
 		"sse, client, newest":    {[]string{"client", "--transport", "sse", "--revision", "2026-07-28"}, []string{"--revision 2026-07-28 is not spoken over --transport sse, which ends with 2025-11-25"}},
 		"sse, client, command":   {[]string{"client", "--transport", "sse", "--", "true", "{server}"}, []string{"--transport sse uses a URL, at {url}"}},
 		"unknown tool policy":    {[]string{"server", "--call-tools", "readonyl"}, []string{`did you mean "readonly"?`}},

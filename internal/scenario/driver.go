@@ -217,10 +217,11 @@ const olderFolder = "/older"
 
 // path is that of the URL that the client is given.
 func (r *run) path() string {
+	path := scripted.PathOver(r.driver.Transport)
 	if r.driver.Transport == protocol.SSE {
-		return olderFolder + scripted.StreamPath
+		return olderFolder + path
 	}
-	return scripted.Endpoint
+	return path
 }
 
 // openProtected lets clients in at localhost, where they may do without TLS, and takes what

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -17,6 +18,14 @@ const (
 	StreamPath   = "/sse"
 	MessagesPath = "/messages"
 )
+
+// PathOver ends the path of the URL that a client is given.
+func PathOver(transport string) string {
+	if transport == protocol.SSE {
+		return StreamPath
+	}
+	return Endpoint
+}
 
 // sessionParameter is the one of an endpoint by which its session is known.
 const sessionParameter = "session"
