@@ -88,13 +88,13 @@ func TestDraftWithoutChanges(t *testing.T) {
 func TestDraftWithChanges(t *testing.T) {
 	t.Parallel()
 	draft := readDraft(t, map[string]string{
-		"Root":               "",
-		"Annotations":        `{"description": "Other words.", "type": "object", "properties": {"title": {"type": "string"}}}`,
-		"CompleteResult":     `{"type": "object", "properties": {"hurry": {"type": "boolean"}}, "required": ["hurry"]}`,
-		"ElicitResult":       `{"type": "object", "properties": {"content": {"type": "object", "additionalProperties": {"type": ["string", "integer", "boolean"]}}}}`,
-		"BarkRequest":        `{"type": "object", "properties": {"method": {"const": "dogs/bark"}, "params": {"type": "object", "required": ["volume"]}}, "required": ["params"]}`,
-		"BarkResult":         `{"type": "object", "required": ["heard"]}`,
-		"ClientRequest":      `{"anyOf": [{"$ref": "#/$defs/DiscoverRequest"}, {"$ref": "#/$defs/CompleteRequest"}, {"$ref": "#/$defs/BarkRequest"}]}`,
+		"Root":           "",
+		"Annotations":    `{"description": "Other words.", "type": "object", "properties": {"title": {"type": "string"}}}`,
+		"CompleteResult": `{"type": "object", "properties": {"hurry": {"type": "boolean"}}, "required": ["hurry"]}`,
+		"ElicitResult":   `{"type": "object", "properties": {"content": {"type": "object", "additionalProperties": {"type": ["string", "integer", "boolean"]}}}}`,
+		"BarkRequest":    `{"type": "object", "properties": {"method": {"const": "dogs/bark"}, "params": {"type": "object", "required": ["volume"]}}, "required": ["params"]}`,
+		"BarkResult":     `{"type": "object", "required": ["heard"]}`,
+		"ClientRequest":  `{"anyOf": [{"$ref": "#/$defs/DiscoverRequest"}, {"$ref": "#/$defs/CompleteRequest"}, {"$ref": "#/$defs/BarkRequest"}]}`,
 	})
 	s := draft.schema
 	if diff := cmp.Diff([]string{"Annotations", "BarkRequest", "BarkResult", "ClientRequest", "CompleteResult", "ElicitResult"}, draft.Changed); diff != "" {
@@ -160,8 +160,8 @@ func TestFingerprint(t *testing.T) {
 	const one = `{"description": "a", "required": ["a", "b"], "properties": {"title": {"title": "x", "type": ["string", "null"]}}}`
 	for text, same := range map[string]bool{
 		`{"required": ["b", "a"], "properties": {"title": {"type": ["null", "string"], "description": "b"}}}`: true,
-		`{"required": ["b", "a"], "properties": {}}`:                                                           false,
-		`{"required": ["a"], "properties": {"title": {"type": ["null", "string"]}}}`:                           false,
+		`{"required": ["b", "a"], "properties": {}}`:                                                          false,
+		`{"required": ["a"], "properties": {"title": {"type": ["null", "string"]}}}`:                          false,
 	} {
 		if (fingerprint(decode(t, text)) == fingerprint(decode(t, one))) != same {
 			t.Errorf("%s: want %t", text, same)

@@ -97,6 +97,7 @@ func declareClientChecks() {
 	lifecycle.ClientChecks()
 	versioning.ClientChecks()
 	stdio.ClientChecks()
+	httpsse.ClientChecks()
 	streamablehttp.ClientChecks()
 	mrtr.ClientChecks()
 	cancellation.ClientChecks()

@@ -18,9 +18,9 @@ import (
 
 // referenceClientFlags say how the reference client runs.
 type referenceClientFlags struct {
-	verbose        bool
-	revision, only string
-	inject         injectFlags
+	verbose                   bool
+	revision, only, transport string
+	inject                    injectFlags
 }
 
 func newReferenceClient() *cobra.Command {
@@ -33,6 +33,7 @@ a command starts. It does the steps of ` + scenario.StepsVariable + `, as docs/c
 them, and reports each on standard output, one JSON object a line. Without steps
 it connects, lists what the server offers, and disconnects.`,
 		Example: `  mcpconform reference client http://127.0.0.1:3000/mcp
+  mcpconform reference client --transport sse http://127.0.0.1:3000/sse
   mcpconform reference client --revision 2025-06-18 -v -- ./my-server --stdio`,
 		RunE: func(command *cobra.Command, arguments []string) error { return f.run(command, arguments) },
 	}
@@ -44,15 +45,22 @@ it connects, lists what the server offers, and disconnects.`,
 		"",
 		"ask for `R`; default: that of "+scenario.RevisionVariable+", or the newest",
 	)
+	flags.StringVar(
+		&f.transport,
+		"transport",
+		"",
+		"reach the URL over `T`, http or sse; default: that of "+scenario.TransportVariable+", or http",
+	)
 	flags.StringVar(&f.only, "only", "", "speak only `R`, whatever a step asks for; default: all revisions")
 	f.inject.add(flags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log to standard error")
 	completes(
 		command,
 		map[string]values{
-			"revision": oneOf(protocol.Released()...),
-			"only":     oneOf(protocol.Released()...),
-			"fault":    faultIDs(protocol.ClientRole),
+			"revision":  oneOf(protocol.Released()...),
+			"only":      oneOf(protocol.Released()...),
+			"transport": oneOf(protocol.HTTP, protocol.SSE),
+			"fault":     faultIDs(protocol.ClientRole),
 		},
 	)
 	return command
@@ -104,6 +112,16 @@ func (f *referenceClientFlags) options(arguments []string, report io.Writer) (cl
 		}
 	default:
 		options.Command = arguments
+	}
+	switch overURL := []string{protocol.HTTP, protocol.SSE}; {
+	case f.transport == "":
+		options.SSE = options.URL != "" && os.Getenv(scenario.TransportVariable) == protocol.SSE
+	case !slices.Contains(overURL, f.transport):
+		return options, usageError("--transport %q is unknown%s", f.transport, nearest.Hint(f.transport, overURL))
+	case options.URL == "":
+		return options, usageError("--transport %s needs the URL of a server", f.transport)
+	default:
+		options.SSE = f.transport == protocol.SSE
 	}
 	if f.verbose {
 		options.Log = stderr()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,9 +29,12 @@ const (
 	patience = time.Minute
 )
 
+// servedOver are the transports over which clients can come by themselves.
+var servedOver = []string{protocol.HTTP, protocol.SSE}
+
 func newServe() *cobra.Command {
 	s := &settings{role: protocol.ClientRole}
-	var listen string
+	var listen, over string
 	command := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Serve the scenarios for clients that no command can drive",
@@ -43,7 +47,7 @@ signal ends it at once, without reports.`,
   mcpconform serve --revision 2025-11-25 --filter tools --junit report.xml`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			return s.serve(command, arguments, listen)
+			return s.serve(command, arguments, listen, over)
 		},
 	}
 	flags := command.Flags()
@@ -54,6 +58,7 @@ signal ends it at once, without reports.`,
 		protocol.Newest(),
 		"the `R`evision of the specification that the servers speak",
 	)
+	flags.StringVar(&over, "transport", protocol.HTTP, "http or sse: the transport over which the servers are reached")
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default mcpconform.yaml, if there is one)")
 	flags.StringVar(&s.Filter, "filter", "", "serve only the scenarios of what matches `EXPR`: "+filterHelp)
 	s.addReportFlags(flags, "check")
@@ -61,12 +66,22 @@ signal ends it at once, without reports.`,
 	flags.DurationVar(&s.Timeout, "timeout", 0, "how long one answer of the client may take (default 1m)")
 	flags.StringVar(&s.MaxMessage, "max-message", "", "the longest message to accept, such as 4MiB (default 2MiB)")
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
-	completes(command, map[string]values{"revision": oneOf(protocol.Released()...)})
+	completes(command, map[string]values{"revision": oneOf(protocol.Released()...), "transport": oneOf(servedOver...)})
 	s.completesRun(command)
 	return command
 }
 
-func (s *settings) serve(command *cobra.Command, arguments []string, listen string) error {
+func (s *settings) serve(command *cobra.Command, arguments []string, listen, over string) error {
+	if !slices.Contains(servedOver, over) {
+		return usageError("--transport %q is none that serve has%s", over, nearest.Hint(over, servedOver))
+	}
+	newest := protocol.Newest()
+	if over == protocol.SSE {
+		newest = protocol.Last(protocol.Handshake)
+	}
+	if !command.Flags().Changed("revision") {
+		s.Revision = newest
+	}
 	if err := s.complete(command, arguments); err != nil {
 		return err
 	}
@@ -78,10 +93,10 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 			nearest.Hint(s.Revision, protocol.Released()),
 		)
 	case len(s.revise.Listed) != 1:
-		s.revise.Listed = []string{protocol.Newest()} // the config file has one for other commands
+		s.revise.Listed = []string{newest} // the config file has one for other commands
 	}
 	if byDefault := !command.Flags().Changed("revision") &&
-		s.revise.Listed[0] == protocol.Newest(); byDefault &&
+		s.revise.Listed[0] == newest; byDefault &&
 		s.Filter != "" {
 		_, revisions, err := plan.ParseFilter(s.role, s.Filter)
 		if err != nil {
@@ -89,10 +104,14 @@ func (s *settings) serve(command *cobra.Command, arguments []string, listen stri
 		}
 		s.revise.Listed = revisions[len(revisions)-1:]
 	}
+	if revision := s.revise.Listed[0]; !protocol.Carries(over, revision) {
+		return usageError("--revision %s is not spoken over --transport %s, which ends with %s", revision, over, newest)
+	}
 	if s.Timeout == 0 {
 		s.Timeout = patience
 	}
 	options := s.options(nil)
+	options.Transports = []string{over}
 	options.Rerun = s.serveRerun
 	judging, err := runner.NewJudging(options, s.revise.Listed[0])
 	if err != nil {
@@ -154,5 +173,9 @@ func (s *settings) teller(out io.Writer) func(scenario, found string) {
 
 // serveRerun is the command that serves the scenario of one check.
 func (s *settings) serveRerun(cell check.Cell, filter string) string {
-	return shellWords([]string{"mcpconform", "serve", "--revision", cell.Revision, "--filter", filter})
+	words := []string{"mcpconform", "serve", "--revision", cell.Revision, "--filter", filter}
+	if cell.Transport != protocol.HTTP {
+		words = append(words, "--transport", cell.Transport)
+	}
+	return shellWords(words)
 }

@@ -133,7 +133,7 @@ func (s *settings) addNetwork(flags *pflag.FlagSet) {
 // addFlags adds the flags of a run, whatever the role of the target.
 func (s *settings) addFlags(flags *pflag.FlagSet) {
 	s.addCommonFlags(flags, "auto (the newest that the "+s.role+" speaks), all, or draft")
-	flags.StringVar(&s.Transport, "transport", "", "stdio, http or, of a server, sse; default: what the target allows")
+	flags.StringVar(&s.Transport, "transport", "", "stdio, http or sse; default: what the target allows, of a client without sse")
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default at most twice the processors, and 8)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.IntVar(
@@ -473,13 +473,12 @@ func (s *settings) completeTransport() error {
 		return usageError("--transport %q is unknown%s", s.Transport, nearest.Hint(s.Transport, known))
 	case s.URL != "" && s.Transport == protocol.Stdio:
 		return usageError("--transport stdio needs a command that starts the server, not --url")
-	case !protocol.Reaches(s.Transport, s.role):
-		return usageError("--transport %s is for servers: clients are checked over stdio and http", s.Transport)
 	case s.role == protocol.ClientRole:
-		if s.Transport == protocol.HTTP && scenario.TakesServer(s.Command) {
+		if s.Transport != protocol.Stdio && scenario.TakesServer(s.Command) {
 			return usageError(
-				"%s in the command is for a server over stdio; --transport http uses a URL, at %s or after the command",
+				"%s in the command is for a server over stdio; --transport %s uses a URL, at %s or after the command",
 				scenario.ServerPlace,
+				s.Transport,
 				scenario.URLPlace,
 			)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 const good = `# The page basic/utilities/ping.

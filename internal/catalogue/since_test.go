@@ -58,8 +58,8 @@ func TestSince(t *testing.T) {
 		"a weaker lead-in of a list": {map[string]string{"server/tools": strings.ReplaceAll(list, "MUST NOT", "SHOULD NOT")}, old,
 			[]string{"changed MUST NOT → SHOULD NOT: Tools SHOULD NOT: bark at night", "changed MUST NOT → SHOULD NOT: Tools SHOULD NOT: come in pairs"}},
 		"a page that is gone": {map[string]string{"server/tools": ""}, old, []string{"gone MUST NOT: Tools MUST NOT: bark at night", "gone MUST NOT: Tools MUST NOT: come in pairs"}},
-		"other words": {nil, strings.ReplaceAll(old, "by whoever notices it", "by the peer that notices it"), []string{"changed MUST: A stale connection MUST be closed by the peer that notices it."}},
-		"nothing normative": {nil, old + "\nPings are small.\n", nil},
+		"other words":         {nil, strings.ReplaceAll(old, "by whoever notices it", "by the peer that notices it"), []string{"changed MUST: A stale connection MUST be closed by the peer that notices it."}},
+		"nothing normative":   {nil, old + "\nPings are small.\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

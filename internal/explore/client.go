@@ -123,7 +123,7 @@ func (c *client) try(drawn []forms.ServerForm, parts []string, patience time.Dur
 		}
 		last := drawn[len(drawn)-1]
 		return &Finding{
-			Requirement: last.Requirement, kind: "deeds",
+			Requirement: last.Breaks(c.env.Transport), kind: "deeds",
 			Text: "continues with " + server,
 			Mismatch: rules.Mismatch{
 				Wanted: "a client that " + deed + ", as with a server of the usual form",

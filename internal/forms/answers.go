@@ -3,6 +3,7 @@ package forms
 import (
 	"bytes"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -17,7 +18,8 @@ type ServerForm struct {
 	// Name completes "a server …": "whose results have an empty _meta".
 	Name  string
 	Class Class
-	// Requirement is what a client breaks that does not take the form as the plain one.
+	// Requirement is what a client breaks that does not take the form as the plain one; over
+	// HTTP+SSE, what Breaks tells.
 	Requirement string
 	// Where tells at which revisions and over which transports the form is legal; nil
 	// for everywhere.
@@ -41,6 +43,9 @@ const (
 	Response  Class = "how an answer is carried"
 	Events    Class = "events"
 	Beginning Class = "the beginning of event streams"
+	Endpoint  Class = "the endpoint of HTTP+SSE"
+	Opening   Class = "the event that names the endpoint"
+	Accepted  Class = "how what is posted is accepted"
 )
 
 // Requirements of clients.
@@ -52,7 +57,18 @@ const (
 	// answerForms: HTTP gives heads and bodies several forms (RFC 9110 and 9112).
 	answerForms = "transports.http.request.answer-forms"
 	answered    = "base.requests.answered"
+	// streamForms: URIs and event streams have several forms (RFC 3986, the WHATWG standard).
+	streamForms = "transports.sse.forms"
 )
+
+// Breaks is the requirement that a client breaks over a transport that does not take the form
+// as the plain one.
+func (f ServerForm) Breaks(transport string) string {
+	if transport == protocol.SSE && (f.Requirement == bothAnswers || f.Requirement == answerForms) {
+		return streamForms
+	}
+	return f.Requirement
+}
 
 // AnswersAt returns the forms of what a server sends that are legal on a cell.
 func AnswersAt(revision, transport string) []ServerForm {
@@ -144,7 +160,7 @@ var Answers = []ServerForm{
 		Change: spelt("escape-all")},
 	{Name: "that escapes slashes", Class: Spelling, Requirement: understood, Change: spelt("escape-slashes")},
 	{Name: "that writes JSON on several lines", Class: Spelling, Requirement: understood,
-		Where: over(protocol.HTTP), Change: spelt("lines")},
+		Where: over(protocol.HTTP, protocol.SSE), Change: spelt("lines")},
 
 	// A server may ping, and log, before it answers (basic/lifecycle#operation); an id is
 	// a string or an integer.
@@ -193,31 +209,64 @@ var Answers = []ServerForm{
 
 	// The WHATWG standard on event streams, section 9.2.
 	{Name: "that writes comments, retry times and no spaces, and ends lines with CR and LF", Class: Events,
-		Requirement: bothAnswers, Where: over(protocol.HTTP),
+		Requirement: bothAnswers, Where: over(protocol.HTTP, protocol.SSE),
 		Change: writing(func(data []byte) []byte {
 			text := bytes.TrimSuffix(lines("\r\n", "data:", data), []byte("\r\n"))
 			return append(text, ": a comment\r\nevent:message\r\nretry:10\r\n\r\n: keep-alive\r\n\r\n"...)
 		})},
 	{
+		Name:        "that sends events of another name before messages, and ids",
+		Class:       Events,
+		Requirement: streamForms,
+		Where:       over(protocol.SSE),
+		Change: writing(func(data []byte) []byte {
+			return append([]byte("event: ping\ndata: 2024-11-05T00:00:00Z\n\nid: 7\n"), lines("\n", "data: ", data)...)
+		}),
+	},
+	{
+		Name:        "that spreads a message over several data lines",
+		Class:       Events,
+		Requirement: bothAnswers,
+		Where:       over(protocol.HTTP, protocol.SSE),
+		Change: writing(
+			func(data []byte) []byte { return lines("\n", "data: ", spelling.Rewrite("lines", data)) },
+		),
+	},
+	{
 		Name:        "that ends the lines of events with CR and LF",
 		Class:       Events,
 		Requirement: bothAnswers,
-		Where:       over(protocol.HTTP),
+		Where:       over(protocol.HTTP, protocol.SSE),
 		Change:      writing(func(data []byte) []byte { return lines("\r\n", "data: ", data) }),
 	},
-	{Name: "that ends the lines of events with CR", Class: Events, Requirement: bothAnswers, Where: over(protocol.HTTP),
-		Change: writing(func(data []byte) []byte { return lines("\r", "data: ", data) })},
-	{Name: "that writes no space after the colon", Class: Events, Requirement: bothAnswers, Where: over(protocol.HTTP),
-		Change: writing(func(data []byte) []byte { return lines("\n", "data:", data) })},
-	{Name: "that writes comments before events", Class: Events, Requirement: bothAnswers, Where: over(protocol.HTTP),
+	{
+		Name:        "that ends the lines of events with CR",
+		Class:       Events,
+		Requirement: bothAnswers,
+		Where:       over(protocol.HTTP, protocol.SSE),
+		Change:      writing(func(data []byte) []byte { return lines("\r", "data: ", data) }),
+	},
+	{
+		Name:        "that writes no space after the colon",
+		Class:       Events,
+		Requirement: bothAnswers,
+		Where:       over(protocol.HTTP, protocol.SSE),
+		Change:      writing(func(data []byte) []byte { return lines("\n", "data:", data) }),
+	},
+	{
+		Name:        "that writes comments before events",
+		Class:       Events,
+		Requirement: bothAnswers,
+		Where:       over(protocol.HTTP, protocol.SSE),
 		Change: writing(func(data []byte) []byte {
 			return append([]byte(":\n: keep-alive\n\n: a comment\n"), lines("\n", "data: ", data)...)
-		})},
+		}),
+	},
 	{
 		Name:        "that names its events message",
 		Class:       Events,
 		Requirement: bothAnswers,
-		Where:       over(protocol.HTTP),
+		Where:       over(protocol.HTTP, protocol.SSE),
 		Change: writing(
 			func(data []byte) []byte { return append([]byte("event: message\n"), lines("\n", "data: ", data)...) },
 		),
@@ -226,25 +275,16 @@ var Answers = []ServerForm{
 		Name:        "that sends a retry time and unknown fields",
 		Class:       Events,
 		Requirement: bothAnswers,
-		Where:       over(protocol.HTTP),
+		Where:       over(protocol.HTTP, protocol.SSE),
 		Change: writing(func(data []byte) []byte {
 			return append([]byte("retry: 10\nx-field: 1\nbare\n"), lines("\n", "data: ", data)...)
 		}),
 	},
 	{
-		Name:        "that spreads a message over several data lines",
-		Class:       Events,
-		Requirement: bothAnswers,
-		Where:       over(protocol.HTTP),
-		Change: writing(
-			func(data []byte) []byte { return lines("\n", "data: ", spelling.Rewrite("lines", data)) },
-		),
-	},
-	{
 		Name:        "that writes the data before the name of an event",
 		Class:       Events,
 		Requirement: bothAnswers,
-		Where:       over(protocol.HTTP),
+		Where:       over(protocol.HTTP, protocol.SSE),
 		Change: writing(func(data []byte) []byte {
 			return append(
 				append([]byte("data: "), bytes.ReplaceAll(data, []byte("\n"), []byte("\ndata: "))...),
@@ -255,7 +295,7 @@ var Answers = []ServerForm{
 		Name:        "whose streams begin with a byte order mark",
 		Class:       Beginning,
 		Requirement: answerForms,
-		Where:       over(protocol.HTTP),
+		Where:       over(protocol.HTTP, protocol.SSE),
 		Change:      func(style *scripted.Style) { style.Begin, style.Stream = []byte("\ufeff"), true },
 	},
 	{Name: "whose streams begin with an id and empty data", Class: Beginning, Requirement: bothAnswers,
@@ -265,6 +305,40 @@ var Answers = []ServerForm{
 		Change: func(style *scripted.Style) {
 			style.Begin, style.Stream = []byte("id: begin\ndata:\n\n"), true
 		}},
+
+	// The transport HTTP+SSE says "a URI", and nothing of the status of a POST.
+	{Name: "whose endpoint is an absolute URI", Class: Endpoint, Requirement: streamForms, Where: over(protocol.SSE),
+		Change: naming("{origin}" + scripted.PlainEndpoint)},
+	{
+		Name:        "whose endpoint is relative to the stream",
+		Class:       Endpoint,
+		Requirement: streamForms,
+		Where:       over(protocol.SSE),
+		Change:      naming("messages?session={session}"),
+	},
+	{Name: "whose endpoint has escapes and several members in its query", Class: Endpoint, Requirement: streamForms,
+		Where: over(protocol.SSE), Change: naming("{folder}a%20b/messages?a=%2F%3D&session={session}&b")},
+	{Name: "whose endpoint is the URL of the stream with a query", Class: Endpoint, Requirement: streamForms,
+		Where: over(protocol.SSE), Change: naming("?session={session}")},
+	{Name: "that ends the lines of the endpoint event with CR and LF", Class: Opening, Requirement: streamForms,
+		Where: over(protocol.SSE), Change: opening(func(reference string) []byte {
+			return []byte("event: endpoint\r\ndata: " + reference + "\r\n\r\n")
+		})},
+	{Name: "that sends comments, a retry time, an id and another event before the endpoint", Class: Opening,
+		Requirement: streamForms, Where: over(protocol.SSE), Change: opening(func(reference string) []byte {
+			return []byte(": a comment\n\nretry: 10\n\nevent: ping\ndata: 2024-11-05T00:00:00Z\n\n" +
+				"id: 1\nevent: endpoint\ndata: " + reference + "\n\n")
+		})},
+	{Name: "that writes the endpoint before the name of its event", Class: Opening, Requirement: streamForms,
+		Where: over(protocol.SSE), Change: opening(func(reference string) []byte {
+			return []byte("data:" + reference + "\nevent:endpoint\n\n")
+		})},
+	{Name: "that accepts what is posted with 200 and a text", Class: Accepted, Requirement: streamForms,
+		Where: over(protocol.SSE), Change: accepting(http.StatusOK, "Accepted")},
+	{Name: "that accepts what is posted with 204", Class: Accepted, Requirement: streamForms,
+		Where: over(protocol.SSE), Change: accepting(http.StatusNoContent, "")},
+	{Name: "that accepts what is posted with 202 and a text", Class: Accepted, Requirement: streamForms,
+		Where: over(protocol.SSE), Change: accepting(http.StatusAccepted, "Accepted")},
 
 	// Where bytes are divided means nothing.
 	{Name: "that writes byte by byte", Class: Framing, Requirement: understood, Change: pieces(1)},
@@ -306,12 +380,31 @@ func Usual(streams bool) []ServerForm {
 	return usual
 }
 
+// OverSSE returns forms of a default run over HTTP+SSE: a list for each that the endpoint has, with
+// one of each other class of how the stream is written and messages are accepted.
+func OverSSE() [][]ServerForm {
+	var all [][]ServerForm
+	taken := map[Class]int{}
+	for _, form := range Answers {
+		if !form.At(protocol.Last(protocol.HTTPSSE), protocol.SSE) || form.Breaks(protocol.SSE) != streamForms {
+			continue
+		}
+		nth := taken[form.Class]
+		taken[form.Class]++
+		if nth == len(all) {
+			all = append(all, nil)
+		}
+		all[nth] = append(all[nth], form)
+	}
+	return all[:taken[Endpoint]]
+}
+
 // Style makes a style of some forms, as far as they are legal at a revision. Those that
 // are for another transport make no difference.
 func Style(of []ServerForm, revision string) scripted.Style {
 	var style scripted.Style
 	for _, form := range of {
-		if form.At(revision, protocol.HTTP) {
+		if form.At(revision, protocol.HTTP) || form.At(revision, protocol.SSE) {
 			form.Change(&style)
 		}
 	}
@@ -358,6 +451,26 @@ func heading(header map[string]string) func(*scripted.Style) {
 
 func writing(event func([]byte) []byte) func(*scripted.Style) {
 	return func(style *scripted.Style) { style.Event, style.Stream = event, true }
+}
+
+func naming(endpoint string) func(*scripted.Style) {
+	return func(style *scripted.Style) { style.Endpoint = endpoint }
+}
+
+func opening(event func(reference string) []byte) func(*scripted.Style) {
+	return func(style *scripted.Style) { style.EndpointEvent = event }
+}
+
+func accepting(status int, text string) func(*scripted.Style) {
+	return func(style *scripted.Style) {
+		style.Accept = func(exchange *scripted.Exchange) {
+			if text == "" {
+				exchange.Answer(status, nil, nil, "")
+				return
+			}
+			exchange.Answer(status, map[string]string{"Content-Type": "text/plain"}, []byte(text), "")
+		}
+	}
 }
 
 func pieces(size int) func(*scripted.Style) {

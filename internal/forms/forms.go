@@ -173,8 +173,8 @@ func member(of *Object, name string) Object {
 	return inner
 }
 
-func over(transport string) func(string, string) bool {
-	return func(_, used string) bool { return used == transport }
+func over(transports ...string) func(string, string) bool {
+	return func(_, used string) bool { return slices.Contains(transports, used) }
 }
 
 func having(feature protocol.Feature) func(string, string) bool {

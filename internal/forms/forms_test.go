@@ -156,7 +156,7 @@ func TestEventsSayTheSame(t *testing.T) {
 			if err != nil {
 				break
 			}
-			if event.Dispatched() {
+			if event.Dispatched() && (event.Name == "" || event.Name == "message") {
 				found = append(found, jsonrpc.Text(jsonrpc.Parse(event.Data).Object))
 			}
 		}

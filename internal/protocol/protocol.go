@@ -43,21 +43,15 @@ const (
 func Transports() []string { return []string{Stdio, HTTP, SSE} }
 
 // Carries tells whether messages of a revision may come over a transport. HTTP with SSE
-// is of 2024-11-05, and servers speak later revisions of its era over it.
+// is of 2024-11-05, and later revisions of its era are spoken over it.
 func Carries(transport, revision string) bool {
 	return transport != SSE || Has(revision, Handshake)
 }
 
-// Reaches tells whether targets of a role are checked over a transport: clients are not over
-// HTTP with SSE, and an authorization server has HTTP alone.
+// Reaches tells whether targets of a role are checked over a transport: an authorization server
+// has HTTP alone.
 func Reaches(transport, role string) bool {
-	switch role {
-	case ClientRole:
-		return transport != SSE
-	case AuthorizationServerRole:
-		return transport == HTTP
-	}
-	return true
+	return role != AuthorizationServerRole || transport == HTTP
 }
 
 // Party is one end of a connection: who sends, or receives, a message.

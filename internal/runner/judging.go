@@ -20,7 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// Judging judges what came of scenarios over HTTP at one revision, where nobody starts
+// Judging judges what came of scenarios over a transport of HTTP at one revision, where nobody starts
 // the client: a person lets it do what a scenario says. It may be used from several
 // goroutines.
 type Judging struct {
@@ -49,10 +49,13 @@ const (
 	longestInScene = 2 << 20
 )
 
-// NewJudging makes one. The error is a *plan.FilterError when no check of a client matches
+// NewJudging makes one, over Streamable HTTP unless the options name another transport. The error is a *plan.FilterError when no check of a client matches
 // the filter.
 func NewJudging(options Options, revision string) (*Judging, error) {
-	options.Role, options.Transports = protocol.ClientRole, []string{protocol.HTTP}
+	options.Role = protocol.ClientRole
+	if len(options.Transports) == 0 {
+		options.Transports = []string{protocol.HTTP}
+	}
 	options.Revisions = contact.Revise{Listed: []string{revision}}
 	if options.MaxMessage == 0 {
 		options.MaxMessage = longestInScene
@@ -63,7 +66,7 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 	j := &Judging{
 		options: options,
 		started: time.Now(),
-		cell:    check.Cell{Role: protocol.ClientRole, Revision: revision, Transport: protocol.HTTP},
+		cell:    check.Cell{Role: protocol.ClientRole, Revision: revision, Transport: options.Transports[0]},
 	}
 	confine(memory - memoryAlone) // which is the worker's
 	r := j.run(map[string]*scenario.Recording{}, &contact.Opening{Spoken: true, Survey: &survey.Survey{}})
@@ -100,6 +103,9 @@ func scenes(scenarios []*scenario.Scenario, declared []plan.Declared) []Scene {
 
 // Revision is the one that the scripted servers speak.
 func (j *Judging) Revision() string { return j.cell.Revision }
+
+// Transport is the one over which they are reached.
+func (j *Judging) Transport() string { return j.cell.Transport }
 
 // Scenes are the scenarios that can be played, the meeting first.
 func (j *Judging) Scenes() []Scene { return j.scenes }

@@ -26,13 +26,14 @@ type Launch func(ctx context.Context, invocation Invocation) (Exit, error)
 
 // Invocation is how a target client is started for one scenario.
 type Invocation struct {
-	Scenario string
-	URL      string // of the server; "" over stdio
-	Socket   string // over stdio: where the server that the client spawns comes to
-	Steps    []byte // MCPCONFORM_STEPS
-	Official string // of the official suite, and what belongs to it
-	Context  []byte
-	Revision string
+	Scenario  string
+	Transport string // MCPCONFORM_TRANSPORT
+	URL       string // of the server; "" over stdio
+	Socket    string // over stdio: where the server that the client spawns comes to
+	Steps     []byte // MCPCONFORM_STEPS
+	Official  string // of the official suite, and what belongs to it
+	Context   []byte
+	Revision  string
 	// Browser is where a browser of ours tells what it was told to open; "" where no
 	// client has a reason to open one.
 	Browser string
@@ -87,11 +88,12 @@ func (d Driver) Run(ctx context.Context, scenario *Scenario) (*Recording, []*tra
 		return nil, nil, err
 	}
 	invocation := Invocation{
-		Scenario: scenario.Name,
-		Steps:    scenario.Steps.JSON(),
-		Official: scenario.official(),
-		Revision: d.Revision,
-		Exited:   r.exited,
+		Scenario:  scenario.Name,
+		Transport: d.Transport,
+		Steps:     scenario.Steps.JSON(),
+		Official:  scenario.official(),
+		Revision:  d.Revision,
+		Exited:    r.exited,
 	}
 	if scenario.Unnamed || scenario.Named != "" {
 		invocation.Revision = scenario.Named
@@ -133,6 +135,9 @@ func (d Driver) begin(scenario *Scenario) *run {
 		Revision: scenario.RevisionOf(d.Revision), Reply: d.Reply, Limits: d.Limits, Log: r.log,
 		Authorization: r.logAuthorization,
 	})
+	if d.Transport == protocol.SSE {
+		r.server.OverHTTPSSE()
+	}
 	if scenario.Protected != nil {
 		scenario.Protected(r.server.Protect())
 	}
@@ -202,8 +207,21 @@ func (r *run) openHTTP(ctx context.Context, invocation *Invocation) (stop func()
 	}
 	server := &http.Server{Handler: r.server, ReadHeaderTimeout: headerTime}
 	go func() { _ = server.Serve(listener) }() // until it is closed
-	invocation.URL = "http://" + listener.Addr().String() + scripted.Endpoint
+	invocation.URL = "http://" + listener.Addr().String() + r.path()
 	return func() { _ = server.Close() }, nil // what is open is broken
+}
+
+// olderFolder is above the stream of HTTP+SSE, so that what is relative to the stream, and what
+// is to its origin, differ.
+const olderFolder = "/older"
+
+// path is that of the URL that the client is given.
+func (r *run) path() string {
+	path := scripted.PathOver(r.driver.Transport)
+	if r.driver.Transport == protocol.SSE {
+		return olderFolder + path
+	}
+	return path
 }
 
 // openProtected lets clients in at localhost, where they may do without TLS, and takes what

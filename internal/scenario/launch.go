@@ -26,13 +26,14 @@ const (
 // stdio.
 const RelayCommand = "relay"
 
-// Variables that tell a client what to do. The last three are those of the
-// official suite.
+// Variables that tell a client what to do, and over which transport. The last three are those
+// of the official suite.
 const (
-	StepsVariable    = "MCPCONFORM_STEPS"
-	ScenarioVariable = "MCP_CONFORMANCE_SCENARIO"
-	ContextVariable  = "MCP_CONFORMANCE_CONTEXT"
-	RevisionVariable = "MCP_CONFORMANCE_PROTOCOL_VERSION"
+	StepsVariable     = "MCPCONFORM_STEPS"
+	TransportVariable = "MCPCONFORM_TRANSPORT"
+	ScenarioVariable  = "MCP_CONFORMANCE_SCENARIO"
+	ContextVariable   = "MCP_CONFORMANCE_CONTEXT"
+	RevisionVariable  = "MCP_CONFORMANCE_PROTOCOL_VERSION"
 )
 
 // BrowserCommand is the hidden subcommand that a client opens as the browser of its user,
@@ -66,9 +67,16 @@ func ByCommand(patience context.Context, command target.Command) Launch {
 			return Exit{}, err
 		}
 		one.Args = placed(command.Args, server)
-		one.Env = append(slices.Clip(command.Env),
-			StepsVariable+"="+string(invocation.Steps), ScenarioVariable+"="+invocation.Official,
-			ContextVariable+"="+string(invocation.Context), RevisionVariable+"="+invocation.Revision)
+		one.Env = append(
+			slices.Clip(command.Env),
+			StepsVariable+"="+string(
+				invocation.Steps,
+			),
+			TransportVariable+"="+invocation.Transport,
+			ScenarioVariable+"="+invocation.Official,
+			ContextVariable+"="+string(invocation.Context),
+			RevisionVariable+"="+invocation.Revision,
+		)
 		one.Last = invocation.Exited
 		if invocation.Browser != "" {
 			variables, remove, err := browse(invocation.Browser)

@@ -62,7 +62,7 @@ func TestRun(t *testing.T) {
 	}
 	invoked.URL, invoked.Exited = "", nil
 	want := scenario.Invocation{
-		Scenario: "greeting", Official: "tools_call", Revision: "2025-06-18", Context: []byte(`{"key":"value","name":"tools_call"}`),
+		Scenario: "greeting", Transport: "http", Official: "tools_call", Revision: "2025-06-18", Context: []byte(`{"key":"value","name":"tools_call"}`),
 		Steps: []byte(fmt.Sprintf(`[{"do":"connect","id":"connect"},{"arguments":{},"do":"call","id":"call-add-numbers","tool":%q}]`, scripted.AddNumbers)),
 	}
 	if difference := cmp.Diff(want, invoked); difference != "" {

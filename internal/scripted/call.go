@@ -22,6 +22,14 @@ type Exchange struct {
 	owed atomic.Int32 // responses to a batch that are still to come
 }
 
+// left notes that the exchange is over: with its stream a session of HTTP+SSE is.
+func (x *Exchange) left() {
+	if x.Session.Server.httpSSE && opensStream(x.Request) {
+		x.Session.gone()
+		x.Session.inbox.finish(ErrConnection)
+	}
+}
+
 // over says that a call is over: with the last of a batch the exchange is, too.
 func (x *Exchange) over() {
 	if x.owed.Add(-1) <= 0 {

@@ -57,3 +57,50 @@ func TestScriptedServerOverHTTPSSE(t *testing.T) {
 		t.Errorf("%d sessions", len(all))
 	}
 }
+
+// Each stream is a session of its own, which is known by what its endpoint event names.
+func TestSessionsOverHTTPSSE(t *testing.T) {
+	t.Parallel()
+	server := newServer(t, "2025-03-26", func(server *scripted.Server) {
+		server.OverHTTPSSE()
+		server.Style.Endpoint = "{origin}{folder}messages?session={session}"
+		server.Style.Begin = []byte("\ufeff")
+	})
+	at := httptest.NewServer(server)
+	t.Cleanup(at.Close)
+	t.Cleanup(server.Close) // or the streams stay open
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+	ping := func(id string) string { return `{"jsonrpc":"2.0","id":"` + id + `","method":"ping"}` }
+
+	send(t, http.MethodPost, at.URL+"/a/sse", hello) // as a client does that knows a later transport, too
+	var streams []*transport.EventReader
+	var endpoints []string
+	for range 2 {
+		_, body := send(t, http.MethodGet, at.URL+"/a/sse", "")
+		stream := transport.NewEventReader(body, 1<<16)
+		first, err := stream.Next()
+		if err != nil || !strings.HasPrefix(string(first.Data), at.URL+"/a/messages?session=") {
+			t.Fatalf("the stream begins with %+v, %v", first, err)
+		}
+		streams, endpoints = append(streams, stream), append(endpoints, string(first.Data))
+	}
+	for _, of := range []int{1, 0} {
+		send(t, http.MethodPost, endpoints[of], ping(endpoints[of]))
+		event, err := streams[of].Next()
+		if err != nil || event.Name != "message" || jsonrpc.Parse(event.Data).ID != jsonrpc.StringID(endpoints[of]) {
+			t.Errorf("the ping of %s is answered by %+v, %v", endpoints[of], event, err)
+		}
+	}
+	without, _, _ := strings.Cut(endpoints[1], "?")
+	for url, wanted := range map[string]int{
+		without: http.StatusNotFound, without + "/?session=1": http.StatusMethodNotAllowed,
+		endpoints[0] + "&more=1": http.StatusNotFound, at.URL + "/a/sse?session=1": http.StatusMethodNotAllowed,
+	} {
+		if status, _ := send(t, http.MethodPost, url, ping("astray")); status != wanted {
+			t.Errorf("a POST to %s is answered with %d", url, status)
+		}
+	}
+	if all := server.Sessions(); len(all) != 2 {
+		t.Errorf("%d sessions", len(all))
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -42,7 +43,7 @@ type Server struct {
 	onStart    func(*Session)
 	onInputEnd func(*Session)
 	onSignal   func(*Session)
-	single     bool // over HTTP: one session, whatever initializes
+	httpSSE    bool // it speaks HTTP+SSE instead of Streamable HTTP
 	guard      *Guard
 	unready    error
 
@@ -270,19 +271,22 @@ const (
 	maxHandlers = 64
 )
 
-// begin begins a session, with initialize or another message; nil when there are too
+// begin begins a session, with what begins one or with something else; nil when there are too
 // many.
-func (s *Server) begin(initialized bool) *Session {
+func (s *Server) begin(begun bool) *Session {
 	s.mu.Lock()
 	full := len(s.sessions) >= maxSessions
 	s.mu.Unlock()
 	if full {
 		return nil
 	}
-	session := &Session{Server: s, initialized: initialized, log: s.options.Log(), streams: map[string]int{}}
+	session := &Session{Server: s, begun: begun, log: s.options.Log(), streams: map[string]int{}}
 	session.inbox = newInbox(session.log)
 	s.mu.Lock()
 	session.Number = len(s.sessions) + 1
+	if s.httpSSE {
+		session.id = strconv.Itoa(session.Number)
+	}
 	s.sessions = append(s.sessions, session)
 	s.mu.Unlock()
 	s.touch(0)
@@ -392,7 +396,7 @@ func (s *Server) handle(call *Call) {
 	s.Features.handle(call)
 }
 
-// ServeHTTP is the endpoint of the server over Streamable HTTP.
+// ServeHTTP is the endpoint of the server over Streamable HTTP, and both of those over HTTP+SSE.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.guard == nil && isOfAuthorization(r.URL.Path) {
 		http.NotFound(w, r)
@@ -411,6 +415,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	exchange := &Exchange{Incoming: incoming, Session: session}
 	incoming.Piece = s.Style.Piece
+	// Before it has an endpoint, a client may try another transport.
+	incoming.Aside = s.httpSSE && !session.hadStream()
 	incoming.Record(session.log, session.name(r.Method))
 	s.opened(1)
 	defer s.opened(-1)
@@ -418,6 +424,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.onExchange == nil || !s.onExchange(exchange) {
 		s.exchange(exchange)
 	}
+	defer exchange.left()
 	incoming.Serve()
 }
 
@@ -430,6 +437,10 @@ func isOfAuthorization(path string) bool {
 
 // exchange does what a good server does with an HTTP request.
 func (s *Server) exchange(exchange *Exchange) {
+	if s.httpSSE {
+		s.exchangeOverHTTPSSE(exchange)
+		return
+	}
 	session := exchange.Session
 	asked := exchange.Request.Header.Get(SessionHeader)
 	switch {
@@ -462,14 +473,12 @@ func (s *Server) exchange(exchange *Exchange) {
 const sessionUnknown = -32001
 
 // sessionOf finds the session that an HTTP request belongs to: that of its session
-// id, a new one when it initializes, or else the latest. What comes before the first
-// initialize, such as a probe for the stateless era, begins none: it belongs to the
+// id, a new one when it begins one, or else the latest. What comes before the first one
+// begins, such as a probe for the stateless era, begins none: it belongs to the
 // session that follows. It is nil when there are too many.
 func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
-	initializes := !s.single && s.Has(protocol.Handshake) && incoming.Request.Method == http.MethodPost &&
-		jsonrpc.MethodOf(incoming.Body) == "initialize"
+	begins, id := s.startOf(incoming)
 	s.mu.Lock()
-	id := incoming.Request.Header.Get(SessionHeader)
 	var latest, named *Session
 	for _, session := range s.sessions {
 		latest = session
@@ -477,18 +486,31 @@ func (s *Server) sessionOf(incoming *transport.Incoming) *Session {
 			named = session
 		}
 	}
-	taken := initializes && latest != nil && latest.initialized
-	if initializes && latest != nil {
-		latest.initialized = true
+	taken := begins && latest != nil && latest.begun
+	if begins && latest != nil {
+		latest.begun = true
 	}
 	s.mu.Unlock()
 	switch {
 	case named != nil:
 		return named
 	case latest == nil, taken:
-		return s.begin(initializes)
+		return s.begin(begins)
+	case s.httpSSE && latest.greeted() && jsonrpc.MethodOf(incoming.Body) == "initialize":
+		return s.begin(false) // a client that comes back, and tries another transport first
 	}
 	return latest
+}
+
+// startOf tells whether an HTTP request begins a session, by initialize or over HTTP+SSE by the
+// stream that it asks for, and otherwise the id of the session that it names.
+func (s *Server) startOf(incoming *transport.Incoming) (begins bool, id string) {
+	if s.httpSSE {
+		return opensStream(incoming.Request), incoming.Request.URL.Query().Get(sessionParameter)
+	}
+	begins = s.Has(protocol.Handshake) && incoming.Request.Method == http.MethodPost &&
+		jsonrpc.MethodOf(incoming.Body) == "initialize"
+	return begins, incoming.Request.Header.Get(SessionHeader)
 }
 
 // ServeSpawned is the life of the server as a process that the client started.

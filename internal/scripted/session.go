@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -19,12 +20,12 @@ import (
 )
 
 // Session is one connection of a target client: a process over stdio, a session
-// over HTTP, or in the stateless era all exchanges over HTTP.
+// over HTTP, a stream over HTTP+SSE, or in the stateless era all exchanges over HTTP.
 type Session struct {
 	Server *Server
 	Number int // from 1
 
-	initialized bool // over HTTP: what comes now with initialize begins another; the server's mu guards it
+	begun bool // over HTTP: what begins a session begins another; the server's mu guards it
 
 	log     *transcript.Log
 	inbox   *inbox
@@ -32,6 +33,7 @@ type Session struct {
 
 	mu        sync.Mutex
 	id        string         // of the session over HTTP; "" for none
+	endpoint  *url.URL       // over HTTP+SSE, once the client is told
 	streams   map[string]int // exchanges by method
 	listening []*Exchange    // streams of what comes unasked: GET
 	filters   []subscribed   // subscriptions/listen
@@ -253,6 +255,11 @@ func (s *Session) Within(most time.Duration, mark int, match func(Received) bool
 	return received, err == nil
 }
 
+// Leaves waits until the client has closed the connection, for a limited time.
+func (s *Session) Leaves(most time.Duration) {
+	s.Within(most, s.Mark(), func(Received) bool { return false })
+}
+
 // Linger says that something may still come, though nothing does for a while: the
 // client may be waiting. It holds until the process is gone, and not longer than so.
 func (s *Session) Linger(most time.Duration) {
@@ -270,6 +277,13 @@ func (s *Session) gone() {
 	if lingering != nil && lingering.Stop() {
 		s.Server.touch(-1)
 	}
+}
+
+// greeted tells whether the client has said what it can do, by initialize.
+func (s *Session) greeted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.declared != nil
 }
 
 // end breaks what is open.

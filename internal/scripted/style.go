@@ -23,6 +23,12 @@ type Style struct {
 	Event func(message []byte) []byte
 	// Begin is written before the first event of a stream.
 	Begin []byte
+	// Endpoint is what the endpoint event of HTTP+SSE says, as PlainEndpoint does; "" for that.
+	Endpoint string
+	// EndpointEvent writes that event; nil for the plain text.
+	EndpointEvent func(reference string) []byte
+	// Accept answers what is posted over HTTP+SSE; nil for 202.
+	Accept func(exchange *Exchange)
 	// Stream answers requests by event streams, where the answer could be JSON.
 	Stream bool
 	// Header is sent with responses, in the place of those of the same name.
@@ -58,12 +64,15 @@ func (x *Exchange) answer(status int, header map[string]string, message []byte, 
 // not begun. An id is where a client may resume; nil for none.
 func (x *Exchange) Event(id *string, message []byte, deliberate string) bool {
 	defer x.Session.Server.touch(0)
-	style := &x.Session.Server.Style
+	style, name := &x.Session.Server.Style, ""
+	if x.Session.Server.httpSSE {
+		name = "message" // as all servers of HTTP+SSE write it
+	}
 	if deliberate != "" || message == nil {
-		return x.Write(transport.EventText(id, "", message), deliberate)
+		return x.Write(transport.EventText(id, name, message), deliberate)
 	}
 	message = style.spell(message, deliberate)
-	text := transport.EventText(id, "", message)
+	text := transport.EventText(id, name, message)
 	if style.Event != nil && id == nil {
 		text = style.Event(message)
 	}

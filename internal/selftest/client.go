@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/browser"
 	"github.com/mcpconform/mcpconform/internal/fault"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -30,8 +31,12 @@ var clientTimeouts = client.Timeouts{Exit: time.Second, Reconnect: 100 * time.Mi
 func launch(ctx context.Context, invocation scenario.Invocation, injection fault.Injection) (scenario.Exit, error) {
 	var told bytes.Buffer
 	options := client.Options{
-		URL: invocation.URL, Steps: invocation.Steps, Revision: invocation.Revision,
-		Report: &told, Timeouts: clientTimeouts,
+		URL:           invocation.URL,
+		SSE:           invocation.Transport == protocol.SSE,
+		Steps:         invocation.Steps,
+		Revision:      invocation.Revision,
+		Report:        &told,
+		Timeouts:      clientTimeouts,
 		Authorization: AuthorizationOf(invocation.Context, invocation.Browser),
 	}
 	var spawned relays

@@ -24,14 +24,20 @@ func (s *stage) handler() http.Handler {
 
 	all := http.NewServeMux()
 	all.Handle("/", guarded)
-	all.HandleFunc(scripted.Endpoint, func(w http.ResponseWriter, r *http.Request) { s.endpoint(w, r, s.scenes[0]) })
-	all.HandleFunc("/scenarios/{name}"+scripted.Endpoint, func(w http.ResponseWriter, r *http.Request) {
-		if one := s.scene(r.PathValue("name")); one != nil {
-			s.endpoint(w, r, one)
-			return
-		}
-		http.Error(w, "no scenario has this name; the page at / lists them", http.StatusNotFound)
-	})
+	paths := []string{s.path()}
+	if s.path() == scripted.StreamPath {
+		paths = append(paths, scripted.MessagesPath)
+	}
+	for _, path := range paths {
+		all.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.endpoint(w, r, s.scenes[0]) })
+		all.HandleFunc("/scenarios/{name}"+path, func(w http.ResponseWriter, r *http.Request) {
+			if one := s.scene(r.PathValue("name")); one != nil {
+				s.endpoint(w, r, one)
+				return
+			}
+			http.Error(w, "no scenario has this name; the page at / lists them", http.StatusNotFound)
+		})
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.known(r.Host) {
 			http.Error(w, "this Host is not allowed here; use an address, such as 127.0.0.1", http.StatusForbidden)

@@ -92,16 +92,19 @@ type sceneView struct {
 	Waiting     []string // checks of a scenario that was not played
 }
 
+// path ends the URLs that clients are given.
+func (s *stage) path() string { return scripted.PathOver(s.options.Judging.Transport()) }
+
 func (s *stage) view(r *http.Request, finished bool) view {
 	base := "http://" + r.Host
 	shown := view{
 		Style: template.CSS(styleText), Script: template.JS(scriptText), //nolint:gosec // our own
-		Revision: s.options.Judging.Revision(), Plain: base + scripted.Endpoint, Finished: finished,
+		Revision: s.options.Judging.Revision(), Plain: base + s.path(), Finished: finished,
 	}
 	for _, group := range s.groups {
 		part := groupView{ID: group.id, Title: group.title}
 		for _, one := range group.scenes {
-			view := one.view(base)
+			view := one.view(base, s.path())
 			part.Scenes = append(part.Scenes, view)
 			shown.Counts = shown.Counts.Plus(view.Counts)
 			if view.Judged {
@@ -116,14 +119,14 @@ func (s *stage) view(r *http.Request, finished bool) view {
 	return shown
 }
 
-func (s *scene) view(base string) sceneView {
+func (s *scene) view(base, path string) sceneView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	shown := sceneView{
 		Name: s.Scenario.Name,
 		Says: s.Scenario.Says,
 		Long: len(s.Scenario.Steps) > longest,
-		URL:  base + "/scenarios/" + s.Scenario.Name + scripted.Endpoint,
+		URL:  base + "/scenarios/" + s.Scenario.Name + path,
 	}
 	for _, step := range s.Scenario.Steps {
 		shown.Steps = append(shown.Steps, step.Describe())

@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -453,5 +455,24 @@ func TestAFloodIsBounded(t *testing.T) {
 	found, err := s.end()
 	if err != nil || len(found.Errors) > 0 {
 		t.Errorf("%v %+v", err, found)
+	}
+}
+
+// Over HTTP with SSE a scenario has a stream, and an endpoint beside it.
+func TestServesOverHTTPWithSSE(t *testing.T) {
+	t.Parallel()
+	s := begin(t, runner.Options{Filter: "lifecycle", Transports: []string{protocol.SSE}})
+	if page := s.page(); !strings.Contains(page, s.base+"/scenarios/meeting/sse") {
+		t.Errorf("the page does not name the stream: %s", page)
+	}
+	err := client.Run(t.Context(), client.Options{
+		URL: s.base + "/scenarios/lifecycle-granting-server/sse", SSE: true, Revision: revision, Steps: scenario.Meeting.Steps.JSON(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.judged("lifecycle-granting-server", " 0 failed")
+	if answered := s.do(http.MethodPost, "/scenarios/lifecycle-granting-server/mcp", "{}", nil); answered.status != http.StatusNotFound {
+		t.Errorf("Streamable HTTP is answered with %d", answered.status)
 	}
 }

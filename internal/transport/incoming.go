@@ -23,6 +23,7 @@ type Incoming struct {
 	Request *http.Request
 	Body    []byte // of the request; what is beyond the limit is missing
 	TooLong bool   // the body was longer than the limit
+	Aside   bool   // the body is no message of what is recorded
 	Piece   int    // what is written is so in pieces of so many bytes; 0: whole
 
 	log    *transcript.Log
@@ -74,6 +75,9 @@ func (i *Incoming) Record(log *transcript.Log, stream string) {
 		return
 	}
 	event := transcript.Event{Kind: transcript.Message, From: protocol.Client, Raw: i.Body}
+	if i.Aside {
+		event.Kind = transcript.Body
+	}
 	if i.TooLong {
 		event.Size = len(i.Body) + 1
 		event.Note = "the body is longer than the harness accepts"

@@ -1,5 +1,5 @@
 // Package client is a small, complete MCP client: every feature of the
-// five revisions, 2024-11-05 to 2026-07-28, over stdio and Streamable HTTP. It
+// five revisions, 2024-11-05 to 2026-07-28, over stdio, Streamable HTTP and HTTP+SSE. It
 // does what it is told step by step, and nobody has to sit before it: what a
 // user or a model would decide stands in the steps.
 //
@@ -74,6 +74,8 @@ func Revisions() []string {
 type Options struct {
 	// URL is the endpoint of a server that is spoken to over HTTP.
 	URL string
+	// SSE says that it is the URL of a stream of the transport HTTP+SSE.
+	SSE bool
 	// Transport carries the HTTP requests. Nil: the network.
 	Transport *http.Transport
 	// Command starts a server that is spoken to over stdio.

@@ -62,6 +62,11 @@ var defects = map[string]func(*client){
 	"polls-when-stale":             func(c *client) { c.part.resultCached = pollsWhenStale },
 	"posts-below-the-stream":       func(c *client) { c.part.endpoint = postsBelowTheStream },
 	"posts-to-the-stream":          func(c *client) { c.part.endpoint = postsToTheStream },
+	"posts-with-a-slash":           func(c *client) { c.part.endpoint = postsWithSlash },
+	"posts-without-query":          func(c *client) { c.part.endpoint = postsWithoutQuery },
+	"posts-below-the-origin":       func(c *client) { c.part.endpoint = postsBelowTheOrigin },
+	"posts-as-a-path":              func(c *client) { c.part.endpoint = postsAsPath },
+	"keeps-http-sse-open":          func(c *client) { c.part.closesHTTPSSE = never },
 	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
 	"recalls-old-session":          func(c *client) { c.part.nextSessionID = recallsOldSession },
 	"waits-in-old-session":         waitsInOldSession,
@@ -83,7 +88,8 @@ var defects = map[string]func(*client){
 	"keeps-null-headers":           func(c *client) { c.part.mirroredOf = keepsNullHeaders },
 	"knows-its-own-ids":            func(c *client) { c.part.fallsBack = fallsBackForOwnIDs },
 	"falls-back-for-bodies":        func(c *client) { c.part.fallsBack = fallsBackForBodies },
-	"http-sse-wants-200":           func(c *client) { c.part.acceptedHTTPSSE = wants200 },
+	"http-sse-wants-200":           func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusOK) },
+	"http-sse-wants-202":           func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusAccepted) },
 	"refuses-nested-headers":       func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
 	"takes-session-of-refusals":    takesSessionOfRefusals,
 	"sse-keeps-name":               func(c *client) { c.part.framing.keepsName = true },
@@ -110,6 +116,7 @@ var defects = map[string]func(*client){
 	"sse-waits-behind-cr":          func(c *client) { c.part.framing.bytes = waitsBehindCR },
 	"sse-wants-space":              func(c *client) { c.part.framing.field = wantsSpace },
 	"sse-wants-name":               func(c *client) { c.part.framing.complete = wantsName },
+	"sse-fails-at-names":           func(c *client) { c.part.framing.complete = failsAtNames },
 	"sse-dispatches-without-data":  func(c *client) { c.part.framing.complete = dispatchesWithoutData },
 	"sse-fails-at-comments":        func(c *client) { c.part.framing.field = knowsFields("event", "data", "id", "retry") },
 	"sse-fails-at-fields":          func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "retry") },
@@ -588,3 +595,28 @@ func postsBelowTheStream(h *streamableHTTP, reference string) (string, error) {
 
 // postsToTheStream takes no notice of the endpoint that an old server names.
 func postsToTheStream(h *streamableHTTP, _ string) (string, error) { return h.client.options.URL, nil }
+
+// postsWithSlash ends the path of the endpoint that an old server names with a slash.
+func postsWithSlash(h *streamableHTTP, reference string) (string, error) {
+	path, query, _ := strings.Cut(reference, "?")
+	return h.endpoint(path + "/?" + query)
+}
+
+// postsWithoutQuery drops the query of the endpoint that an old server names.
+func postsWithoutQuery(h *streamableHTTP, reference string) (string, error) {
+	path, _, _ := strings.Cut(reference, "?")
+	return h.endpoint(path)
+}
+
+// postsBelowTheOrigin takes what is relative to the stream for a path of the origin.
+func postsBelowTheOrigin(h *streamableHTTP, reference string) (string, error) {
+	if !strings.Contains(reference, "://") {
+		reference = "/" + strings.TrimPrefix(reference, "/")
+	}
+	return h.endpoint(reference)
+}
+
+// postsAsPath takes whatever an old server names for a path of the origin.
+func postsAsPath(h *streamableHTTP, reference string) (string, error) {
+	return h.endpoint("/" + strings.TrimPrefix(reference, "/"))
+}

@@ -84,6 +84,14 @@ func wantsSpace(line []byte) (string, []byte, error) {
 // wantsName takes only events that say that they are messages, or endpoints.
 func wantsName(one event, hasData bool) (bool, error) { return hasData && one.name != "", nil }
 
+// failsAtNames breaks off at an event with a name that it does not know.
+func failsAtNames(one event, hasData bool) (bool, error) {
+	if !one.carries() && one.name != endpointEvent {
+		return false, fmt.Errorf("an unknown event %q", one.name)
+	}
+	return hasData, nil
+}
+
 var errEmptyEvent = errors.New("an event without data: unexpected end of JSON input")
 
 // failsAtEmptyData reads the data of each event as JSON.

@@ -46,12 +46,14 @@ func waitsInOldSession(c *client) {
 	}
 }
 
-// wants200 takes a message for refused that is accepted with another status.
-func wants200(response *http.Response) error {
-	if response.StatusCode != http.StatusOK {
-		return &statusError{code: response.StatusCode}
+// wants takes a message for refused that is accepted with another status.
+func wants(status int) func(*http.Response) error {
+	return func(response *http.Response) error {
+		if response.StatusCode != status {
+			return &statusError{code: response.StatusCode}
+		}
+		return nil
 	}
-	return nil
 }
 
 // takesSessionOfRefusals takes the session id of a refusal for that of the session to come.

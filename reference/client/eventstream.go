@@ -45,6 +45,9 @@ type event struct {
 	data []byte
 }
 
+// carries tells whether the event is one for messages.
+func (e event) carries() bool { return e.name == "" || e.name == "message" }
+
 // events reads a stream, and keeps what belongs to all of it.
 type events struct {
 	as       framing

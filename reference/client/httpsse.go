@@ -1,5 +1,5 @@
-// Page basic/transports, "Backwards Compatibility": the transport HTTP+SSE of
-// 2024-11-05, with a stream for all answers and an endpoint for all messages.
+// Page basic/transports at 2024-11-05, "HTTP with SSE", and later "Backwards Compatibility": the
+// transport with a stream for all answers and an endpoint for all messages.
 
 package client
 
@@ -57,39 +57,80 @@ func (h *streamableHTTP) tryOlder(ctx context.Context, r *request, refusal *stat
 	if isModern(refusal.reason) {
 		return refusal
 	}
-	response, err := h.get(h.ctx, "") // the stream outlives the request
-	if err != nil {
+	older, stream, err := h.openOlder()
+	if errors.Is(err, errNoEndpoint) {
 		h.client.log.Printf("no server of the older transport either: %v", err)
 		return refusal
 	}
-	stream := newEvents(h.client.part.framing, response.Body, nil)
-	timeout := time.AfterFunc(h.client.options.Timeouts.Request, func() { _ = response.Body.Close() })
-	first, err := stream.next()
-	timeout.Stop()
-	if err != nil || first.name != "endpoint" {
-		return errors.Join(refusal, response.Body.Close())
-	}
-	endpoint, err := h.client.part.endpoint(h, string(first.data))
 	if err != nil {
-		return errors.Join(err, response.Body.Close())
+		return err
 	}
-	older := &httpSSE{to: h, url: endpoint, stream: response.Body}
 	// Only then is the stream read: its answer must not overtake the status of the POST,
 	// by which the server accepts or refuses the message.
-	if err := older.send(ctx, r.message); err != nil {
-		return errors.Join(err, response.Body.Close())
+	if err := older.request(ctx, r); err != nil {
+		older.close()
+		return err
 	}
-	h.mu.Lock()
-	h.older = older
-	h.mu.Unlock()
-	go func() {
-		h.client.lost(nil, fmt.Errorf("the stream of the server has ended: %w", h.drain(stream, nil)))
-	}()
+	h.hearOlder(older, stream)
 	select {
 	case <-r.answered:
 	case <-ctx.Done():
 	}
 	return context.Cause(ctx)
+}
+
+// newHTTPSSE is the way to a server that is known to be of the older transport.
+func newHTTPSSE(c *client) (*streamableHTTP, error) {
+	h := newStreamableHTTP(c)
+	older, stream, err := h.openOlder()
+	if err != nil {
+		h.stop()
+		return nil, err
+	}
+	h.hearOlder(older, stream)
+	return h, nil
+}
+
+// errNoEndpoint says that there is no stream that names an endpoint.
+var errNoEndpoint = errors.New("no stream with an endpoint event")
+
+// openOlder opens the stream, and reads up to the event that names the endpoint.
+func (h *streamableHTTP) openOlder() (*httpSSE, *events, error) {
+	response, err := h.get(h.ctx, "") // the stream outlives the request
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errNoEndpoint, err)
+	}
+	stream := newEvents(h.client.part.framing, response.Body, nil)
+	timeout := time.AfterFunc(h.client.options.Timeouts.Request, func() { _ = response.Body.Close() })
+	first, err := stream.next()
+	for err == nil && first.name != endpointEvent && !first.carries() {
+		first, err = stream.next() // whatever that was
+	}
+	timeout.Stop()
+	if err == nil && first.carries() {
+		err = errors.New("a message came first")
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%w: %w", errNoEndpoint, err), response.Body.Close())
+	}
+	endpoint, err := h.client.part.endpoint(h, string(first.data))
+	if err != nil {
+		return nil, nil, errors.Join(err, response.Body.Close())
+	}
+	return &httpSSE{to: h, url: endpoint, stream: response.Body}, stream, nil
+}
+
+// endpointEvent is the name of the event that says where messages go.
+const endpointEvent = "endpoint"
+
+// hearOlder reads what comes on the stream from now on.
+func (h *streamableHTTP) hearOlder(older *httpSSE, stream *events) {
+	h.mu.Lock()
+	h.older = older
+	h.mu.Unlock()
+	go func() {
+		h.client.lost(older, fmt.Errorf("the stream of the server has ended: %w", h.drain(stream, nil)))
+	}()
 }
 
 // endpoint is where an old server wants its messages, which must be on the
@@ -107,6 +148,15 @@ func (h *streamableHTTP) endpoint(reference string) (string, error) {
 		return "", fmt.Errorf("the endpoint %q is on another server than %s", reference, base)
 	}
 	return at.String(), nil
+}
+
+// request sends a request, which is answered on the stream, if that does not end.
+func (o *httpSSE) request(ctx context.Context, r *request) error {
+	c := o.to.client
+	c.mu.Lock()
+	r.via = o
+	c.mu.Unlock()
+	return o.send(ctx, r.message)
 }
 
 func (o *httpSSE) send(ctx context.Context, message []byte) error {

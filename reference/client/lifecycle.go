@@ -19,20 +19,25 @@ func (c *client) reach(ctx context.Context) error {
 	c.sessions++
 	c.mu.Unlock()
 	c.forgetServer()
-	var opened transport
-	if c.options.URL != "" {
-		opened = newStreamableHTTP(c)
-	} else {
-		pipes, err := newStdio(ctx, c)
-		if err != nil {
-			return err
-		}
-		opened = pipes
+	opened, err := c.way(ctx)
+	if err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.transport = opened
 	return nil
+}
+
+// way is the transport by which the server is reached.
+func (c *client) way(ctx context.Context) (transport, error) {
+	switch {
+	case c.options.URL == "":
+		return newStdio(ctx, c)
+	case c.options.SSE:
+		return newHTTPSSE(c)
+	}
+	return newStreamableHTTP(c), nil
 }
 
 // forgetServer drops what was learned of a server in an earlier connection.

@@ -77,6 +77,7 @@ type parts struct {
 	renews                func(method string) bool
 	waitsToReconnect      func(ctx context.Context, d time.Duration) error
 	endSession            func(h *streamableHTTP)
+	closesHTTPSSE         func() bool // its stream, when it is done
 	auth                  authParts
 }
 
@@ -139,6 +140,7 @@ func goodParts() parts {
 		renews:                func(string) bool { return true },
 		waitsToReconnect:      pause,
 		endSession:            endSession,
+		closesHTTPSSE:         always,
 		auth:                  goodAuthParts(),
 	}
 }

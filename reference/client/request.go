@@ -58,7 +58,7 @@ type request struct {
 	headers http.Header
 	ctx     context.Context // of the exchange over HTTP
 	leave   context.CancelFunc
-	via     any         // the pipes that carry it, over stdio
+	via     any         // what carries it: the pipes over stdio, the stream over HTTP+SSE
 	session int         // the only session in which it can be sent; 0 for any
 	again   bool        // it was sent before, in a session that is over
 	moved   atomic.Bool // it was sent again, in a new session

@@ -79,7 +79,7 @@ func (h *streamableHTTP) drain(stream *events, r *request) error {
 		if err != nil {
 			return err
 		}
-		if len(one.data) > 0 && (one.name == "" || one.name == "message") {
+		if len(one.data) > 0 && one.carries() {
 			h.client.receive(one.data)
 		}
 		if r != nil && r.isAnswered() && !r.given.Load() {

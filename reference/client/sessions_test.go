@@ -164,17 +164,26 @@ func TestServerIsHeard(t *testing.T) {
 	}
 }
 
-// A server of the older transport is spoken to over that.
+// A server of the older transport is spoken to over that, whether that is found out or known.
 func TestOlderTransport(t *testing.T) {
 	t.Parallel()
-	for name, elsewhere := range map[string]string{"good": "", "elsewhere": "http://192.0.2.1"} {
+	for name, test := range map[string]struct {
+		known     bool
+		begin     string
+		elsewhere string
+	}{
+		"good":      {},
+		"elsewhere": {elsewhere: "http://192.0.2.1"},
+		"known":     {known: true},
+		"beginning": {known: true, begin: "\ufeff: a comment\n\nretry: 1\n\nevent: ping\ndata: 1\n\nid: 1\n"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			answers := make(chan string, 8)
 			s := scripted(t, func(v visit) {
 				switch {
 				case v.Method == http.MethodGet:
-					v.stream("event: endpoint\r\ndata: " + elsewhere + "/messages?of=1\r\n\r\n")
+					v.stream(test.begin + "event: endpoint\r\ndata: " + test.elsewhere + "/messages?of=1\r\n\r\n")
 					for {
 						select {
 						case one := <-answers:
@@ -183,7 +192,10 @@ func TestOlderTransport(t *testing.T) {
 							return
 						}
 					}
-				case v.URL.Path != "/messages":
+				case v.URL.Path != "/messages" || v.URL.RawQuery != "of=1":
+					if test.known {
+						t.Errorf("a POST to %s", v.URL)
+					}
 					v.WriteHeader(http.StatusMethodNotAllowed)
 				case v.is("notifications/initialized"):
 					v.WriteHeader(http.StatusAccepted)
@@ -197,8 +209,9 @@ func TestOlderTransport(t *testing.T) {
 				}
 			})
 			options := in(s)
+			options.SSE = test.known
 			outcomes, err := tryRun(t, options, `[{"do":"connect"},{"do":"list","of":"prompts"},{"do":"close"}]`)
-			if elsewhere != "" {
+			if test.elsewhere != "" {
 				if err == nil || !strings.Contains(err.Error(), "on another server") {
 					t.Errorf("found %v", err)
 				}

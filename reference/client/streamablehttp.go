@@ -79,7 +79,7 @@ func (e *statusError) Error() string {
 // request sends a request, and reads what comes of it beside whoever waits.
 func (h *streamableHTTP) request(ctx context.Context, r *request) error {
 	if older := h.replacement(); older != nil {
-		return older.send(ctx, r.message)
+		return older.request(ctx, r)
 	}
 	h.settled(ctx)
 	traced, written := untilWritten(r.ctx)
@@ -291,8 +291,12 @@ func (h *streamableHTTP) close() {
 	if h.sessionID() != "" {
 		h.client.part.endSession(h)
 	}
+	older := h.replacement()
+	if older != nil && !h.client.part.closesHTTPSSE() {
+		return
+	}
 	h.stop()
-	if older := h.replacement(); older != nil {
+	if older != nil {
 		older.close()
 	}
 	h.http.CloseIdleConnections()

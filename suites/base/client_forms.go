@@ -180,7 +180,7 @@ func written(what string, lines func(*scripted.Call) [][]byte) *forms.Form {
 	return &forms.Form{
 		Has: what,
 		Answer: func(call *scripted.Call) {
-			if call.Exchange != nil {
+			if call.Session.Spawned() == nil {
 				call.Good()
 				return
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites/server/features"
 )
 
@@ -21,6 +22,50 @@ func ClientChecks() {
 		missing()
 		undeclared()
 		waiting()
+	})
+	Describe("Shutdown", closing)
+}
+
+// reconnecting is a server to which a client comes back that has closed its connection.
+var reconnecting = &Scenario{
+	Name: "lifecycle-connection-closed", Over: protocol.SSE,
+	Says:  "The client closes its connection, and opens another one, whose initialize the server answers when the first is closed, or after a second.",
+	Steps: Steps{ToConnect(), ToList("tools"), ToClose(), ToConnect(), ToList("tools"), ToClose()},
+	Server: func(server *scripted.Server) {
+		server.On("initialize", func(call *scripted.Call) {
+			if first := server.Sessions()[0]; first != call.Session {
+				first.Leaves(closingTime)
+			}
+			call.Good()
+		})
+	},
+}
+
+// closingTime is how long it may take until the server sees that a client has closed a
+// connection.
+const closingTime = time.Second
+
+func closing() {
+	It("closes the HTTP connection of a session that it is done with", Verifies("lifecycle.shutdown.closes-connection"), In(reconnecting), func(t *T) {
+		client := RunScenario(t)
+
+		answered := client.NeedRequests("initialize")
+		first := answered[0].Event.Connection
+		again := slices.IndexFunc(answered, func(asked *Message) bool { return asked.Event.Connection != first && AnswerTo(asked) != nil })
+		if again < 0 {
+			client.Inconclusive("the client did not connect a second time", "initialize")
+		}
+		back := AnswerTo(answered[again])
+		closed := slices.ContainsFunc(client.Events(), func(event transcript.Event) bool {
+			return event.Kind == transcript.End && event.From == protocol.Client && event.Connection == first &&
+				!event.At.After(back.Event.At)
+		})
+		if !t.Observed(closed) {
+			client.Missing(answered[again], Mismatch{
+				Wanted: "the end of the stream of the first connection, before or soon after the client opens a second one",
+				Found:  "a stream that stays open",
+			})
+		}
 	})
 }
 
