@@ -78,7 +78,7 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 			never[name]++
 		}
 		asked := slices.Contains([]string{"client/elicitation", "client/sampling", "client/roots"}, result.Page)
-		elsewhere := strings.HasPrefix(result.Reason, "applies to the http transport")
+		elsewhere := strings.HasPrefix(result.Reason, "applies to the http ")
 		if asked && result.Kind == reports.KindCheck && !elsewhere && !strings.HasPrefix(result.Reason, "never ") {
 			t.Errorf("%s, %s: %s %s", result.Page, result.Text, result.Verdict, result.Reason)
 		}
