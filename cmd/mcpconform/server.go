@@ -128,7 +128,12 @@ func (s *settings) addNetwork(flags *pflag.FlagSet) {
 // addFlags adds the flags of a run, whatever the role of the target.
 func (s *settings) addFlags(flags *pflag.FlagSet) {
 	s.addCommonFlags(flags, "auto (the newest that the "+s.role+" speaks) or all")
-	flags.StringVar(&s.Transport, "transport", "", "stdio, http or sse; default: what the target allows, of a client without sse")
+	flags.StringVar(
+		&s.Transport,
+		"transport",
+		"",
+		"stdio, http or sse; default: what the target allows, of a client without sse",
+	)
 	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default at most twice the processors, and 8)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.IntVar(

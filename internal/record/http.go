@@ -189,7 +189,7 @@ type exchange struct {
 }
 
 func (h *HTTP) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
-	c := h.sessions.of(r.Header)
+	c := h.sessions.of(r)
 	e := &exchange{
 		http: h, connection: c, request: r, reply: newReply(w), stream: c.name(r.Method),
 		head: Head{Direction: In, Method: r.Method, URL: r.URL, Header: framed(r)},

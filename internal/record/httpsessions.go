@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -31,15 +32,18 @@ type sessions struct {
 	stateless *connection // of all that belongs to no session, by the revision that it names
 }
 
-// of returns the connection to which a request belongs. Requests of an era without
-// sessions have one in common; another that belongs to none begins a new one, which
-// bind may make known.
-func (s *sessions) of(header http.Header) *connection {
+// of returns the connection to which a request belongs: by the id of its session, or over
+// HTTP+SSE by its URL. Requests of an era without sessions have one in common; another that
+// belongs to none begins a new one, which bind may make known.
+func (s *sessions) of(request *http.Request) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	header := request.Header
 	id := header.Get(sessionHeader)
-	if c := s.known[id]; c != nil {
-		return c
+	for _, name := range []string{id, endpointName(request.URL)} {
+		if c := s.known[name]; c != nil {
+			return c
+		}
 	}
 	stateless := id == "" && protocol.Has(header.Get(transport.VersionHeader), protocol.Statelessness)
 	if stateless && s.stateless != nil {
@@ -77,6 +81,22 @@ func (s *sessions) alias(id string, c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keep(id, c)
+}
+
+// endpointEvent is the event of HTTP+SSE that says where the messages of a session are posted.
+const endpointEvent = "endpoint"
+
+// endpointName is the name by which sessions know that place: no id of a session has a space.
+func endpointName(at *url.URL) string { return http.MethodPost + " " + at.RequestURI() }
+
+// named makes the connection known by the endpoint that an event of its stream may name.
+func (e *exchange) named(event *transport.Event) {
+	if e.request.Method != http.MethodGet || event.Name != endpointEvent || event.Unterminated {
+		return
+	}
+	if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
+		e.http.sessions.alias(endpointName(at), e.connection)
+	}
 }
 
 func (s *sessions) keep(id string, c *connection) {

@@ -51,7 +51,10 @@ func (e *exchange) recordBody(from protocol.Party, body []byte, note string) {
 	}
 }
 
-func (e *exchange) recordEvent(event *transport.Event) { e.record(event.Record()) }
+func (e *exchange) recordEvent(event *transport.Event) {
+	e.named(event)
+	e.record(event.Record())
+}
 
 // recordEnd writes down how the answer of the target ended, once.
 func (e *exchange) recordEnd(err error) {

@@ -265,7 +265,8 @@ func (d declarations) choose(one *layer, wrong complaint) []check.Cell {
 		for _, revision := range slices.Backward(d.revisions) {
 			era := protocol.Has(revision, protocol.Handshake)
 			here := side{one.role(), revision}
-			if !eras[era] && d.allStand(one.Breaks, here) && (!noticed || d.noticed(one.Breaks, here)) {
+			if !eras[era] && protocol.Carries(cell.Transport, revision) && d.allStand(one.Breaks, here) &&
+				(!noticed || d.noticed(one.Breaks, here)) {
 				eras[era] = true
 				cell.Revision = revision
 				cells = append(cells, cell)
