@@ -349,3 +349,37 @@ func TestHTTPRecords(t *testing.T) {
 		}
 	}
 }
+
+// Over HTTP+SSE a session is known by the endpoint that its stream names.
+func TestHTTPKnowsSessionsByTheirEndpoints(t *testing.T) {
+	t.Parallel()
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: endpoint\ndata: messages?of="+r.URL.Query().Get("of")+"\n\n")
+	}))
+	t.Cleanup(served.CloseClientConnections)
+	var logs logs
+	address := before(t, served.Listener.Addr().String(), record.HTTPOptions{Log: logs.open})
+	stream := func(of string) string { return "GET /a/sse?of=" + of + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" }
+	post := func(to string) string { return strings.Replace(post(ping), "POST /mcp", "POST "+to, 1) }
+	for _, request := range []string{stream("1"), stream("2"), post("/a/messages?of=1"), post("/a/messages?of=2"), post("/a/messages")} {
+		ask(t, address, request)
+	}
+	var found []string
+	for _, line := range logs.lines() {
+		if strings.Contains(line, "client message") {
+			found = append(found, line)
+		}
+	}
+	want := []string{
+		"connection-1 post-1 client message " + ping, "connection-2 post-1 client message " + ping,
+		"connection-3 post-1 client message " + ping,
+	}
+	if !slices.Equal(want, found) {
+		t.Errorf("recorded %q", found)
+	}
+}

@@ -66,6 +66,7 @@ var defects = map[string]func(*client){
 	"posts-without-query":          func(c *client) { c.part.endpoint = postsWithoutQuery },
 	"posts-below-the-origin":       func(c *client) { c.part.endpoint = postsBelowTheOrigin },
 	"posts-as-a-path":              func(c *client) { c.part.endpoint = postsAsPath },
+	"finds-http-sse":               func(c *client) { c.part.knowsHTTPSSE = never },
 	"keeps-http-sse-open":          func(c *client) { c.part.closesHTTPSSE = never },
 	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
 	"recalls-old-session":          func(c *client) { c.part.nextSessionID = recallsOldSession },

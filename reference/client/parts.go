@@ -78,6 +78,7 @@ type parts struct {
 	waitsToReconnect      func(ctx context.Context, d time.Duration) error
 	endSession            func(h *streamableHTTP)
 	closesHTTPSSE         func() bool // its stream, when it is done
+	knowsHTTPSSE          func() bool // what it is told of the transport
 	auth                  authParts
 }
 
@@ -141,6 +142,7 @@ func goodParts() parts {
 		waitsToReconnect:      pause,
 		endSession:            endSession,
 		closesHTTPSSE:         always,
+		knowsHTTPSSE:          always,
 		auth:                  goodAuthParts(),
 	}
 }
