@@ -364,7 +364,9 @@ func TestHTTPKnowsSessionsByTheirEndpoints(t *testing.T) {
 	t.Cleanup(served.CloseClientConnections)
 	var logs logs
 	address := before(t, served.Listener.Addr().String(), record.HTTPOptions{Log: logs.open})
-	stream := func(of string) string { return "GET /a/sse?of=" + of + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" }
+	stream := func(of string) string {
+		return "GET /a/sse?of=" + of + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+	}
 	post := func(to string) string { return strings.Replace(post(ping), "POST /mcp", "POST "+to, 1) }
 	for _, request := range []string{stream("1"), stream("2"), post("/a/messages?of=1"), post("/a/messages?of=2"), post("/a/messages")} {
 		ask(t, address, request)
