@@ -67,16 +67,25 @@ func posted(conversation *rules.Conversation, reporter *rules.Reporter) {
 			continue
 		}
 		reporter.Observe()
-		wanted := "a POST to " + known[0].url.String() + ", which the endpoint event named"
-		if one.Method != http.MethodPost {
-			reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: "a " + one.Method, Where: "HTTP method"})
-			continue
-		}
 		at, err := url.Parse(one.Request.HTTP.URL)
-		if err != nil || !slices.ContainsFunc(known, func(known endpoint) bool { return sameResource(known.url, at) }) {
+		wanted := "a POST to " + shown(known[0].url, at) + ", which the endpoint event named"
+		switch {
+		case one.Method != http.MethodPost:
+			reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: "a " + one.Method, Where: "HTTP method"})
+		case err != nil:
 			reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: "one to " + one.Request.HTTP.URL, Where: "URL"})
+		case !slices.ContainsFunc(known, func(known endpoint) bool { return sameResource(known.url, at) }):
+			reporter.Violation(message, rules.Mismatch{Wanted: wanted, Found: "one to " + shown(at, known[0].url), Where: "URL"})
 		}
 	}
+}
+
+// shown is a URL, without the origin where another one has the same: each run has its own.
+func shown(one, other *url.URL) string {
+	if other != nil && one.Host == other.Host {
+		return one.RequestURI()
+	}
+	return one.String()
 }
 
 // An endpoint is where a server wants messages.
