@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/suites"
 )
 
@@ -83,7 +84,7 @@ func crossingOfClients(known *catalogue.Catalogue) string {
 		if says[name] == "" {
 			order = append(order, name)
 			says[name] = one.Scenario.Says
-			spans[name] = crossingSpan(one.Scenario.Since, one.Scenario.Until, cmp.Or(one.Scenario.Over, "stdio, http"))
+			spans[name] = crossingSpan(one.Scenario.Since, one.Scenario.Until, crossingOver(one.Scenario))
 		}
 		over := strings.Join(one.Transports, ", ")
 		if over != "" && over != one.Scenario.Over {
@@ -99,6 +100,16 @@ func crossingOfClients(known *catalogue.Catalogue) string {
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", name, spans[name], says[name], strings.Join(does[name], "; "))
 	}
 	return table.String()
+}
+
+// crossingOver lists the transports over which a scenario can be played.
+func crossingOver(one *scenario.Scenario) string {
+	if one.Over != "" {
+		return one.Over
+	}
+	return strings.Join(slices.DeleteFunc(protocol.Transports(), func(transport string) bool {
+		return one.Since != "" && !protocol.Carries(transport, one.Since)
+	}), ", ")
 }
 
 func crossingOfServers(known *catalogue.Catalogue) string {

@@ -34,7 +34,7 @@ var batching = &Scenario{
 					break // the others had as much time
 				}
 			}
-			if call.Exchange == nil { // over HTTP a response to a single request is no batch
+			if call.Session.Spawned() != nil { // over HTTP a response to a single request is no batch
 				call.Finally(batchOf(call.Result(scripted.Text("in a batch"))), "")
 				return
 			}
