@@ -47,7 +47,7 @@ var sseDefects = map[string]func(*httpSSE){
 				answer(c, w, m)
 				return
 			}
-			out := &bodyOutlet{sseClient: c}
+			out := &bodyOutlet{sseClient: c, holds: true}
 			call := c.begin(m, out)
 			<-call.ctx.Done() // which ends with it
 			writeJSON(w, http.StatusOK, out.take())
@@ -96,50 +96,38 @@ var sseDefects = map[string]func(*httpSSE){
 	"sse-trusts-posts":     func(h *httpSSE) { h.admitPost = func(*http.Request) *refusal { return nil } },
 	"sse-answers-twice": func(h *httpSSE) {
 		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
-			out := &bothOutlet{sseClient: c}
+			out := &bodyOutlet{sseClient: c}
 			call := c.begin(m, out)
 			<-call.ctx.Done() // which ends with it
-			out.mu.Lock()
-			defer out.mu.Unlock()
-			writeJSON(w, http.StatusOK, out.last)
+			writeJSON(w, http.StatusOK, out.take())
 		}
 	},
 }
 
-// bothOutlet carries messages on the stream, and keeps the last for the body of the POST.
-type bothOutlet struct {
-	*sseClient
-
-	mu   sync.Mutex
-	last []byte
-}
-
-func (o *bothOutlet) send(message []byte) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last = message
-	return o.sseClient.send(message)
-}
-
-// bodyOutlet keeps the last message for the body of the POST, and sends none.
+// bodyOutlet keeps the response for the body of the POST; what it does not hold back goes out
+// on the stream.
 type bodyOutlet struct {
 	*sseClient
 
-	mu   sync.Mutex
-	last []byte
+	holds bool
+
+	mu       sync.Mutex
+	response []byte
 }
 
-func (o *bodyOutlet) send(message []byte) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last = message
-	return true
+func (o *bodyOutlet) send(text []byte) bool {
+	if m, _ := parseMessage(text); m.kind == response {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.response = text
+	}
+	return o.holds || o.sseClient.send(text)
 }
 
 func (o *bodyOutlet) take() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.last
+	return o.response
 }
 
 // everyOutlet carries messages on the streams of all clients.
