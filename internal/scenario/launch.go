@@ -67,16 +67,12 @@ func ByCommand(patience context.Context, command target.Command) Launch {
 			return Exit{}, err
 		}
 		one.Args = placed(command.Args, server)
-		one.Env = append(
-			slices.Clip(command.Env),
-			StepsVariable+"="+string(
-				invocation.Steps,
-			),
+		one.Env = append(slices.Clip(command.Env),
+			StepsVariable+"="+string(invocation.Steps),
 			TransportVariable+"="+invocation.Transport,
 			ScenarioVariable+"="+invocation.Official,
 			ContextVariable+"="+string(invocation.Context),
-			RevisionVariable+"="+invocation.Revision,
-		)
+			RevisionVariable+"="+invocation.Revision)
 		one.Last = invocation.Exited
 		if invocation.Browser != "" {
 			variables, remove, err := browse(invocation.Browser)
