@@ -48,6 +48,7 @@ func parseBatch(raw []byte) ([]member, *rpcError) {
 // when there are all; what else belongs to the requests goes out as it comes.
 type batch struct {
 	out   outlet
+	apart bool // they go out one by one instead
 	calls []*call
 
 	mu        sync.Mutex
@@ -57,7 +58,7 @@ type batch struct {
 
 // takeBatch takes the messages of a batch, in their order. The outlet ends with the last response.
 func (s *session) takeBatch(members []member, out outlet) *batch {
-	b := &batch{out: out, open: 1}
+	b := &batch{out: out, apart: s.server.apart, open: 1}
 	for _, m := range members {
 		switch {
 		case m.malformed != nil && m.kind != request:
@@ -83,7 +84,7 @@ func (s *session) takeBatch(members []member, out outlet) *batch {
 type batchOutlet batch
 
 func (b *batchOutlet) send(text []byte) bool {
-	if m, _ := parseMessage(text); m.kind != response {
+	if m, _ := parseMessage(text); m.kind != response || b.apart {
 		return b.out.send(text)
 	}
 	b.mu.Lock()
@@ -133,6 +134,8 @@ func (h *streamableHTTP) postBatch(w http.ResponseWriter, r *http.Request, body 
 	case len(b.calls) == 0 && !only:
 		s.discard(stream)
 		w.WriteHeader(http.StatusAccepted)
+	case b.apart:
+		stream.serve(r.Context(), w, 0, false)
 	case len(b.calls) == 0:
 		s.discard(stream)
 		writeJSON(w, http.StatusBadRequest, answer)

@@ -31,6 +31,7 @@ var defects = map[string]func(*Server){
 	"trusts-its-own-name":      trustsItsOwnName,
 
 	"announces-to-one-only":     announcesToOneOnly,
+	"answers-batches-apart":     func(s *Server) { s.apart = true },
 	"remembers-capabilities":    remembersCapabilities,
 	"remembers-fields":          remembersFields,
 	"remembers-log-level":       remembersLogLevel,

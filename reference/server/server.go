@@ -116,6 +116,7 @@ type Server struct {
 	guard         *guard                   // nil: everybody may come in
 	bindTo        func(host string) string // at which address to listen when asked for a host
 	toolRounds    int                      // how often the client's model may use tools
+	apart         bool                     // the responses to a batch go out one by one
 
 	asksBy func(*session, *call) sender // carries what a call asks the client, where sessions are
 }
