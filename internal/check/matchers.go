@@ -42,7 +42,7 @@ func (e Expectation) judge(wanted types.GomegaMatcher, match bool) {
 	case err != nil:
 		e.t.Judge(Mismatch{Wanted: "a value that can be judged", Found: excerpt.OneLine(err.Error())})
 	case isOurs && match:
-		e.t.Judge(Mismatch{Wanted: ours.wanted, Found: ours.found, Where: ours.where})
+		e.t.Judge(ours.mismatch(e.actual))
 	case match:
 		e.t.Judge(Mismatch{Wanted: Words(wanted), Found: shown(e.actual)})
 	default:
@@ -63,8 +63,6 @@ type matcher struct {
 	wanted string
 	// judge returns what was found instead, and where; "" when it matches.
 	judge func(actual any) (found, where string)
-	found string
-	where string
 }
 
 // NewMatcher makes a matcher that says what it wants. The function returns what it found
@@ -83,16 +81,19 @@ func Be(description string, holds func(value any) bool) types.GomegaMatcher {
 	})
 }
 
-// Match judges; it keeps what was found for the message.
+// Match judges. It keeps nothing: checks that run at the same time share matchers.
 func (m *matcher) Match(actual any) (bool, error) {
-	m.found, m.where = m.judge(actual)
-	return m.found == "", nil
+	found, _ := m.judge(actual)
+	return found == "", nil
+}
+
+func (m *matcher) mismatch(actual any) Mismatch {
+	found, where := m.judge(actual)
+	return Mismatch{Wanted: m.wanted, Found: found, Where: where}
 }
 
 // FailureMessage says what was wanted and what was found.
-func (m *matcher) FailureMessage(any) string {
-	return Mismatch{Wanted: m.wanted, Found: m.found, Where: m.where}.String()
-}
+func (m *matcher) FailureMessage(actual any) string { return m.mismatch(actual).String() }
 
 // NegatedFailureMessage says that what was found should not have been.
 func (m *matcher) NegatedFailureMessage(actual any) string {

@@ -2,6 +2,9 @@ package check
 
 import (
 	"context"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,4 +79,20 @@ func TestChecksEnd(t *testing.T) {
 		}
 	}()
 	running.Run(func() { panic("broken") })
+}
+
+// A matcher may be one for all checks, which run at the same time: it keeps nothing of a value.
+func TestMatchersAreShared(t *testing.T) {
+	t.Parallel()
+	shared := Be("nothing", func(any) bool { return false })
+	var working sync.WaitGroup
+	for _, value := range []string{"a", "b"} {
+		working.Go(func() {
+			matched, err := shared.Match(value)
+			if found := shared.FailureMessage(value); matched || err != nil || !strings.Contains(found, strconv.Quote(value)) {
+				t.Errorf("of %q it tells %s (%v)", value, found, err)
+			}
+		})
+	}
+	working.Wait()
 }
