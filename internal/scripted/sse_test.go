@@ -191,3 +191,33 @@ func TestSSEOfAnotherContentType(t *testing.T) {
 		t.Errorf("the stream ends with %v", err)
 	}
 }
+
+// What comes before the endpoint has a bound in bytes: a stream that never comes to it ends there.
+func TestSSEWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string]struct{ begin, piece string }{
+		"comments": {"", strings.Repeat(": x\n", 1<<10)},
+		"a line":   {"event: endpoint\ndata: /", strings.Repeat("a", 1<<12)},
+		"data":     {"event: endpoint\n", strings.Repeat("data: /\n", 1<<10)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for text := form.begin + form.piece; request.Context().Err() == nil; text = form.piece {
+					if _, err := w.Write([]byte(text)); err != nil {
+						return
+					}
+				}
+			}))
+			t.Cleanup(server.Close)
+
+			_, err := sseOf(t, server.URL, time.Hour).SSE.Open(t.Context())
+
+			var none *scripted.NoEndpointError
+			if !errors.As(err, &none) || !strings.Contains(err.Error(), "longer than the limit") {
+				t.Errorf("the stream ends with %v", err)
+			}
+		})
+	}
+}
