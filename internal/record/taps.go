@@ -54,7 +54,7 @@ func (e *exchange) recordBody(from protocol.Party, body []byte, note string) {
 // recordEvent writes an event down. One that names the endpoint of HTTP with SSE says which
 // POSTs belong to its stream.
 func (e *exchange) recordEvent(event *transport.Event) {
-	if e.request.Method == http.MethodGet && event.Name == "endpoint" && !event.Unterminated {
+	if e.request.Method == http.MethodGet && event.Name == transport.EndpointEvent && !event.Unterminated {
 		if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
 			e.http.sessions.alias(postedTo(at), e.connection)
 		}

@@ -52,9 +52,6 @@ func (s *Server) exchangeOverHTTPSSE(exchange *Exchange) {
 	session, request := exchange.Session, exchange.Request
 	post := request.Method == http.MethodPost
 	switch {
-	case exchange.TooLong:
-		session.log.Crowd() // which has more room when nobody else is at work
-		exchange.Answer(http.StatusRequestEntityTooLarge, nil, nil, "")
 	case post && session.takesMessages(request.URL):
 		if accept := s.Style.Accept; accept != nil {
 			accept(exchange)
@@ -98,7 +95,7 @@ func (s *Session) openStream(exchange *Exchange) {
 	s.endpoint = endpoint
 	s.mu.Unlock()
 	exchange.told.Store(true) // what a stream begins with comes before the endpoint
-	text := transport.EventText(nil, EndpointEvent, []byte(reference))
+	text := transport.EventText(nil, transport.EndpointEvent, []byte(reference))
 	if style.EndpointEvent != nil {
 		text = style.EndpointEvent(reference)
 	}

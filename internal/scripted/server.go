@@ -437,16 +437,14 @@ func isOfAuthorization(path string) bool {
 
 // exchange does what a good server does with an HTTP request.
 func (s *Server) exchange(exchange *Exchange) {
-	if s.httpSSE {
-		s.exchangeOverHTTPSSE(exchange)
-		return
-	}
 	session := exchange.Session
 	asked := exchange.Request.Header.Get(SessionHeader)
 	switch {
 	case exchange.TooLong:
 		session.log.Crowd() // which has more room when nobody else is at work
 		exchange.Answer(http.StatusRequestEntityTooLarge, nil, nil, "")
+	case s.httpSSE:
+		s.exchangeOverHTTPSSE(exchange)
 	case asked != "" && (asked != session.ID() || session.Expired()):
 		exchange.Answer(
 			http.StatusNotFound,

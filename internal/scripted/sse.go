@@ -26,9 +26,6 @@ const eventStream = "text/event-stream"
 // otherBody is how long the body of what is no event stream is read, to be shown.
 const otherBody = time.Second
 
-// EndpointEvent is the name of the event that says where messages are posted.
-const EndpointEvent = "endpoint"
-
 // SSE is a scripted client over HTTP with SSE (2024-11-05, basic/transports#http-with-sse):
 // it reads a stream, and posts each message to the endpoint that the stream names. The
 // stream is opened with the first message.
@@ -258,7 +255,7 @@ func (s *SSE) events(life context.Context, request transport.Request) error {
 			return err
 		}
 		switch {
-		case event.Name == EndpointEvent && !event.Unterminated:
+		case event.Name == transport.EndpointEvent && !event.Unterminated:
 			s.name(string(event.Data))
 		case event.Dispatched():
 			s.take(life, Received{

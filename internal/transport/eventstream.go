@@ -39,6 +39,10 @@ type Event struct {
 	Marked       bool     // it is the first of a stream that begins with a byte order mark
 }
 
+// EndpointEvent is the name of the event that says where the messages of a stream of HTTP with
+// SSE are posted.
+const EndpointEvent = "endpoint"
+
 // Text is the block as it came, with the blank line, where its lines end like the first
 // of the stream.
 func (e *Event) Text() []byte {

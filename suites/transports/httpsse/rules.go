@@ -14,7 +14,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -53,7 +52,7 @@ func posted(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range exchanges.Of(conversation) {
 		carriers[one.Request.Stream] = one
 		for _, event := range one.Events {
-			if event.SSE != nil && event.SSE.Name == scripted.EndpointEvent {
+			if event.SSE != nil && event.SSE.Name == transport.EndpointEvent {
 				if at, isClear := endpointOf(event, one.Request); isClear {
 					named = append(named, at)
 				}
