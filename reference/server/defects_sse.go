@@ -6,22 +6,19 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 )
 
 // sseDefects make the transport bad in one way each.
 var sseDefects = map[string]func(*httpSSE){
-	"sse-endpoint-misnamed": sseEndpoint("endpoints", sseEndpointOf),
-	"sse-endpoint-as-json": sseEndpoint(
-		"endpoint",
-		func(id string) string { return `{"uri":"` + sseEndpointOf(id) + `"}` },
-	),
-	"sse-endpoint-of-a-file": sseEndpoint("endpoint", func(string) string { return "file:///messages" }),
-	"sse-endpoint-unserved":  sseEndpoint("endpoint", func(string) string { return "/elsewhere" }),
-
-	"sse-endpoint-missing":  sseEndpoint("ready", func(string) string { return "{}" }),
-	"sse-endpoint-empty":    sseEndpoint("endpoint", func(string) string { return "" }),
-	"sse-endpoint-fragment": sseEndpoint("endpoint", func(id string) string { return "#" + id }),
+	"sse-endpoint-misnamed":  sseBegins("endpoints", "{endpoint}"),
+	"sse-endpoint-as-json":   sseEndpoint(`{"uri":"{endpoint}"}`),
+	"sse-endpoint-of-a-file": sseEndpoint("file:///messages"),
+	"sse-endpoint-unserved":  sseEndpoint("/elsewhere"),
+	"sse-endpoint-missing":   sseBegins("ready", "{}"),
+	"sse-endpoint-empty":     sseEndpoint(""),
+	"sse-endpoint-fragment":  sseEndpoint("#{session}"),
 
 	"sse-stream-missing": func(h *httpSSE) {
 		h.admitStream = func(*http.Request) *refusal { return refuse(http.StatusNotFound, "nothing is here") }
@@ -47,10 +44,7 @@ var sseDefects = map[string]func(*httpSSE){
 				answer(c, w, m)
 				return
 			}
-			out := &bodyOutlet{sseClient: c, holds: true}
-			call := c.begin(m, out)
-			<-call.ctx.Done() // which ends with it
-			writeJSON(w, http.StatusOK, out.take())
+			(&bodyOutlet{sseClient: c, holds: true}).answer(w, m)
 		}
 	},
 	"sse-unknown-methods-by-status": func(h *httpSSE) {
@@ -70,36 +64,23 @@ var sseDefects = map[string]func(*httpSSE){
 	"sse-stream-ends":       func(h *httpSSE) { h.opened = func(c *sseClient) { c.stream.close() } },
 	"sse-messages-misnamed": func(h *httpSSE) { h.name = "mcp" },
 	"sse-messages-unnamed":  func(h *httpSSE) { h.name = "" },
-	"sse-endpoint-relative": sseEndpoint("endpoint", func(id string) string { return sseEndpointOf(id)[1:] }),
-	"sse-endpoint-of-many-parts": sseEndpoint("endpoint", func(id string) string {
-		return ssePostPath + "?to=a%2Fb%20c&" + sseSession + "=" + id + "&empty="
-	}),
-	"sse-endpoint-absolute": func(h *httpSSE) {
-		h.endpoint = func(r *http.Request, session string) event {
-			return event{name: "endpoint", message: []byte("http://" + r.Host + sseEndpointOf(session))}
-		}
-	},
-	"sse-endpoint-of-a-network-path": func(h *httpSSE) {
-		h.endpoint = func(r *http.Request, session string) event {
-			return event{name: "endpoint", message: []byte("//" + r.Host + sseEndpointOf(session))}
-		}
-	},
+	// These are legal.
+	"sse-endpoint-relative":          sseEndpoint("messages?session={session}"),
+	"sse-endpoint-of-many-parts":     sseEndpoint("/messages?to=a%2Fb%20c&session={session}&empty="),
+	"sse-endpoint-absolute":          sseEndpoint("http://{host}{endpoint}"),
+	"sse-endpoint-of-a-network-path": sseEndpoint("//{host}{endpoint}"),
 	"sse-endpoint-of-the-stream": func(h *httpSSE) {
 		h.posted = SSEPath
-		h.endpoint = func(_ *http.Request, session string) event {
-			return event{name: "endpoint", message: []byte("?" + sseSession + "=" + session)}
-		}
+		sseEndpoint("?session={session}")(h)
 	},
+
 	"sse-accepts-with-200": func(h *httpSSE) { h.accepted = http.StatusOK },
 	"sse-one-client":       func(h *httpSSE) { h.most = 1 },
 	"sse-trusts-streams":   func(h *httpSSE) { h.admitStream = func(*http.Request) *refusal { return nil } },
 	"sse-trusts-posts":     func(h *httpSSE) { h.admitPost = func(*http.Request) *refusal { return nil } },
 	"sse-answers-twice": func(h *httpSSE) {
 		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
-			out := &bodyOutlet{sseClient: c}
-			call := c.begin(m, out)
-			<-call.ctx.Done() // which ends with it
-			writeJSON(w, http.StatusOK, out.take())
+			(&bodyOutlet{sseClient: c}).answer(w, m)
 		}
 	},
 }
@@ -124,10 +105,13 @@ func (o *bodyOutlet) send(text []byte) bool {
 	return o.holds || o.sseClient.send(text)
 }
 
-func (o *bodyOutlet) take() []byte {
+// answer answers a request in the body.
+func (o *bodyOutlet) answer(w http.ResponseWriter, m message) {
+	call := o.begin(m, o)
+	<-call.ctx.Done() // which ends with it
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.response
+	writeJSON(w, http.StatusOK, o.response)
 }
 
 // everyOutlet carries messages on the streams of all clients.
@@ -164,11 +148,16 @@ func (h *httpSSE) closeOthers(but *sseClient) {
 	}
 }
 
-// sseEndpoint begins streams with an event of some name and data.
-func sseEndpoint(name string, data func(session string) string) func(*httpSSE) {
+// sseEndpoint names another endpoint, as sseBegins writes it.
+func sseEndpoint(data string) func(*httpSSE) { return sseBegins("endpoint", data) }
+
+// sseBegins begins streams with an event of some name and data, in which {endpoint}, {session}
+// and {host} stand for those of the client.
+func sseBegins(name, data string) func(*httpSSE) {
 	return func(h *httpSSE) {
-		h.endpoint = func(_ *http.Request, session string) event {
-			return event{name: name, message: []byte(data(session))}
+		h.endpoint = func(r *http.Request, session string) event {
+			client := strings.NewReplacer("{endpoint}", sseEndpointOf(session), "{session}", session, "{host}", r.Host)
+			return event{name: name, message: []byte(client.Replace(data))}
 		}
 	}
 }
