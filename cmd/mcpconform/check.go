@@ -54,7 +54,7 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 			"check needs transcripts, files or directories: mcpconform check transcripts; mcpconform server --transcripts transcripts records some",
 		)
 	}
-	for _, complete := range []func() error{s.completeFilter, s.completeJUnit, s.completeBaseline, s.completeOutputs} {
+	for _, complete := range []func() error{s.completeFilter, s.completeJUnit, s.completeBaseline} {
 		if err := complete(); err != nil {
 			return err
 		}
@@ -71,17 +71,26 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	var worst error
+	targets := make([]*settings, len(roles))
 	for position, role := range roles {
+		if targets[position], err = s.ofRole(role, len(roles) > 1); err != nil {
+			return err
+		}
+		if err := targets[position].completeOutputs(); err != nil {
+			return err
+		}
+	}
+	var worst error
+	for position, of := range targets {
 		found, err := recordings.Judge(command.Context(), runner.Options{
-			Role:     role,
+			Role:     of.role,
 			Filter:   s.Filter,
 			Redactor: s.redactor(),
 			Tool:     reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
 			Rerun: func(_ check.Cell, filter string) string {
 				words := []string{"mcpconform", "check", "--filter", filter, "-v"}
 				if len(recordings.Roles) > 1 {
-					words = append(words, "--role", role)
+					words = append(words, "--role", of.role)
 				}
 				return shellWords(append(words, paths...))
 			},
@@ -92,31 +101,20 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 		if position > 0 {
 			_, _ = fmt.Fprintln(stdout()) // the report that follows fails, too
 		}
-		worst = worse(worst, s.report(found, nil))
+		worst = worse(worst, of.report(found, nil))
 	}
 	return worst
 }
 
 // rolesOf are the roles to judge: of what was recorded between two peers, both.
 func (s *settings) rolesOf(recordings *runner.Recordings) ([]string, error) {
-	if s.role != "" {
-		if !slices.Contains(recordings.Roles, s.role) {
-			return nil, usageError("--role %s: these transcripts are of a %s", s.role, recordings.Roles[0])
-		}
-		return []string{s.role}, nil
-	}
-	if len(recordings.Roles) == 1 {
+	if s.role == "" {
 		return recordings.Roles, nil
 	}
-	for _, one := range s.outputs() {
-		if one.path != "" {
-			return nil, usageError(
-				"%s needs --role server or --role client: these transcripts are of both peers, and a file has the report of one",
-				one.flag,
-			)
-		}
+	if !slices.Contains(recordings.Roles, s.role) {
+		return nil, usageError("--role %s: these transcripts are of a %s", s.role, recordings.Roles[0])
 	}
-	return recordings.Roles, nil
+	return []string{s.role}, nil
 }
 
 // worse is the error with the higher exit status.

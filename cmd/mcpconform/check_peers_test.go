@@ -100,5 +100,5 @@ func TestCheckPutsPartsTogether(t *testing.T) {
 	mcpconformIn(t, directory, "check", "2.jsonl").demand(t, exitUsage, "", "had begun before they were recorded, or their first parts are missing")
 	mcpconformIn(t, directory, "check", "--role", "server", "joined.jsonl", "1.jsonl").demand(t, exitConforms, "not judged: 1 that had begun before", "1 of 2 transcripts")
 	mcpconformIn(t, directory, "check", "--role", "server", "gap.jsonl").demand(t, exitConforms, "in 1 transcript") // the answer may stand in the gap
-	mcpconformIn(t, directory, "check", "--json", "x.json", "1.jsonl").demand(t, exitUsage, "", "--json needs --role server or --role client")
+	mcpconformIn(t, directory, "check", "--json", "x.json", "1.jsonl").demand(t, exitUsage, "", "--json x.json: both peers are judged, and a file has the report of one: write {role} into its name")
 }

@@ -3,12 +3,18 @@
 package main
 
 import (
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// passedOn are the signals that a proxy passes on to the server that it stands before.
+func passedOn() []os.Signal {
+	return append(ending(), unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT)
+}
 
 // signalTime is how long a signal that this process sends itself may take.
 const signalTime = time.Second

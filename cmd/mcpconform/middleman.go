@@ -36,8 +36,12 @@ func newMiddleman() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			exit, err := record.ServeCommand(target.Command{Args: arguments}, standardStreams(), takeSignals(),
-				record.StdioOptions{Changes: injection.Changes()})
+			exit, err := record.ServeCommand(
+				target.Command{Args: arguments},
+				standardStreams(),
+				takeSignals(ending()...),
+				record.StdioOptions{Changes: injection.Changes()},
+			)
 			if err != nil {
 				return &contact.TargetError{Reason: err.Error()}
 			}
@@ -51,12 +55,14 @@ func newMiddleman() *cobra.Command {
 // standardStreams are those of this process.
 func standardStreams() record.Peer { return record.Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
 
-// takeSignals takes over the signals that end a process.
-func takeSignals() <-chan os.Signal {
-	signals := make(chan os.Signal, 1)
-	ending := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
-	signal.Reset(ending...) // from main, which would end this process
-	signal.Notify(signals, ending...)
+// ending are the signals that end a process.
+func ending() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} }
+
+// takeSignals takes over some signals.
+func takeSignals(taken ...os.Signal) <-chan os.Signal {
+	signals := make(chan os.Signal, len(taken))
+	signal.Reset(taken...) // from main, which would end this process
+	signal.Notify(signals, taken...)
 	return signals
 }
 

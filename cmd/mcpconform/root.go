@@ -49,6 +49,7 @@ with its reports and status 1. A second signal ends it at once, without reports.
 		newClient(),
 		newAuthorizationServer(),
 		newServe(),
+		newProxy(),
 		newCheck(),
 		newList(),
 		newRequirements(),

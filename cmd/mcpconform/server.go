@@ -616,14 +616,23 @@ func (s *settings) completeBounds() error {
 	if s.MaxMessage == "" {
 		return nil
 	}
-	digits := strings.TrimRight(s.MaxMessage, "KMGiBkmgb ")
-	unit, known := sizeUnits[strings.ToUpper(strings.TrimSpace(s.MaxMessage[len(digits):]))]
-	number, err := strconv.Atoi(digits)
-	if err != nil || !known || number <= 0 || number > (1<<40)/unit {
+	size, right := sizeOf(s.MaxMessage)
+	if !right {
 		return usageError("--max-message %q must be a size such as 16MiB", s.MaxMessage)
 	}
-	s.maxMessage = number * unit
+	s.maxMessage = size
 	return nil
+}
+
+// sizeOf reads a size such as 16MiB, in bytes.
+func sizeOf(text string) (size int, right bool) {
+	digits := strings.TrimRight(text, "KMGiBkmgb ")
+	unit, known := sizeUnits[strings.ToUpper(strings.TrimSpace(text[len(digits):]))]
+	number, err := strconv.Atoi(digits)
+	if err != nil || !known || number <= 0 || number > (1<<40)/unit {
+		return 0, false
+	}
+	return number * unit, true
 }
 
 func (s *settings) options(progress *reports.Progress) runner.Options {

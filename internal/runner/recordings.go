@@ -341,15 +341,11 @@ func (j *judgement) mark(header transcript.Header, events []transcript.Event, na
 	if !slices.Contains(protocol.Released(), conversation.Revision) {
 		return
 	}
-	state := &cellState{report: reports.Cell{Revision: conversation.Revision}}
 	of := &scope.Scope{Cell: conversation.Cell, Catalogue: j.catalogue, Rules: j.rules}
 	standing, _ := of.ApplicableRules()
 	for _, finding := range rules.Apply(standing, conversation) {
 		at := slices.IndexFunc(standing, func(rule rules.Rule) bool { return rule.ID() == finding.Rule })
 		ids := of.Applicable(standing[at].Verifies.IDs)
-		if j.severity(state, ids) != reports.Failed {
-			continue
-		}
 		for _, sequence := range finding.Broken {
 			at, there := slices.BinarySearchFunc(events, sequence, func(one transcript.Event, sequence int) int {
 				return one.Sequence - sequence

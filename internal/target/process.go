@@ -207,7 +207,7 @@ func (p *Process) reap() {
 		err = p.command.Wait()
 	}
 	p.reaped = true
-	p.exit = exitOf(p.command.ProcessState, err)
+	p.exit = ExitOf(p.command.ProcessState, err)
 }
 
 // Watch tells a watcher what happens from now on, and first what is known:

@@ -170,9 +170,9 @@ func (p *Process) gone() bool {
 	return p.reaped
 }
 
-// exitOf reads how a process ended. The error of waiting says no more than the
+// ExitOf reads how a process ended. The error of waiting says no more than the
 // state when there is one.
-func exitOf(state *os.ProcessState, err error) Exit {
+func ExitOf(state *os.ProcessState, err error) Exit {
 	if state == nil {
 		return Exit{Code: -1, Signal: fmt.Sprintf("an unknown cause (%v)", err)}
 	}

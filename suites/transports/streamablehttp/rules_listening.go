@@ -29,8 +29,8 @@ func listeningRules() []rules.Rule {
 }
 
 // answeredGets leaves out what says nothing of GET: that the server has too
-// much to do for the moment, that the session is over, or that one stream is
-// all that a client gets.
+// much to do for the moment, that the session is over, that one stream is all that a client
+// gets, that who asks is not let in, or asks at another version than was agreed or out of the session.
 func answeredGets(conversation *rules.Conversation, reporter *rules.Reporter) {
 	all := exchanges.Of(conversation)
 	for _, one := range all {
@@ -38,8 +38,13 @@ func answeredGets(conversation *rules.Conversation, reporter *rules.Reporter) {
 			continue
 		}
 		switch one.Status() {
-		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusUnauthorized, http.StatusForbidden:
 			continue
+		case http.StatusBadRequest:
+			if version := one.Request.HTTP.Header.Get(transport.VersionHeader); one.Session() == "" ||
+				version != "" && version != conversation.Revision {
+				continue
+			}
 		case http.StatusNotFound:
 			if sessionOver(one, all) {
 				continue

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/files"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/proxy"
+	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+const (
+	// lookEvery is how often connections that go on are judged.
+	lookEvery = 5 * time.Second
+	// idleTime is how long nothing happens in a session over HTTP before it is taken for
+	// over: most clients leave without a word.
+	idleTime = 30 * time.Minute
+	// judgedMemory bounds what all connections that go on take in memory, in bytes.
+	judgedMemory = 40 << 20
+	// judgedLarge is how many events a connection may have that is judged again while it
+	// goes on; a longer one is when it is over.
+	judgedLarge = 2000
+)
+
+// proxying are the flags of proxy.
+type proxying struct {
+	*settings
+
+	listen     string
+	record     string
+	partSize   string
+	partAge    time.Duration
+	keepSize   string
+	keepAge    time.Duration
+	serverHost bool
+	every      time.Duration
+}
+
+func newProxy() *cobra.Command {
+	p := &proxying{settings: &settings{}}
+	command := &cobra.Command{
+		Use:   "proxy [flags] (--url URL | -- COMMAND ARG...)",
+		Short: "Stand between a client and a server, record and judge both",
+		Long: `Proxy passes everything on between a client and a server that nobody can script,
+and changes nothing: it copies bytes, and records and judges a copy of them. Over
+stdio the client starts "mcpconform proxy -- COMMAND" in the place of the server's
+command; over HTTP it is given the URL that proxy prints. --record keeps every
+connection, secrets hidden, for mcpconform check, which judges them again.
+
+Both peers are judged by the rules of the revision that they agreed on. What one
+does in answer to something illegal of the other is not held against it.`,
+		Example: `  mcpconform proxy --record recordings -- ./my-server --flag
+  mcpconform proxy --record recordings --url http://localhost:3000/mcp
+  mcpconform check recordings`,
+		RunE: p.run,
+	}
+	flags := command.Flags()
+	flags.StringVar(
+		&p.URL,
+		"url",
+		"",
+		"stand before the server at this `URL`: its MCP endpoint, or the stream of HTTP with SSE",
+	)
+	flags.StringVar(
+		&p.listen,
+		"listen",
+		"127.0.0.1:0",
+		"`ADDR`, HOST:PORT, for clients over HTTP; port 0 picks a free one",
+	)
+	flags.StringVar(&p.record, "record", "", "record every connection into `DIR`")
+	flags.StringVar(
+		&p.partSize,
+		"part-size",
+		"",
+		"begin another file of a connection beyond this `SIZE`, such as 32MiB (the default)",
+	)
+	flags.DurationVar(&p.partAge, "part-age", 0, "begin another file of a connection after this time")
+	flags.StringVar(
+		&p.keepSize,
+		"keep-size",
+		"",
+		"remove the oldest files when all take more than this `SIZE`, such as 1GiB",
+	)
+	flags.DurationVar(&p.keepAge, "keep-age", 0, "remove files this long after their last event")
+	flags.BoolVar(
+		&p.serverHost,
+		"server-host",
+		false,
+		"name the server, not the proxy, in the Host field of requests; always so over TLS",
+	)
+	flags.DurationVar(&p.every, "every", 0, "write the reports that are files again after each such time")
+	flags.StringVar(&p.Filter, "filter", "", "judge only by the rules that match `EXPR`: "+filterHelp)
+	p.addReportFlags(flags, "rule")
+	flags.BoolVar(&p.Strict, "strict", false, "warned and inconclusive count as failed")
+	completes(command, map[string]values{
+		"filter": expressions(protocol.ServerRole, protocol.ClientRole), "junit-warnings": warningValues,
+	})
+	return command
+}
+
+func (p *proxying) run(command *cobra.Command, arguments []string) error {
+	starts := command.ArgsLenAtDash() == 0 && len(arguments) > 0
+	switch {
+	case len(arguments) > 0 && !starts:
+		return usageError(
+			"proxy takes no argument %q; a command follows --: mcpconform proxy -- %s",
+			arguments[0],
+			strings.Join(arguments, " "),
+		)
+	case starts == (p.URL != ""):
+		return usageError("proxy needs either --url URL or -- and the command that starts the server")
+	case p.record == "" && !p.reportsFiles():
+		if starts {
+			return usageError(
+				"proxy needs --record DIR, or a report that is a file, such as --html {role}.html: standard output is the server's",
+			)
+		}
+	}
+	p.Command = arguments
+	recorder, err := p.recorder()
+	if err != nil {
+		return err
+	}
+	for _, complete := range []func() error{p.completeFilter, p.completeJUnit, p.completeBaseline, p.completeRoles} {
+		if err := complete(); err != nil {
+			return err
+		}
+	}
+	live, err := runner.NewLive(p.judging())
+	if err != nil {
+		return err
+	}
+	if starts {
+		return p.overStdio(arguments, recorder, live)
+	}
+	return p.overHTTP(command.Context(), recorder, live)
+}
+
+func (p *proxying) reportsFiles() bool {
+	for _, one := range p.outputs() {
+		if one.path != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// completeRoles makes sure that each report that is a file can be written, of both peers.
+func (p *proxying) completeRoles() error {
+	for _, role := range []string{protocol.ServerRole, protocol.ClientRole} {
+		of, err := p.ofRole(role, true)
+		if err != nil {
+			return err
+		}
+		if err := of.completeOutputs(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *proxying) recorder() (*proxy.Recorder, error) {
+	options := proxy.RecorderOptions{
+		Directory: p.record, PartAge: p.partAge, KeepAge: p.keepAge, Redactor: p.redactor(),
+		Harness: transcript.Harness{Name: "mcpconform", Version: version()},
+	}
+	for _, one := range []struct {
+		flag, text string
+		size       *int64
+	}{{"part-size", p.partSize, &options.PartSize}, {"keep-size", p.keepSize, &options.KeepSize}} {
+		if one.text == "" {
+			continue
+		}
+		size, right := sizeOf(one.text)
+		if !right {
+			return nil, usageError("--%s %q must be a size such as 16MiB", one.flag, one.text)
+		}
+		*one.size = int64(size)
+	}
+	recorder, err := proxy.NewRecorder(options)
+	if err != nil {
+		return nil, usageError("--record %s", err)
+	}
+	return recorder, nil
+}
+
+func (p *proxying) judging() runner.Options {
+	return runner.Options{
+		Filter: p.Filter, Redactor: p.redactor(),
+		Tool: reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
+		Rerun: func(cell check.Cell, filter string) string {
+			if p.record == "" {
+				return ""
+			}
+			return shellWords([]string{"mcpconform", "check", "--filter", filter, "-v", "--role", cell.Role, p.record})
+		},
+	}
+}
+
+// overStdio stands between this process's standard streams and a server. All that is said
+// of it goes into files.
+func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, live *runner.Live) error {
+	exit, recorded, err := proxy.Stdio(server, proxy.StandardStreams(), takeSignals(passedOn()...), recorder)
+	if err != nil {
+		return &contact.TargetError{Reason: fmt.Sprintf("cannot start %s: %s", server[0], files.Reason(err))}
+	}
+	if p.reportsFiles() {
+		live.Take(recorded.Header, recorded.Events, recorded.Name)
+		if err := p.write(live); err != nil {
+			_, _ = fmt.Fprintf(stderr(), "mcpconform: %s\n", err) // how the server ended counts
+		}
+	}
+	return endLike(exit)
+}
+
+// overHTTP stands before the server at the URL until the context ends.
+func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder, live *runner.Live) error {
+	var judging sync.WaitGroup
+	ended := make(chan *proxy.Connection, 4096)
+	relay, err := proxy.NewRelay(p.URL, proxy.RelayOptions{
+		ServerHost: p.serverHost, Recorder: recorder, Budget: transcript.NewMemoryBudget(judgedMemory),
+		Ended: func(connection *proxy.Connection) { ended <- connection },
+	})
+	if err != nil {
+		return usageError("--url %s", err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
+	if err != nil {
+		relay.Close()
+		return usageError("--listen %s: %s", p.listen, files.Reason(err))
+	}
+	place, _ := url.Parse(p.URL) // NewRelay has read it
+	place.Scheme, place.Host, place.User = "http", listener.Addr().String(), nil
+	_, _ = fmt.Fprintf(
+		stderr(),
+		"Listening at %s for %s, grade %s. Ctrl-C ends it.\n",
+		place,
+		p.redactor().Redact(p.URL),
+		relay.Grade(),
+	)
+	judging.Go(func() {
+		for connection := range ended {
+			p.announce(live.Take(connection.Header, connection.Events, connection.Name))
+			connection.Release()
+		}
+	})
+	ctx, stop := context.WithCancelCause(ctx)
+	go func() { stop(relay.Serve(listener)) }()
+	p.watch(ctx, relay, live)
+	_ = listener.Close()
+	relay.Close()
+	close(ended)
+	judging.Wait()
+	return p.writeAndPrint(live)
+}
+
+// watch looks at the connections that go on, until the context ends.
+func (p *proxying) watch(ctx context.Context, relay *proxy.Relay, live *runner.Live) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var again <-chan time.Time
+	if p.every > 0 {
+		ticker := time.NewTicker(p.every)
+		defer ticker.Stop()
+		again = ticker.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+			if err := p.write(live); err != nil {
+				_, _ = fmt.Fprintf(stderr(), "mcpconform: %s\n", err) // it may work the next time
+			}
+		case <-look.C:
+			relay.Tidy(idleTime)
+			for _, open := range relay.Open() {
+				if len(open.Events) > judgedLarge {
+					continue
+				}
+				p.announce(live.Look(open.Header, open.Events, open.Name))
+			}
+		}
+	}
+}
+
+// announce prints who broke what, when it is first seen.
+func (p *proxying) announce(breaches []runner.Breach) {
+	for _, breach := range breaches {
+		if p.quiet {
+			return
+		}
+		where := ""
+		if breach.Mismatch.Where != "" {
+			where = " at " + breach.Mismatch.Where
+		}
+		_, _ = fmt.Fprintln(stderr(), reports.Visible(excerpt.OneLine(fmt.Sprintf(
+			"%s %s %s %s: %s: wanted %s, found %s%s (%s)",
+			time.Now().Format(time.TimeOnly), breach.Role, strings.ToUpper(string(breach.Verdict)), breach.Requirement,
+			breach.Text, breach.Mismatch.Wanted, breach.Mismatch.Found, where, breach.Connection,
+		))))
+	}
+}
+
+// write writes the reports that are files.
+func (p *proxying) write(live *runner.Live) (err error) {
+	for _, found := range live.Reports() {
+		of, wrong := p.ofRole(found.Target.Role, true)
+		if wrong == nil {
+			found.Strict = p.Strict
+			wrong = of.leave(reports.RedactAll(p.redactor(), found))
+		}
+		err = errors.Join(err, wrong)
+	}
+	return err
+}
+
+// writeAndPrint ends with the reports of both peers.
+func (p *proxying) writeAndPrint(live *runner.Live) (worst error) {
+	all := live.Reports()
+	if len(all) == 0 {
+		_, _ = fmt.Fprintln(stderr(), "No connection was seen that can be judged.")
+	}
+	for _, found := range all {
+		of, err := p.ofRole(found.Target.Role, true)
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintln(stdout()) // what follows would fail, too
+		worst = worse(worst, of.report(found, nil))
+	}
+	return worst
+}

@@ -1,0 +1,93 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcpconform/mcpconform/reports"
+)
+
+// resultsOf are the verdicts of a run by text.
+func resultsOf(t *testing.T, path string) map[string]reports.Verdict {
+	t.Helper()
+	all := map[string]reports.Verdict{}
+	for _, cell := range readRun(t, path).Cells {
+		for _, result := range cell.Results {
+			all[cell.Name()+" "+result.Text] = result.Verdict
+		}
+	}
+	return all
+}
+
+// Through the proxy a run over stdio has the verdicts that it has without; and what was
+// recorded blames the server for nothing that the harness provoked.
+func TestProxyOverStdio(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, revision, filter, fault, broken string }{
+		{"a good server", "2025-11-25", "lifecycle || tools || transports", "", ""},
+		{"without sessions", "2026-07-28", "subscriptions || base.errors.survived", "", ""},
+		{"a server that breaks", "2025-06-18", "progress", "progress-falls", "progress.increases"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			server := []string{os.Args[0], "reference", "server", "--stdio"}
+			if test.fault != "" {
+				server = append(server, "--fault", test.fault)
+			}
+			through := args(os.Args[0], "proxy", "--record", filepath.Join(directory, "recorded"), "--", server)
+			here := []string{"server", "-q", "--revision", test.revision, "--filter", test.filter}
+			mcpconformIn(t, directory, args(here[0], here[1:], "--json", "direct.json", "--", server)...)
+			found := mcpconformIn(t, directory, args(here[0], here[1:], "--json", "through.json", "--", through)...)
+			direct, proxied := resultsOf(t, filepath.Join(directory, "direct.json")), resultsOf(t, filepath.Join(directory, "through.json"))
+			for text, verdict := range direct {
+				if proxied[text] != verdict {
+					t.Errorf("%s is %s, and through the proxy %q\n%s", text, verdict, proxied[text], found)
+				}
+			}
+			checked := mcpconformIn(t, directory, "check", "--role", "server", "--json", "check.json", "recorded")
+			broken, _ := verdictsOf(t, filepath.Join(directory, "check.json"))
+			if test.broken == "" && len(broken) > 0 || test.broken != "" && !slices.Contains(broken, test.broken) {
+				t.Errorf("broken is %v, wanted %q\n%s", broken, test.broken, checked)
+			}
+		})
+	}
+}
+
+var relayedAt = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/mcp`)
+
+// Over HTTP the proxy tells who breaks what as it sees it, and ends with a report of each.
+func TestProxyOverHTTP(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	server := listening(t, "reference", "server", "--fault", "progress-falls")
+	one := watch(t, directory, "proxy", "--record", "recorded", "--json", "{role}.json", "--html", "{role}.html", "--url", server)
+	line, err := one.said.ReadString('\n')
+	if err != nil || !strings.Contains(line, "grade bytes") {
+		t.Fatalf("%q: %v", line, err)
+	}
+	mcpconformIn(t, directory, "server", "-q", "--revision", "2025-06-18", "--filter", "progress", "--url", relayedAt.FindString(line)).
+		demand(t, exitDoesNot)
+	if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended := one.finish()
+	ended.demand(t, exitDoesNot, "server FAILED progress.increases: ", "server in ", "client in ", "Does not conform to 2025-06-18")
+	if strings.Contains(ended.stderr, "client FAILED progress") {
+		t.Errorf("the client is blamed for the server:\n%s", ended)
+	}
+	onlyFiles(t, directory, "recorded", "server.json", "client.json", "server.html", "client.html")
+	live, _ := verdictsOf(t, filepath.Join(directory, "server.json"))
+	mcpconformIn(t, directory, "check", "--role", "server", "--json", "later.json", "recorded").demand(t, exitDoesNot)
+	later, _ := verdictsOf(t, filepath.Join(directory, "later.json"))
+	if !slices.Equal(live, later) {
+		t.Errorf("live %v is broken, and later %v", live, later)
+	}
+}

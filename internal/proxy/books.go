@@ -1,0 +1,316 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// books know which exchange over HTTP belongs to which connection of the protocol. Only the
+// reader of the queue uses them.
+type books struct {
+	upstream *url.URL
+	grade    transcript.Grade
+	options  RelayOptions
+
+	closing     func() bool         // the relay is
+	known       map[string]*account // by session id, and by what is posted to an endpoint of HTTP with SSE
+	sessionless []*account          // begun by a handshake that brought no session id
+	all         []*account
+}
+
+func newBooks(upstream *url.URL, grade transcript.Grade, options RelayOptions, closing func() bool) *books {
+	return &books{upstream: upstream, grade: grade, options: options, closing: closing, known: map[string]*account{}}
+}
+
+// account is one connection of the protocol.
+type account struct {
+	*track
+	names map[string]int // exchanges by method
+	open  int            // exchanges that are under way
+	over  bool           // it ends with the last of them
+	ids   []string       // by which it is known
+}
+
+const (
+	sessionHeader = "Mcp-Session-Id"
+	// maxAccounts bounds the connections that are followed at the same time: beyond it the
+	// one is ended in which nothing has happened for the longest.
+	maxAccounts = 4096
+)
+
+func (b *books) begin(header transcript.Header) *account {
+	header.Grade = b.grade
+	if len(b.all) >= maxAccounts {
+		oldest := b.all[0]
+		for _, one := range b.all {
+			if one.last.Before(oldest.last) {
+				oldest = one
+			}
+		}
+		b.end(oldest)
+	}
+	a := &account{track: b.options.Recorder.begin(header, b.options.Budget), names: map[string]int{}}
+	b.all = append(b.all, a)
+	a.log.Append(transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "to " + b.upstream.Redacted()})
+	return a
+}
+
+// name lets a connection be known by a name.
+func (b *books) name(id string, a *account) {
+	if id != "" && b.known[id] != a {
+		b.known[id] = a
+		a.ids = append(a.ids, id)
+	}
+}
+
+// end ends the record of a connection.
+func (b *books) end(a *account) {
+	for _, id := range a.ids {
+		if b.known[id] == a {
+			delete(b.known, id)
+		}
+	}
+	b.all = without(b.all, a)
+	b.sessionless = without(b.sessionless, a)
+	a.close()
+	ended := a.connection()
+	if b.options.Ended == nil {
+		ended.Release()
+		return
+	}
+	b.options.Ended(ended)
+}
+
+func without(list []*account, one *account) []*account {
+	for i := range list {
+		if list[i] == one {
+			return append(list[:i:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+func (b *books) close() {
+	for len(b.all) > 0 {
+		b.end(b.all[0])
+	}
+}
+
+func (b *books) snapshot() []*Connection {
+	all := make([]*Connection, len(b.all))
+	for i, one := range b.all {
+		all[i] = one.connection()
+	}
+	return all
+}
+
+// tidy ends what is idle since a time.
+func (b *books) tidy(since time.Time) {
+	for _, one := range append([]*account(nil), b.all...) {
+		if one.open == 0 && one.last.Before(since) {
+			b.end(one)
+		}
+	}
+}
+
+// unreachable records that the server was not.
+func (b *books) unreachable(err error) {
+	a := b.begin(transcript.Header{Transport: protocol.HTTP, Unjudged: true})
+	a.log.Append(transcript.Event{Kind: transcript.Failure, Note: err.Error()})
+	b.end(a)
+}
+
+// link is one connection of the transport.
+type link struct {
+	books  *books
+	last   *account // to which its exchanges without a session belong
+	beside *account // to which belongs what is not for the MCP endpoint
+	asked  []*exchange
+	left   bool // the client has closed its side
+}
+
+// exchange is a request and its answer. What is recorded of it waits until it is known to
+// which connection it belongs.
+type exchange struct {
+	link    *link
+	request *http.Request
+	account *account
+	stream  string
+	held    []transcript.Event
+	status  int
+	ended   bool
+}
+
+func (l *link) begin(request *http.Request) *exchange {
+	e := &exchange{link: l, request: request}
+	l.asked = append(l.asked, e)
+	id := request.Header.Get(sessionHeader)
+	b := l.books
+	switch known := b.known[id]; {
+	case id != "" && known != nil:
+		e.belongs(known)
+	case id != "":
+		a := b.begin(transcript.Header{Transport: protocol.HTTP, Joined: true})
+		b.name(id, a)
+		e.belongs(a)
+	case b.known[postedTo(request.URL)] != nil && request.Method == http.MethodPost:
+		e.belongs(b.known[postedTo(request.URL)])
+	case request.URL.Path != b.upstream.Path || request.Method == http.MethodOptions:
+		if l.beside == nil {
+			l.beside = b.begin(transcript.Header{Transport: protocol.HTTP, Unjudged: true})
+		}
+		e.belongs(l.beside)
+	case protocol.Has(request.Header.Get(transport.VersionHeader), protocol.Statelessness):
+		if l.last == nil {
+			l.last = b.begin(transcript.Header{Transport: protocol.HTTP, Agreement: b.options.Recorder.discovered()})
+		}
+		e.belongs(l.last)
+	}
+	return e
+}
+
+// postedTo is the name of the stream of HTTP with SSE whose messages are posted to a URL.
+func postedTo(url *url.URL) string { return http.MethodPost + " " + url.RequestURI() }
+
+// belongs says to which connection the exchange belongs.
+func (e *exchange) belongs(a *account) {
+	e.account = a
+	a.open++
+	method := lower(e.request.Method)
+	a.names[method]++
+	e.stream = fmt.Sprintf("%s-%d", method, a.names[method])
+	for _, event := range e.held {
+		event.Stream = e.stream
+		a.log.Append(event)
+	}
+	e.held = nil
+}
+
+func lower(method string) string { return string(bytes.ToLower([]byte(method))) }
+
+// decide finds the connection of what has no session: that of the handshake before, or a
+// new one.
+func (e *exchange) decide(body []byte) {
+	if e.account != nil {
+		return
+	}
+	b, l := e.link.books, e.link
+	switch {
+	case opens(body):
+		l.last = b.begin(transcript.Header{Transport: protocol.HTTP})
+		b.sessionless = append(b.sessionless, l.last) // until the answer brings an id
+	case l.last != nil:
+	case len(b.sessionless) == 1:
+		l.last = b.sessionless[0]
+	default:
+		l.last = b.begin(transcript.Header{Transport: protocol.HTTP, Joined: true})
+	}
+	e.belongs(l.last)
+}
+
+// opens tells whether a body begins a connection of the protocol.
+func opens(body []byte) bool {
+	if !bytes.Contains(body, []byte("initialize")) && !bytes.Contains(body, []byte("discover")) {
+		return false
+	}
+	message := jsonrpc.Parse(body)
+	return message.Kind == jsonrpc.Request && (message.Method == "initialize" || message.Method == "server/discover")
+}
+
+func (e *exchange) record(event transcript.Event) {
+	if event.At.IsZero() {
+		event.At = time.Now()
+	}
+	if event.Stream = e.stream; e.account == nil {
+		e.held = append(e.held, event)
+		return
+	}
+	e.account.log.Append(event)
+}
+
+// answered takes the head of the answer.
+func (e *exchange) answered(status int, header http.Header) {
+	e.status = status
+	if id := header.Get(sessionHeader); id != "" && e.account != nil && !e.account.header.Unjudged {
+		b := e.link.books
+		b.name(id, e.account)
+		b.sessionless = without(b.sessionless, e.account)
+		if e.link.last == e.account {
+			e.link.last = nil // the next has an id
+		}
+	}
+	e.record(
+		transcript.Event{
+			Kind: transcript.Head,
+			From: protocol.Server,
+			HTTP: &transcript.HTTP{Status: status, Header: header},
+		},
+	)
+}
+
+// event takes a block of an event stream. One that names the endpoint of HTTP with SSE
+// begins a connection.
+func (e *exchange) event(event *transport.Event) {
+	names := e.request.Method == http.MethodGet && event.Name == transport.EndpointEvent && !event.Unterminated
+	if names && e.account == nil {
+		e.belongs(e.link.books.begin(transcript.Header{Transport: protocol.SSE}))
+	}
+	if e.account == nil && event.Dispatched() {
+		e.decide(nil)
+	}
+	if names {
+		if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
+			e.link.books.name(postedTo(at), e.account)
+		}
+	}
+	e.record(event.Record())
+}
+
+// end says how the answer ended; a nil error is a good end.
+func (e *exchange) end(note string) {
+	if e.ended {
+		return
+	}
+	e.ended = true
+	switch {
+	case e.link.books.closing():
+		note = "the recording ended"
+	case e.link.left:
+		note = "the client left" // a server may end well what nobody reads any more
+	}
+	e.decide(nil)
+	e.record(transcript.Event{Kind: transcript.End, From: protocol.Server, Note: note})
+	a := e.account
+	a.open--
+	deleted := e.request.Method == http.MethodDelete && e.status/100 == 2
+	stream := a.header.Transport == protocol.SSE && e.request.Method == http.MethodGet
+	if a.over = a.over || deleted || stream; a.over && a.open == 0 {
+		e.link.books.end(a)
+	}
+}
+
+// over says that the connection of the transport is.
+func (l *link) over() {
+	for _, e := range l.asked {
+		e.end("the connection was closed before the answer had ended")
+	}
+	for _, a := range []*account{l.last, l.beside} {
+		if a != nil && a.open == 0 && (a == l.beside || stateless(a)) {
+			l.books.end(a)
+		}
+	}
+}
+
+// stateless tells whether a connection of the protocol has nothing beyond that of the
+// transport.
+func stateless(a *account) bool {
+	return len(a.ids) == 0 && a.header.Transport == protocol.HTTP && a.header.Revision == ""
+}

@@ -1,0 +1,252 @@
+package proxy
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// longestBody bounds what is kept of a body; of a longer one the beginning is.
+const longestBody = longestLine
+
+// connection returns what reads the two sides of a connection of the transport.
+func (b *books) connection(queue *queue) (asks, answers *side) {
+	l := &link{books: b}
+	lost := func(bytes int) {
+		for _, e := range l.asked {
+			e.record(gap(bytes, whyLost(bytes)))
+		}
+		if len(l.asked) == 0 && l.last != nil {
+			l.last.log.Append(gap(bytes, whyLost(bytes)))
+		}
+	}
+	open := 2
+	sideOf := func(from protocol.Party, read func(io.Reader)) *side {
+		pushed := push(read)
+		one := &side{queue: queue, take: pushed.take}
+		one.lose = func(bytes int) {
+			lost(bytes)
+			pushed.stop() // nobody knows where the next message begins
+			one.take = func([]byte) {}
+		}
+		one.end = func(err error) {
+			l.left = l.left || from == protocol.Client
+			pushed.end(err)
+			if open--; open == 0 {
+				l.over()
+			}
+		}
+		return one
+	}
+	return sideOf(protocol.Client, l.readRequests), sideOf(protocol.Server, l.readAnswers)
+}
+
+// readRequests reads what the client sends.
+func (l *link) readRequests(source io.Reader) {
+	reader := bufio.NewReader(source)
+	for {
+		request, err := http.ReadRequest(reader)
+		if err != nil {
+			l.unread(protocol.Client, err)
+			return
+		}
+		e := l.begin(request)
+		head := &transcript.HTTP{Method: request.Method, URL: request.URL.RequestURI(), Header: request.Header.Clone()}
+		if head.Header.Get("Host") == "" && request.Host != "" {
+			head.Header.Set("Host", request.Host)
+		}
+		e.record(transcript.Event{Kind: transcript.Head, From: protocol.Client, HTTP: head})
+		body, size, err := collect(request.Body)
+		if request.Method == http.MethodPost && err == nil {
+			e.decide(body)
+		}
+		e.body(protocol.Client, body, size, err)
+		if err != nil || request.Header.Get("Upgrade") != "" || request.Method == http.MethodConnect {
+			return
+		}
+	}
+}
+
+// readAnswers reads what the server sends.
+func (l *link) readAnswers(source io.Reader) {
+	reader := bufio.NewReader(source)
+	for {
+		if _, err := reader.Peek(1); err != nil {
+			return
+		}
+		if len(l.asked) == 0 {
+			return // it answers what nobody has asked
+		}
+		e := l.asked[0]
+		answer, err := http.ReadResponse(reader, e.request)
+		if err != nil {
+			l.unread(protocol.Server, err)
+			return
+		}
+		if answer.StatusCode < http.StatusOK && answer.StatusCode != http.StatusSwitchingProtocols {
+			continue // it comes before the answer
+		}
+		e.answered(answer.StatusCode, answer.Header.Clone())
+		note := e.readAnswer(answer)
+		_ = answer.Body.Close() // it was read, or what it holds cannot be
+		l.asked = l.asked[1:]
+		e.end(note)
+		if note != transcript.Complete || answer.StatusCode == http.StatusSwitchingProtocols {
+			return
+		}
+	}
+}
+
+// readAnswer reads the body of an answer, and says how it ended.
+func (e *exchange) readAnswer(answer *http.Response) (note string) {
+	body := io.Reader(answer.Body)
+	switch coding := answer.Header.Get("Content-Encoding"); coding {
+	case "", "identity":
+	case "gzip":
+		unpacked, err := gzip.NewReader(body)
+		if err != nil {
+			return endNote(err)
+		}
+		body = unpacked
+	default:
+		size, err := io.Copy(io.Discard, body)
+		e.record(gap(int(size), fmt.Sprintf("a body in the coding %.40q, which is not read", coding)))
+		return endNote(err)
+	}
+	if transport.MediaType(answer.Header.Get("Content-Type")) != "text/event-stream" {
+		read, size, err := collect(body)
+		e.decide(nil)
+		e.body(protocol.Server, read, size, err)
+		return endNote(err)
+	}
+	events := transport.NewEventReader(body, longestBody)
+	for {
+		event, err := events.Next()
+		if err != nil {
+			if errors.Is(err, transport.ErrTooLarge) {
+				size, err := io.Copy(io.Discard, body)
+				e.record(gap(int(size), "an event that is too long"))
+				return endNote(err)
+			}
+			return endNote(err)
+		}
+		e.event(&event)
+	}
+}
+
+func endNote(err error) string {
+	if err == nil || errors.Is(err, io.EOF) {
+		return transcript.Complete
+	}
+	return err.Error()
+}
+
+// collect reads a body, as far as it is kept, and how long it was.
+func collect(body io.Reader) (read []byte, size int, err error) {
+	if body == nil {
+		return nil, 0, nil
+	}
+	read, err = io.ReadAll(io.LimitReader(body, longestBody+1))
+	size = len(read)
+	if err == nil && size > longestBody {
+		var more int64
+		more, err = io.Copy(io.Discard, body)
+		size += int(more)
+		read = read[:shownOfLong]
+	}
+	return read, size, err
+}
+
+// body records a body: a message, or what stands where one belongs.
+func (e *exchange) body(from protocol.Party, body []byte, size int, err error) {
+	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body}
+	switch {
+	case size == 0:
+		return
+	case err != nil:
+		event.Kind, event.Note = transcript.Body, "cut off"
+	case from == protocol.Server:
+		event.Kind = transcript.KindOfBody(e.request.Method, e.status, body)
+	case e.request.Method != http.MethodPost:
+		event.Kind = transcript.Body
+	}
+	if size > len(body) {
+		event.Size, event.Note = size, "the beginning of a body that is too long"
+	}
+	e.record(event)
+}
+
+// unread records that what a peer sends cannot be read as HTTP.
+func (l *link) unread(from protocol.Party, err error) {
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	event := gap(0, fmt.Sprintf("what the %s sent is not read as HTTP/1.1: %s", from, err))
+	for _, e := range l.asked {
+		e.record(event)
+	}
+	if a := l.last; len(l.asked) == 0 && a != nil {
+		a.log.Append(event)
+	}
+}
+
+// pushed is a reader as a coroutine: it is given what there is, and waits for more.
+type pushed struct {
+	chunk []byte
+	err   error // at the end
+	more  func() (struct{}, bool)
+	over  func()
+	ended bool
+}
+
+// push runs read with what is pushed.
+func push(read func(io.Reader)) *pushed {
+	p := &pushed{}
+	p.more, p.over = iter.Pull(func(yield func(struct{}) bool) {
+		read(readerFunc(func(target []byte) (int, error) {
+			for len(p.chunk) == 0 {
+				if p.ended || !yield(struct{}{}) {
+					p.ended = true
+					return 0, p.failure()
+				}
+			}
+			n := copy(target, p.chunk)
+			p.chunk = p.chunk[n:]
+			return n, nil
+		}))
+	})
+	p.more() // to where it waits for the first chunk
+	return p
+}
+
+func (p *pushed) failure() error {
+	if p.err != nil {
+		return p.err
+	}
+	return io.EOF
+}
+
+func (p *pushed) take(chunk []byte) {
+	p.chunk = chunk
+	p.more()
+}
+
+func (p *pushed) end(err error) {
+	p.ended, p.err = true, err
+	p.more()
+	p.over()
+}
+
+func (p *pushed) stop() { p.end(io.ErrUnexpectedEOF) }
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(target []byte) (int, error) { return f(target) }
