@@ -77,9 +77,11 @@ func uncatalogued(directory string) ([]string, error) {
 	}
 	var missing []string
 	for _, change := range changes {
-		if change.Uncatalogued() {
-			sentence := asText(change.After)
-			missing = append(missing, fmt.Sprintf("%s: %s", sentence.At, sentence.Text))
+		for _, one := range change.Sentences() {
+			if one.Uncatalogued() {
+				sentence := asText(one.After)
+				missing = append(missing, fmt.Sprintf("%s: %s", sentence.At, sentence.Text))
+			}
 		}
 	}
 	return missing, nil
