@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -20,10 +21,12 @@ func newCheck() *cobra.Command {
 files that end with .jsonl. It applies the rules of a run, starts nothing and needs
 no target. Each connection is judged by the revision that it negotiated; where no
 message can break a rule, the rule is skipped. What only a check can provoke is not
-judged: for that, run mcpconform server or client.`,
+judged: for that, run mcpconform server or client. With --revision draft those of the
+newest revision are judged by the schema of a draft, as in a run.`,
 		Example: `  mcpconform check transcripts
   mcpconform check --filter 'server/tools && MUST' -v transcripts/2025-11-25-http
-  mcpconform check --junit report.xml session.jsonl`,
+  mcpconform check --junit report.xml session.jsonl
+  mcpconform check --revision draft --spec specification --schema schema.json transcripts`,
 		RunE: s.check,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files and directories
@@ -32,6 +35,8 @@ judged: for that, run mcpconform server or client.`,
 	flags := command.Flags()
 	flags.StringVar(&s.Filter, "filter", "", "apply only the rules that match `EXPR`: "+filterHelp)
 	s.addReportFlags(flags, "rule")
+	flags.StringVar(&s.Revision, "revision", "", "draft; default: the `R`evision that each connection negotiated")
+	s.addDraftFlags(flags)
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
 	completes(command, map[string]values{
 		"filter": expressions(protocol.ServerRole, protocol.ClientRole), "junit-warnings": warningValues,
@@ -45,7 +50,12 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 			"check needs transcripts, files or directories: mcpconform check transcripts; mcpconform server --transcripts transcripts records some",
 		)
 	}
-	for _, complete := range []func() error{s.completeFilter, s.completeJUnit, s.completeBaseline, s.completeOutputs} {
+	if s.Revision != "" && s.Revision != catalogue.Draft {
+		return usageError(
+			"--revision of check is draft alone: each connection is judged by the revision that it negotiated",
+		)
+	}
+	for _, complete := range []func() error{s.completeDraft, s.completeFilter, s.completeJUnit, s.completeBaseline, s.completeOutputs} {
 		if err := complete(); err != nil {
 			return err
 		}
@@ -56,10 +66,12 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 	}
 	found, err := runner.Recorded(command.Context(), runner.Options{
 		Filter:   s.Filter,
+		Draft:    s.draft,
 		Redactor: s.redactor(),
 		Tool:     reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
 		Rerun: func(_ check.Cell, filter string) string {
-			return shellWords(append([]string{"mcpconform", "check", "--filter", filter, "-v"}, paths...))
+			words := append([]string{"mcpconform", "check"}, s.draftWords()...)
+			return shellWords(append(append(words, "--filter", filter, "-v"), paths...))
 		},
 	}, files)
 	if err != nil {

@@ -99,6 +99,7 @@ func Recorded(ctx context.Context, options Options, files []string) (*reports.Ru
 			Tool:     options.Tool,
 			Started:  started,
 			Host:     hostname(),
+			Draft:    options.Draft,
 			Recorded: &reports.Recorded{All: len(files)},
 		}},
 		rules: suites.Rules(),
@@ -157,6 +158,9 @@ func (r *recordings) judge(path string) error {
 	}
 	r.report.Recorded.Judged++
 	state := r.cell(conversation)
+	if header.Draft && r.options.Draft == nil {
+		state.ofDraft++
+	}
 	r.closed(state.planned, scope.Connection{
 		Cell: conversation.Cell, Name: path, Findings: rules.Apply(state.rules, conversation),
 	})
@@ -298,6 +302,15 @@ func (r *recordings) conclude() error {
 	none := !slices.ContainsFunc(r.cells, func(state *cellState) bool { return len(r.chosenRules(state)) > 0 })
 	if len(r.cells) > 0 && none {
 		return r.unmatched()
+	}
+	for _, state := range r.cells {
+		if state.ofDraft > 0 {
+			state.report.Notices = append(state.report.Notices, fmt.Sprintf(
+				"%d of these transcripts are of a target that was judged by a draft, and are judged by %s here; check --revision draft --spec DIR --schema FILE judges them by a draft",
+				state.ofDraft,
+				state.report.Revision,
+			))
+		}
 	}
 	r.merge()
 	return nil

@@ -37,6 +37,9 @@ type Header struct {
 	// Unjudged tells that no rule applies to the connection: it was opened at a revision
 	// that the target did not agree to.
 	Unjudged bool `json:"unjudged,omitempty"`
+	// Draft tells that the connection was judged by the schema of a draft in the place of that of
+	// the revision.
+	Draft bool `json:"draft,omitempty"`
 }
 
 // Harness is the program that wrote a transcript.
