@@ -413,3 +413,18 @@ func TestOldRevisionsAreAskedForLast(t *testing.T) {
 		}
 	}
 }
+
+// Those that are asked for first are the ones without a handshake, and the last two with one,
+// wherever they are spoken.
+func TestStages(t *testing.T) {
+	t.Parallel()
+	for transport, first := range map[string][]string{
+		protocol.HTTP: append([]string{"2025-06-18", "2025-11-25"}, withoutHandshake()...),
+		protocol.SSE:  {"2025-06-18", "2025-11-25"},
+	} {
+		stages := Revise{Auto: true}.Over(transport).stages()
+		if !slices.Equal(stages[0], first) || !slices.Equal(stages[1], []string{"2024-11-05", "2025-03-26"}) {
+			t.Errorf("%s: %v", transport, stages)
+		}
+	}
+}
