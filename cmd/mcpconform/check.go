@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,12 +35,19 @@ newest revision are judged by the schema of a draft, as in a run.`,
 		},
 	}
 	flags := command.Flags()
+	flags.StringVar(
+		&s.role,
+		"role",
+		"",
+		"judge only the `ROLE` server or client of what was recorded between two peers",
+	)
 	flags.StringVar(&s.Filter, "filter", "", "apply only the rules that match `EXPR`: "+filterHelp)
 	s.addReportFlags(flags, "rule")
 	flags.StringVar(&s.Revision, "revision", "", "draft; default: the `R`evision that each connection negotiated")
 	s.addDraftFlags(flags)
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
 	completes(command, map[string]values{
+		"role":   oneOf(protocol.ServerRole, protocol.ClientRole),
 		"filter": expressions(protocol.ServerRole, protocol.ClientRole), "junit-warnings": warningValues,
 	})
 	return command
@@ -64,20 +73,70 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 	if err != nil {
 		return wrongRecording(err)
 	}
-	found, err := runner.Recorded(command.Context(), runner.Options{
-		Filter:   s.Filter,
-		Draft:    s.draft,
-		Redactor: s.redactor(),
-		Tool:     reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
-		Rerun: func(_ check.Cell, filter string) string {
-			words := append([]string{"mcpconform", "check"}, s.draftWords()...)
-			return shellWords(append(append(words, "--filter", filter, "-v"), paths...))
-		},
-	}, files)
+	recordings, err := runner.OpenRecordings(files)
 	if err != nil {
 		return wrongRecording(err)
 	}
-	return s.report(found, nil)
+	roles, err := s.rolesOf(recordings)
+	if err != nil {
+		return err
+	}
+	var worst error
+	for position, role := range roles {
+		found, err := recordings.Judge(command.Context(), runner.Options{
+			Role:     role,
+			Filter:   s.Filter,
+			Draft:    s.draft,
+			Redactor: s.redactor(),
+			Tool:     reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
+			Rerun: func(_ check.Cell, filter string) string {
+				words := append([]string{"mcpconform", "check"}, s.draftWords()...)
+				words = append(words, "--filter", filter, "-v")
+				if len(recordings.Roles) > 1 {
+					words = append(words, "--role", role)
+				}
+				return shellWords(append(words, paths...))
+			},
+		})
+		if err != nil {
+			return wrongRecording(err)
+		}
+		if position > 0 {
+			_, _ = fmt.Fprintln(stdout()) // the report that follows fails, too
+		}
+		worst = worse(worst, s.report(found, nil))
+	}
+	return worst
+}
+
+// rolesOf are the roles to judge: of what was recorded between two peers, both.
+func (s *settings) rolesOf(recordings *runner.Recordings) ([]string, error) {
+	if s.role != "" {
+		if !slices.Contains(recordings.Roles, s.role) {
+			return nil, usageError("--role %s: these transcripts are of a %s", s.role, recordings.Roles[0])
+		}
+		return []string{s.role}, nil
+	}
+	if len(recordings.Roles) == 1 {
+		return recordings.Roles, nil
+	}
+	for _, one := range s.outputs() {
+		if one.path != "" {
+			return nil, usageError(
+				"%s needs --role server or --role client: these transcripts are of both peers, and a file has the report of one",
+				one.flag,
+			)
+		}
+	}
+	return recordings.Roles, nil
+}
+
+// worse is the error with the higher exit status.
+func worse(one, other error) error {
+	if other == nil || one != nil && statusOf(one) >= statusOf(other) {
+		return one
+	}
+	return other
 }
 
 // wrongRecording makes wrong usage of what is no transcript.

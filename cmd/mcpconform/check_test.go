@@ -119,7 +119,7 @@ func TestCheckRefusesWhatIsNoTranscript(t *testing.T) {
 	write("empty.jsonl", "")
 	write("headless.jsonl", event(0, "client", "{}"))
 	write("foreign.jsonl", `{"format":"har","version":1}`+"\n")
-	write("later.jsonl", `{"format":"mcpconform-transcript","version":2}`+"\n")
+	write("later.jsonl", `{"format":"mcpconform-transcript","version":3}`+"\n")
 	write("cut.jsonl", good[:len(good)-20])
 	write("short.jsonl", head+`,"events":2}`+"\n"+event(0, "client", "{}"))
 	write("binary.jsonl", "\x7fELF\x02\x01\x00\xff\xfe")
@@ -153,11 +153,11 @@ func TestCheckRefusesWhatIsNoTranscript(t *testing.T) {
 		"an empty file":            {[]string{"empty.jsonl"}, "empty.jsonl:1: no transcript: the file is empty; record one with --transcripts"},
 		"no header":                {[]string{"headless.jsonl"}, "headless.jsonl:1: an event where the header belongs; record one with --transcripts"},
 		"a foreign header":         {[]string{"foreign.jsonl"}, `foreign.jsonl:1: the format is "har", not "mcpconform-transcript"; record one`},
-		"a later version":          {[]string{"later.jsonl"}, "later.jsonl:1: version 2 of the format is unknown, only 1 is read"},
+		"a later version":          {[]string{"later.jsonl"}, "later.jsonl:1: version 3 of the format is unknown, only 1 and 2 are read"},
 		"a cut file":               {[]string{"good.jsonl", "cut.jsonl"}, "cut.jsonl:2: not an event of a transcript: unexpected end of JSON input; record one"},
 		"a file cut at a line":     {[]string{"short.jsonl"}, "short.jsonl:3: the transcript ends after 1 of 2 events; record one"},
 		"a binary file":            {[]string{"binary.jsonl"}, "binary.jsonl:1: not the header of a transcript; record one"},
-		"a line of 1 GiB":          {[]string{"long.jsonl"}, "long.jsonl:1: longer than 60 MiB; record one with --transcripts"},
+		"a line of 1 GiB":          {[]string{"long.jsonl"}, "long.jsonl:1: the header is longer than 1 MiB; record one with --transcripts"},
 		"an unknown role":          {[]string{"role.jsonl"}, `role.jsonl:1: the role in the header is "proxy", not one of server, client`},
 		"an unknown transport":     {[]string{"transport.jsonl"}, `transport.jsonl:1: the transport in the header is "carrier pigeon\x1b", not one of stdio, http`},
 		"an unknown revision":      {[]string{"revision.jsonl"}, `revision.jsonl:1: the revision in the header is "1999-01-01", not one of 2024-11-05, `},

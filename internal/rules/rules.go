@@ -62,6 +62,8 @@ type Finding struct {
 	Rule     string // its id
 	Observed int    // messages that could have broken it
 	Breaks   []Breach
+	// Broken are the sequence numbers of all events that broke it.
+	Broken []int `json:"-"`
 }
 
 // Breach is one way in which a rule was broken, however often.
@@ -135,6 +137,9 @@ func (r *Reporter) ViolationAt(event transcript.Event, mismatch Mismatch, before
 }
 
 func (r *Reporter) add(of string, mismatch Mismatch, judged int, about Subject, explained func() []transcript.Event) {
+	if last := len(r.finding.Broken) - 1; last < 0 || r.finding.Broken[last] != judged {
+		r.finding.Broken = append(r.finding.Broken, judged)
+	}
 	mismatch, of, about = mismatch.Short(), excerpt.Text(of), about.short()
 	cause := of + " " + mismatch.Wanted + " " + positions.ReplaceAllString(mismatch.Where, "/*")
 	at := slices.IndexFunc(r.finding.Breaks, func(known Breach) bool { return known.Cause == cause })

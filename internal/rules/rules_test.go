@@ -187,7 +187,7 @@ func TestFindingsAreGrouped(t *testing.T) {
 			{Cause: "prompts/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "5", Where: "/tools/0/name"}, Count: 2, Exchange: events[4:6], Judged: 5, About: Subject{"prompts/list", "prompts/list with id 3"}},
 			{Cause: "n a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "6", Where: "/tools/0/name"}, Count: 2, Exchange: events[2:7], Judged: 6, About: Subject{"n", "n"}},
 			{Cause: "message silence ", Mismatch: Mismatch{Wanted: "silence", Found: "n"}, Count: 1, Exchange: events[5:7], Judged: 6},
-		}},
+		}, Broken: []int{1, 3, 5, 6}},
 		{Rule: "seeing", Observed: 1},
 	}
 	if difference := cmp.Diff(want, findings); difference != "" {

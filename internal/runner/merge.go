@@ -343,8 +343,11 @@ func stepText(event transcript.Event, where []string) string {
 	case len(event.Raw) > 0:
 		text = rawText(event, where)
 	}
-	if event.Deliberate != "" {
+	switch {
+	case event.Deliberate != "":
 		text += " (illegal on purpose: " + event.Deliberate + ")"
+	case event.Breaks != "":
+		text += " (breaks " + event.Breaks + ")"
 	}
 	return text
 }
@@ -435,8 +438,12 @@ func (c *collector) header(connection scope.Connection) transcript.Header {
 	return transcript.Header{
 		Draft:   draft != nil && draft.As == connection.Cell.Revision,
 		Harness: transcript.Harness{Name: c.options.Tool.Name, Version: c.options.Tool.Version},
-		Role:    connection.Cell.Role, Revision: connection.Cell.Revision, Transport: connection.Cell.Transport,
-		Capabilities: transcript.Capabilities{Client: facts.ClientCapabilities, Server: facts.ServerCapabilities},
-		Tools:        facts.Tools, Dropped: facts.Incomplete, Unjudged: connection.Unjudged,
+		Role:    connection.Cell.Role, Transport: connection.Cell.Transport,
+		Agreement: transcript.Agreement{
+			Revision:     connection.Cell.Revision,
+			Capabilities: transcript.Capabilities{Client: facts.ClientCapabilities, Server: facts.ServerCapabilities},
+			Tools:        facts.Tools,
+		},
+		Dropped: facts.Incomplete, Unjudged: connection.Unjudged,
 	}
 }

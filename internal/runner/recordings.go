@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/files"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -82,136 +84,285 @@ func transcriptsAt(path string) (found []string, err error) {
 	return found, err
 }
 
-// Recorded judges transcripts by the rules: each connection at the revision that it has
-// negotiated. Of the options, those of the report and the filter count. It holds one
-// transcript at a time; when the context ends, the report has those judged until then.
-// The error is a *RecordingError for the first that cannot be read, or a *plan.FilterError.
-func Recorded(ctx context.Context, options Options, files []string) (*reports.Run, error) {
+// Recordings are transcripts that lie in files.
+type Recordings struct {
+	// Roles are those of the targets: one, or the server and the client where who recorded
+	// stood between them.
+	Roles []string
+
+	sittings []sitting
+}
+
+// sitting is one connection: a file, or the parts of one in order.
+type sitting []part
+
+type part struct {
+	path   string
+	header transcript.Header
+}
+
+// OpenRecordings reads the first lines of transcripts. The error is a *RecordingError for
+// the first that cannot be read, or where they are of targets of different roles.
+func OpenRecordings(paths []string) (*Recordings, error) {
+	all := &Recordings{}
+	known := map[string]int{} // sittings by the name of the recording
+	for _, path := range paths {
+		header, err := readRecording(path, transcript.ReadHeader)
+		if err == nil {
+			err = wrongHeader(path, header)
+		}
+		if err != nil {
+			return nil, err
+		}
+		at, begun := known[header.Recording]
+		if !begun || header.Recording == "" {
+			at = len(all.sittings)
+			known[header.Recording] = at
+			all.sittings = append(all.sittings, nil)
+		}
+		all.sittings[at] = append(all.sittings[at], part{path, header})
+	}
+	for _, one := range all.sittings {
+		slices.SortStableFunc(one, func(a, b part) int { return a.header.Part - b.header.Part })
+		if err := all.enter(one[0]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// enter makes sure that all transcripts are of targets of one role, or of both peers.
+func (r *Recordings) enter(one part) error {
+	roles := []string{one.header.Role}
+	if one.header.Role == "" {
+		roles = []string{protocol.ServerRole, protocol.ClientRole}
+	}
+	switch {
+	case len(r.Roles) == 0:
+		r.Roles = roles
+	case !slices.Equal(r.Roles, roles):
+		first := r.sittings[0][0]
+		return &RecordingError{
+			fmt.Sprintf(
+				"%s is of %s, and %s of %s; check the transcripts of each role by themselves",
+				first.path, described(r.Roles), one.path, described(roles),
+			),
+		}
+	}
+	return nil
+}
+
+func described(roles []string) string {
+	if len(roles) > 1 {
+		return "both peers"
+	}
+	return "a " + roles[0]
+}
+
+// readRecording opens a file and reads of it.
+func readRecording[T any](path string, read func(io.Reader) (T, error)) (found T, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return found, &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, files.Reason(err))}
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	if found, err = read(file); err == nil {
+		return found, nil
+	}
+	line := 1
+	if at, isLine := errors.AsType[*transcript.LineError](err); isLine {
+		line, err = at.Line, at.Err
+	}
+	return found, &RecordingError{fmt.Sprintf("%s:%d: %s", path, line, files.Reason(err))}
+}
+
+// wrongHeader tells what of a header is nothing that can be judged; nil when all of it can.
+func wrongHeader(path string, header transcript.Header) error {
+	revisions := protocol.Released()
+	if header.Unjudged {
+		revisions = append(revisions, header.Revision) // it may be any
+	}
+	roles := protocol.Roles()
+	if header.Grade != "" || len(header.Lacks) > 0 { // recorded between two peers, maybe before they agreed
+		revisions, roles = append(revisions, ""), append(roles, "")
+	}
+	for _, one := range []struct {
+		member, value string
+		known         []string
+	}{
+		{"role", header.Role, roles},
+		{"transport", header.Transport, protocol.Transports()},
+		{"revision", header.Revision, revisions},
+	} {
+		if !slices.Contains(one.known, one.value) {
+			return &RecordingError{fmt.Sprintf(
+				"%s:1: the %s in the header is %.40q, not one of %s; record the transcript again",
+				path, one.member, one.value,
+				strings.Join(slices.DeleteFunc(one.known, func(known string) bool { return known == "" }), ", "),
+			)}
+		}
+	}
+	return nil
+}
+
+// Judge judges the target of a role by the rules: each connection at the revision that it
+// has negotiated. Of the options, those of the report, the role and the filter count. It
+// holds one connection at a time; when the context ends, the report has those judged until
+// then. The error is a *RecordingError for the first that cannot be read, or a
+// *plan.FilterError.
+func (r *Recordings) Judge(ctx context.Context, options Options) (*reports.Run, error) {
+	all := 0
+	for _, one := range r.sittings {
+		all += len(one)
+	}
+	judging, err := newJudgement(options, all)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range r.sittings {
+		if ctx.Err() != nil {
+			judging.report.Interrupted = context.Cause(ctx).Error()
+			break
+		}
+		header, events, err := one.read()
+		if err != nil {
+			return nil, err
+		}
+		judging.judge(header, events, one[0].path, len(one))
+	}
+	return judging.conclude()
+}
+
+// read reads a connection.
+func (s sitting) read() (header transcript.Header, events []transcript.Event, err error) {
+	type contents struct {
+		header transcript.Header
+		events []transcript.Event
+	}
+	for position, one := range s {
+		read, err := readRecording(one.path, func(r io.Reader) (found contents, err error) {
+			found.header, found.events, err = transcript.Read(r)
+			return found, err
+		})
+		if err != nil {
+			return header, nil, err
+		}
+		if position == 0 {
+			header = read.header
+			header.Joined = header.Joined || header.Part > 1
+		}
+		header.Agreement = header.With(read.header.Agreement)
+		header.Dropped = header.Dropped || read.header.Dropped ||
+			position > 0 && one.header.Part != s[position-1].header.Part+1
+		events = append(events, read.events...)
+	}
+	return header, events, nil
+}
+
+// judgement is of recorded connections, by rules alone: each cell has the connections that
+// belong to it.
+type judgement struct {
+	collector
+
+	started time.Time
+	rules   []rules.Rule
+	joined  int // connections that had begun before they were recorded
+}
+
+func newJudgement(options Options, transcripts int) (*judgement, error) {
 	started := time.Now()
 	confine(memoryAlone)
 	requirements, err := suites.Catalogue()
 	if err != nil {
 		return nil, err
 	}
-	r := &recordings{
+	j := &judgement{
 		collector: collector{options: options, catalogue: requirements, report: &reports.Run{
 			Format:   reports.Format,
 			Tool:     options.Tool,
 			Started:  started,
 			Host:     hostname(),
 			Draft:    options.Draft,
-			Recorded: &reports.Recorded{All: len(files)},
+			Target:   reports.Target{Role: options.Role},
+			Recorded: &reports.Recorded{All: transcripts},
 		}},
-		rules: suites.Rules(),
+		started: started, rules: suites.Rules(),
 	}
-	for _, file := range files {
-		if ctx.Err() != nil {
-			r.report.Interrupted = context.Cause(ctx).Error()
-			break
-		}
-		if err := r.judge(file); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.conclude(); err != nil {
-		return nil, err
-	}
-	r.report.Duration = reports.SecondsOf(time.Since(started))
-	return r.report, nil
+	return j, j.readFilter()
 }
 
-// recordings are judged by rules alone: each cell has the connections that belong to it.
-type recordings struct {
-	collector
-
-	rules []rules.Rule
-	first string // path of the transcript that says of which role all are
-}
-
-// judge reads and judges one transcript.
-func (r *recordings) judge(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, files.Reason(err))}
+// judge judges one connection, which was recorded in some transcripts.
+func (j *judgement) judge(header transcript.Header, events []transcript.Event, name string, transcripts int) {
+	switch {
+	case header.Unjudged:
+		return
+	case header.Joined:
+		j.joined++
+		return
 	}
-	defer func() { _ = file.Close() }() // it was only read
-	header, events, err := transcript.Read(file)
-	if err == nil {
-		err = known(header)
+	if header.Role == "" {
+		events = bounded(&header, events, name)
+		header.Role = other(j.options.Role)
+		j.mark(header, events, name)
+		header.Role = j.options.Role
 	}
-	if err != nil {
-		line := 1
-		if at, isLine := errors.AsType[*transcript.LineError](err); isLine {
-			line, err = at.Line, at.Err
-		}
-		return &RecordingError{fmt.Sprintf("%s:%d: %s", path, line, files.Reason(err))}
-	}
-	if err := r.enter(header.Role, path); err != nil {
-		return err
-	}
-	if header.Unjudged {
-		return nil
-	}
-	conversation := recall(header, events, path)
+	conversation := recall(header, events, name)
 	if !slices.Contains(protocol.Released(), conversation.Revision) {
-		return nil // it was negotiated, and has no rules
+		return // it was negotiated, and has no rules
 	}
-	r.report.Recorded.Judged++
-	state := r.cell(conversation)
-	if header.Draft && r.options.Draft == nil {
-		state.ofDraft++
+	j.report.Recorded.Judged += transcripts
+	state := j.cell(conversation)
+	if header.Draft && j.options.Draft == nil {
+		state.ofDraft += transcripts
 	}
-	r.closed(state.planned, scope.Connection{
-		Cell: conversation.Cell, Name: path, Findings: rules.Apply(state.rules, conversation),
+	j.closed(state.planned, scope.Connection{
+		Cell: conversation.Cell, Name: name, Findings: rules.Apply(state.rules, conversation),
 	})
-	return nil
 }
 
-// enter makes sure that all transcripts are of targets of one role, for whose rules the
-// filter is.
-func (r *recordings) enter(role, path string) (err error) {
-	switch target := &r.report.Target; {
-	case target.Role == role:
-		return nil
-	case target.Role != "":
-		return &RecordingError{
-			fmt.Sprintf(
-				"%s is of a %s, and %s of a %s; check the transcripts of each role by themselves",
-				r.first,
-				target.Role,
-				path,
-				role,
-			),
-		}
+// other is the role of the peer.
+func other(role string) string {
+	if role == protocol.ClientRole {
+		return protocol.ServerRole
 	}
-	r.report.Target.Role, r.options.Role, r.first = role, role, path
-	return r.readFilter()
+	return protocol.ClientRole
 }
 
-// known tells what of a header is nothing that can be judged; nil when all of it can.
-func known(header transcript.Header) error {
-	revisions := protocol.Released()
-	if header.Unjudged {
-		revisions = append(revisions, header.Revision) // it may be any
+// bounded leaves as much of a connection as is judged while it grows.
+func bounded(header *transcript.Header, events []transcript.Event, name string) []transcript.Event {
+	log := transcript.NewLog(name)
+	for _, event := range events {
+		log.Keep(event)
 	}
-	for _, one := range []struct {
-		member, value string
-		known         []string
-	}{
-		{"role", header.Role, protocol.Roles()},
-		{"transport", header.Transport, protocol.Transports()},
-		{"revision", header.Revision, revisions},
-	} {
-		if !slices.Contains(one.known, one.value) {
-			return fmt.Errorf(
-				"the %s in the header is %.40q, not one of %s; record the transcript again",
-				one.member,
-				one.value,
-				strings.Join(one.known, ", "),
-			)
+	header.Dropped = header.Dropped || log.Dropped() > 0
+	return log.Events()
+}
+
+// mark marks the events with which the peer breaks what it must keep: what the target does
+// in answer is not to be judged as if they were legal.
+func (j *judgement) mark(header transcript.Header, events []transcript.Event, name string) {
+	conversation := recall(header, events, name)
+	if !slices.Contains(protocol.Released(), conversation.Revision) {
+		return
+	}
+	state := &cellState{report: reports.Cell{Revision: conversation.Revision}}
+	of := &scope.Scope{Cell: conversation.Cell, Catalogue: j.catalogue, Rules: j.rules}
+	standing, _ := of.ApplicableRules()
+	for _, finding := range rules.Apply(standing, conversation) {
+		at := slices.IndexFunc(standing, func(rule rules.Rule) bool { return rule.ID() == finding.Rule })
+		ids := of.Applicable(standing[at].Verifies.IDs)
+		if j.severity(state, ids) != reports.Failed {
+			continue
+		}
+		for _, sequence := range finding.Broken {
+			at, there := slices.BinarySearchFunc(events, sequence, func(one transcript.Event, sequence int) int {
+				return one.Sequence - sequence
+			})
+			if there {
+				events[at].Breaks = ids[0]
+			}
 		}
 	}
-	return nil
 }
 
 // recall makes of a transcript the conversation that it was. Its events are known by the
@@ -220,10 +371,13 @@ func recall(header transcript.Header, events []transcript.Event, path string) *r
 	whole, budget := true, budgetAlone
 	for position := range events {
 		budget -= len(events[position].Raw)
-		whole = whole && events[position].Sequence == position
+		whole = whole && events[position].Sequence == position && events[position].Kind != transcript.Gap
 		events[position].Connection = path
 	}
 	cell := check.Cell{Role: header.Role, Revision: header.Revision, Transport: header.Transport}
+	if cell.Revision == "" {
+		cell.Revision = spoken(cell, events)
+	}
 	log := transcript.NewLogIn(transcript.NewMemoryBudget(max(leastBudget, budget)), path)
 	conversation := rules.ReadConversation(cell, events, whole, log)
 	conversation.Recall(rules.Facts{
@@ -235,9 +389,32 @@ func recall(header transcript.Header, events []transcript.Event, path string) *r
 	return conversation
 }
 
+// spoken is the revision that peers spoke who have agreed on none in a handshake: the one
+// that a request names which was served; "" for none.
+func spoken(cell check.Cell, events []transcript.Event) string {
+	released := protocol.Released()
+	cell.Revision = released[len(released)-1]
+	conversation := rules.NewConversation(cell, events, true)
+	if conversation.Negotiated {
+		return conversation.Revision
+	}
+	for _, message := range conversation.Messages {
+		if message.Kind != jsonrpc.Response || message.Request == nil {
+			continue
+		}
+		if _, refused := message.Error(); refused {
+			continue
+		}
+		if revision, _ := message.Request.Meta()[mcp.MetaVersion].(string); slices.Contains(released, revision) {
+			return revision
+		}
+	}
+	return ""
+}
+
 // cell returns the cell that a conversation belongs to.
-func (r *recordings) cell(conversation *rules.Conversation) *cellState {
-	if state := r.stateOf(conversation.Cell); state != nil {
+func (j *judgement) cell(conversation *rules.Conversation) *cellState {
+	if state := j.stateOf(conversation.Cell); state != nil {
 		return state
 	}
 	declared := conversation.ServerCapabilities
@@ -245,10 +422,10 @@ func (r *recordings) cell(conversation *rules.Conversation) *cellState {
 		declared = conversation.ClientCapabilities
 	}
 	state := &cellState{
-		planned:  len(r.cells),
+		planned:  len(j.cells),
 		findings: map[string]*found{},
 		environment: &session.Environment{Scope: &scope.Scope{
-			Cell: conversation.Cell, Catalogue: r.catalogue, Rules: r.rules, Survey: &survey.Survey{},
+			Cell: conversation.Cell, Catalogue: j.catalogue, Rules: j.rules, Survey: &survey.Survey{},
 		}},
 		report: reports.Cell{
 			Role: conversation.Role, Revision: conversation.Revision, Transport: conversation.Transport, Spoken: true,
@@ -257,7 +434,7 @@ func (r *recordings) cell(conversation *rules.Conversation) *cellState {
 	}
 	state.rules, state.otherTransport = state.environment.ApplicableRules()
 	state.all = len(state.rules) + len(state.otherTransport)
-	r.cells = append(r.cells, state)
+	j.cells = append(j.cells, state)
 	return state
 }
 
@@ -286,9 +463,15 @@ func introduction(conversation *rules.Conversation) map[string]any {
 }
 
 // conclude makes the report.
-func (r *recordings) conclude() error {
-	if len(r.cells) == 0 && r.report.Interrupted == "" {
-		return &RecordingError{
+func (j *judgement) conclude() (*reports.Run, error) {
+	switch {
+	case len(j.cells) > 0 || j.report.Interrupted != "":
+	case j.joined > 0:
+		return nil, &RecordingError{
+			"none of these transcripts can be judged: the connections had begun before they were recorded, or their first parts are missing",
+		}
+	default:
+		return nil, &RecordingError{
 			"none of these transcripts can be judged: the target agreed to none of the revisions " + strings.Join(
 				protocol.Released(),
 				", ",
@@ -296,14 +479,14 @@ func (r *recordings) conclude() error {
 		}
 	}
 	slices.SortStableFunc(
-		r.cells,
+		j.cells,
 		func(a, b *cellState) int { return strings.Compare(a.report.Name(), b.report.Name()) },
 	)
-	none := !slices.ContainsFunc(r.cells, func(state *cellState) bool { return len(r.chosenRules(state)) > 0 })
-	if len(r.cells) > 0 && none {
-		return r.unmatched()
+	none := !slices.ContainsFunc(j.cells, func(state *cellState) bool { return len(j.chosenRules(state)) > 0 })
+	if len(j.cells) > 0 && none {
+		return nil, j.unmatched()
 	}
-	for _, state := range r.cells {
+	for _, state := range j.cells {
 		if state.ofDraft > 0 {
 			state.report.Notices = append(state.report.Notices, fmt.Sprintf(
 				"%d of these transcripts are of a target that was judged by a draft, and are judged by %s here; check --revision draft --spec DIR --schema FILE judges them by a draft",
@@ -312,18 +495,25 @@ func (r *recordings) conclude() error {
 			))
 		}
 	}
-	r.merge()
-	return nil
+	if j.joined > 0 && len(j.cells) > 0 {
+		notices := &j.cells[0].report.Notices
+		*notices = append(*notices, fmt.Sprintf(
+			"not judged: %d that had begun before the recording did, or of which the first part is missing", j.joined,
+		))
+	}
+	j.merge()
+	j.report.Duration = reports.SecondsOf(time.Since(j.started))
+	return j.report, nil
 }
 
 // unmatched says why a filter chooses no rule of those that judge the transcripts.
-func (r *recordings) unmatched() error {
-	cells := make([]string, len(r.cells))
-	for i, state := range r.cells {
+func (j *judgement) unmatched() error {
+	cells := make([]string, len(j.cells))
+	for i, state := range j.cells {
 		cells[i] = state.report.Name()
 	}
 	return &plan.FilterError{
 		Reason: fmt.Sprintf("--filter %q matches no rule at %s; a check needs a target: mcpconform %s",
-			r.options.Filter, strings.Join(cells, ", "), r.report.Target.Role),
+			j.options.Filter, strings.Join(cells, ", "), j.report.Target.Role),
 	}
 }

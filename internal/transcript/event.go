@@ -30,6 +30,7 @@ const (
 	Failure Kind = "failure" // the transport failed; Note says how
 	Remark  Kind = "remark"  // the harness notes something (a check begins)
 	Close   Kind = "close"   // the connection is over
+	Gap     Kind = "gap"     // something was not kept here; Note says what and why, Size how many bytes, if that is known
 )
 
 // Complete is the note of an End that the target came to by itself, in good
@@ -50,6 +51,8 @@ type Event struct {
 	SSE        *SSE   // for Block, and for a Message that came as an event
 	Note       string // in words, for people
 	Deliberate string // why the harness sent something illegal on purpose
+	Made       string // why the harness sent or changed this, where it stands between two peers: it is neither's
+	Breaks     string // the requirement that the peer of who is judged breaks with it; it is not written
 }
 
 // A Place is where an event stands: a connection, and the position in it. The zero value is
@@ -61,6 +64,10 @@ type Place struct {
 
 // Place is where the event stands.
 func (e Event) Place() Place { return Place{e.Connection, e.Sequence} }
+
+// IsIllegal tells whether who is judged need not answer to the event as to a legal one: it was
+// sent on purpose, or breaks a requirement itself.
+func (e Event) IsIllegal() bool { return e.Deliberate != "" || e.Breaks != "" }
 
 // IsContent reports a message, or a body that is none.
 func (e Event) IsContent() bool { return e.Kind == Message || e.Kind == Body }

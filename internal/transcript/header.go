@@ -11,26 +11,37 @@ import (
 // Format and Version are how a transcript file names itself, on its first line.
 const (
 	Format  = "mcpconform-transcript"
-	Version = 1
+	Version = 2
+	// oldest is the version from which on files are read. Version 1 knew everything on its
+	// first line: it has a role, a revision, and no Agreement.
+	oldest = 1
 )
 
-// Header is the first line of a transcript file: with it, the file is enough to judge
-// the connection by. One file has one connection.
+// Header is the first line of a transcript file: with it, and with the agreements that
+// follow, the file is enough to judge the connection by. One file has one connection, or
+// one part of it.
 type Header struct {
 	Format  string  `json:"format"`
 	Version int     `json:"version"`
 	Harness Harness `json:"harness"`
-	// Role is the one that the target plays, Revision the one that the connection is
-	// judged by, Transport "stdio" or "http".
-	Role      string `json:"role"`
-	Revision  string `json:"revision"`
+	// Role is the one that the target plays; "" where both peers are judged. Transport is
+	// "stdio", "http" or "sse".
+	Role      string `json:"role,omitempty"`
 	Transport string `json:"transport"`
-	// Capabilities are those agreed, by the party that declared them.
-	Capabilities Capabilities `json:"capabilities"`
-	// Tools are those that the connection called and listed elsewhere, as the server
-	// listed them.
-	Tools []map[string]any `json:"tools,omitempty"`
-	// Events counts the lines that follow; 0 when that was not known.
+	// Grade says what the recorder changed of what it passed on; "" for a connection that
+	// the harness had itself.
+	Grade Grade `json:"grade,omitempty"`
+	// Part counts the files of one connection, from 1; 0 where it has one. Recording names
+	// the connection in all of them.
+	Part      int    `json:"part,omitempty"`
+	Recording string `json:"recording,omitempty"`
+	// Joined tells that the connection had begun before the recording did, or its earlier
+	// parts are gone: what came before is unknown.
+	Joined bool `json:"joined,omitempty"`
+	// Lacks names what the source of an imported recording did not keep.
+	Lacks []Lack `json:"lacks,omitempty"`
+	Agreement
+	// Events counts those that follow; 0 when that was not known.
 	Events int `json:"events,omitempty"`
 	// Dropped tells that there were more events than could be kept.
 	Dropped bool `json:"dropped,omitempty"`
@@ -41,6 +52,55 @@ type Header struct {
 	// the revision.
 	Draft bool `json:"draft,omitempty"`
 }
+
+// Agreement is what the peers have agreed on, as far as it is known: on the first line, and
+// on lines of their own where it became known later.
+type Agreement struct {
+	// Revision is the one that the connection is judged by.
+	Revision string `json:"revision,omitempty"`
+	// Capabilities are those agreed, by the party that declared them.
+	Capabilities Capabilities `json:"capabilities,omitzero"`
+	// Tools are those that the connection called and listed elsewhere, as the server
+	// listed them.
+	Tools []map[string]any `json:"tools,omitempty"`
+}
+
+// With is the agreement, and what became known later.
+func (a Agreement) With(later Agreement) Agreement {
+	if later.Revision != "" {
+		a.Revision = later.Revision
+	}
+	if later.Capabilities.Client != nil {
+		a.Capabilities.Client = later.Capabilities.Client
+	}
+	if later.Capabilities.Server != nil {
+		a.Capabilities.Server = later.Capabilities.Server
+	}
+	if later.Tools != nil {
+		a.Tools = later.Tools
+	}
+	return a
+}
+
+// Grade says how much a recorder between two peers changed of what it passed on.
+type Grade string
+
+// The grades, the most transparent first.
+const (
+	Bytes    Grade = "bytes"   // nothing
+	Heads    Grade = "head"    // names of hosts in the heads of HTTP, for another server than the client knows
+	Messages Grade = "message" // what is written around the messages, such as the frames of HTTP/2
+)
+
+// Lack is something that a recording does not have, for which nobody is judged then.
+type Lack string
+
+// What a recording may lack.
+const (
+	RawBytes Lack = "bytes" // messages were parsed, and written again
+	HTTPHead Lack = "heads" // of requests and answers over HTTP
+	Times    Lack = "times" // when a message was sent
+)
 
 // Harness is the program that wrote a transcript.
 type Harness struct {
@@ -85,11 +145,11 @@ func readHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("the format is %q, not %q; %s", format, Format, record)
 	case told.Version == nil:
 		return Header{}, fmt.Errorf("the header has no version; %s", record)
-	case told.Version != float64(Version):
+	case told.Version != float64(Version) && told.Version != float64(oldest):
 		return Header{}, fmt.Errorf(
-			"version %v of the format is unknown, only %d is read; %s of this version",
+			"version %v of the format is unknown, only %d and %d are read; %s of this version",
 			excerpt.Characters(excerpt.OneLine(fmt.Sprint(told.Version)), maxShown),
-			Version,
+			oldest, Version,
 			record,
 		)
 	}

@@ -32,6 +32,12 @@ type line struct {
 	SSE        *SSE           `json:"sse,omitempty"`
 	Note       string         `json:"note,omitempty"`
 	Deliberate string         `json:"deliberate,omitempty"`
+	Made       string         `json:"made,omitempty"`
+}
+
+// agreed is a line of its own that says what became known.
+type agreed struct {
+	Agreed *Agreement `json:"agreed"`
 }
 
 // text is a JSON string that is read into bytes at once.
@@ -63,19 +69,74 @@ const (
 // it knows of the header itself, it fills in. Tools for which a header has no room
 // are left out.
 func Write(w io.Writer, header Header, events []Event) error {
-	header.Format, header.Version, header.Events = Format, Version, len(events)
+	header.Events = len(events)
+	writer, err := NewWriter(w, header)
+	for i := 0; err == nil && i < len(events); i++ {
+		err = writer.Event(events[i])
+	}
+	return err
+}
+
+// Writer writes a transcript while it grows. It is not safe for concurrent use.
+type Writer struct {
+	w       io.Writer
+	encoder *json.Encoder
+}
+
+// NewWriter writes the header line. What it knows of the header itself, it fills in. Tools
+// for which a header has no room are left out.
+func NewWriter(w io.Writer, header Header) (*Writer, error) {
+	header.Format, header.Version = Format, Version
 	written, err := encoded(header)
 	if err == nil && len(written) > maxHeader {
 		header.Tools = nil
 		written, err = encoded(header)
 	}
+	if err == nil {
+		_, err = w.Write(written)
+	}
 	if err != nil {
-		return fmt.Errorf("writing the header: %w", err)
+		return nil, fmt.Errorf("writing the header: %w", err)
 	}
-	if _, err := w.Write(written); err != nil {
-		return fmt.Errorf("writing the header: %w", err)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return &Writer{w, encoder}, nil
+}
+
+// Agree writes down what the peers have agreed on meanwhile.
+func (w *Writer) Agree(agreement Agreement) error {
+	written, err := encoded(agreed{&agreement})
+	if err == nil && len(written) > maxHeader {
+		agreement.Tools = nil
+		written, err = encoded(agreed{&agreement})
 	}
-	return writeEvents(w, events)
+	if err == nil {
+		_, err = w.w.Write(written)
+	}
+	if err != nil {
+		return fmt.Errorf("writing what was agreed: %w", err)
+	}
+	return nil
+}
+
+// Event writes an event.
+func (w *Writer) Event(event Event) error {
+	written := line{
+		Connection: event.Connection, Sequence: event.Sequence, At: event.At,
+		Stream: event.Stream, From: event.From, Kind: event.Kind, Size: event.Size,
+		HTTP: event.HTTP, SSE: event.SSE, Note: event.Note, Deliberate: event.Deliberate, Made: event.Made,
+	}
+	switch {
+	case event.Raw == nil:
+	case utf8.Valid(event.Raw) && !isWordy(event.Raw):
+		written.Raw = (*text)(&event.Raw)
+	default:
+		written.Raw64 = event.Raw
+	}
+	if err := w.encoder.Encode(written); err != nil {
+		return fmt.Errorf("writing event %d of %s: %w", event.Sequence, event.Connection, err)
+	}
+	return nil
 }
 
 // encoded is a value as a JSON line.
@@ -85,29 +146,6 @@ func encoded(value any) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(value)
 	return text.Bytes(), err
-}
-
-func writeEvents(w io.Writer, events []Event) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	for _, event := range events {
-		written := line{
-			Connection: event.Connection, Sequence: event.Sequence, At: event.At,
-			Stream: event.Stream, From: event.From, Kind: event.Kind, Size: event.Size,
-			HTTP: event.HTTP, SSE: event.SSE, Note: event.Note, Deliberate: event.Deliberate,
-		}
-		switch {
-		case event.Raw == nil:
-		case utf8.Valid(event.Raw) && !isWordy(event.Raw):
-			written.Raw = (*text)(&event.Raw)
-		default:
-			written.Raw64 = event.Raw
-		}
-		if err := encoder.Encode(written); err != nil {
-			return fmt.Errorf("writing event %d of %s: %w", event.Sequence, event.Connection, err)
-		}
-	}
-	return nil
 }
 
 // isWordy tells whether text is better written in base64: as a JSON string it is
@@ -144,6 +182,30 @@ func Read(r io.Reader) (Header, []Event, error) {
 	return read(r, limits{line: maxLine, events: maxEvents, weight: maxWeight})
 }
 
+// ReadHeader reads the first line of a transcript. An error is a *LineError.
+func ReadHeader(r io.Reader) (Header, error) {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(nil, maxHeader+1)
+	for number := 1; scanner.Scan(); number++ {
+		if len(scanner.Bytes()) == 0 {
+			continue
+		}
+		header, err := readHeader(scanner.Bytes())
+		if err != nil {
+			return Header{}, &LineError{number, err}
+		}
+		return header, nil
+	}
+	err := scanner.Err()
+	switch {
+	case err == nil:
+		err = fmt.Errorf("no transcript: the file is empty; %s", record)
+	case errors.Is(err, bufio.ErrTooLong):
+		err = fmt.Errorf("the header is longer than %d MiB; %s", maxHeader>>20, record)
+	}
+	return Header{}, &LineError{1, err}
+}
+
 type limits struct{ line, events, weight int }
 
 func read(r io.Reader, limits limits) (header Header, events []Event, err error) {
@@ -158,6 +220,12 @@ func read(r io.Reader, limits limits) (header Header, events []Event, err error)
 			continue
 		case header.Format == "":
 			if header, err = readHeader(scanner.Bytes()); err != nil {
+				return failed(err)
+			}
+			continue
+		case isAgreement(scanner.Bytes()):
+			total += len(scanner.Bytes())
+			if err := header.take(scanner.Bytes()); err != nil {
 				return failed(err)
 			}
 			continue
@@ -215,6 +283,27 @@ func follows(before []Event, event Event, total int, limits limits) error {
 	return nil
 }
 
+// isAgreement tells whether a line says what was agreed: no event begins so.
+func isAgreement(written []byte) bool {
+	rest, begins := bytes.CutPrefix(bytes.TrimLeft(written, " \t"), []byte("{"))
+	return begins && bytes.HasPrefix(bytes.TrimLeft(rest, " \t"), []byte(`"agreed"`))
+}
+
+// take takes what a line says that was agreed.
+func (h *Header) take(written []byte) error {
+	if len(written) > maxHeader {
+		return fmt.Errorf("what was agreed is longer than %d MiB; %s", maxHeader>>20, record)
+	}
+	reader := json.NewDecoder(bytes.NewReader(written))
+	reader.UseNumber() // as messages are read
+	var read agreed
+	if err := reader.Decode(&read); err != nil || read.Agreed == nil {
+		return fmt.Errorf(`not a line of a transcript: "agreed" has to be an object; %s that is whole`, record)
+	}
+	h.Agreement = h.With(*read.Agreed)
+	return nil
+}
+
 func readLine(written []byte) (Event, error) {
 	if len(written) > maxFrame && frame(written) > maxFrame {
 		return Event{}, fmt.Errorf("more than %d MiB beside the bytes of the message", maxFrame>>20)
@@ -233,7 +322,7 @@ func readLine(written []byte) (Event, error) {
 		Connection: read.Connection, Sequence: read.Sequence, At: read.At,
 		Stream: read.Stream, From: read.From, Kind: read.Kind, Size: read.Size,
 		HTTP: read.HTTP, SSE: read.SSE, Note: read.Note, Deliberate: read.Deliberate,
-		Raw: read.Raw64,
+		Made: read.Made, Raw: read.Raw64,
 	}
 	if read.Raw != nil {
 		event.Raw = *read.Raw

@@ -25,7 +25,7 @@ func everyKind() []transcript.Event {
 		{Kind: transcript.Open, From: protocol.Client, Note: "to http://localhost/mcp"},
 		{Kind: transcript.Head, Stream: "post-1", From: protocol.Client,
 			HTTP: &transcript.HTTP{Method: "POST", URL: "http://localhost/mcp", Header: http.Header{"Accept": {"a", "b"}, "X-Empty": {}}}},
-		{Kind: transcript.Message, Stream: "post-1", From: protocol.Client, Raw: []byte(`{"id":1,"x":"<&> ü 😀"}`), Deliberate: "the version is missing"},
+		{Kind: transcript.Message, Stream: "post-1", From: protocol.Client, Raw: []byte(`{"id":1,"x":"<&> ü 😀"}`), Deliberate: "the version is missing", Made: "injected"},
 		{Kind: transcript.Head, Stream: "post-1", From: protocol.Server, HTTP: &transcript.HTTP{Status: 200}},
 		{Kind: transcript.Block, Stream: "post-1", From: protocol.Server, Raw: []byte("id: 1\nretry: 5\ndata:"),
 			SSE: &transcript.SSE{ID: new("1"), Retry: new(5), HasData: true}},
@@ -37,6 +37,7 @@ func everyKind() []transcript.Event {
 		{Kind: transcript.Message, Stream: "stdio", From: protocol.Server, Raw: []byte("beginn"), Size: 1 << 30},
 		{Kind: transcript.Stderr, Stream: "stdio", From: protocol.Server, Raw: []byte("warn")},
 		{Kind: transcript.End, Stream: "post-1", From: protocol.Server, Note: "complete"},
+		{Kind: transcript.Gap, Note: "the disk was full", Size: 77},
 		{Kind: transcript.Exit, From: protocol.Server, Note: "exited with status 1"},
 		{Kind: transcript.Close, From: protocol.Client},
 	}
@@ -49,10 +50,14 @@ func everyKind() []transcript.Event {
 // everyMember is a header with everything in it.
 func everyMember() transcript.Header {
 	return transcript.Header{
-		Harness: transcript.Harness{Name: "mcpconform", Version: "1.2.3"}, Role: "server", Revision: "2025-11-25", Transport: "http",
-		Capabilities: transcript.Capabilities{Client: map[string]any{}, Server: map[string]any{"tools": map[string]any{"listChanged": true}}},
-		Tools:        []map[string]any{{"name": "<a>", "outputSchema": map[string]any{"maximum": json.Number("12345678901234567890")}}},
-		Dropped:      true, Unjudged: true,
+		Harness: transcript.Harness{Name: "mcpconform", Version: "1.2.3"}, Role: "server", Transport: "http",
+		Grade: transcript.Heads, Part: 2, Recording: "r", Joined: true, Lacks: []transcript.Lack{transcript.RawBytes},
+		Agreement: transcript.Agreement{
+			Revision:     "2025-11-25",
+			Capabilities: transcript.Capabilities{Client: map[string]any{}, Server: map[string]any{"tools": map[string]any{"listChanged": true}}},
+			Tools:        []map[string]any{{"name": "<a>", "outputSchema": map[string]any{"maximum": json.Number("12345678901234567890")}}},
+		},
+		Dropped: true, Unjudged: true, Draft: true,
 	}
 }
 
@@ -80,8 +85,8 @@ func TestRoundTrip(t *testing.T) {
 func TestWrittenForm(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
-	header := transcript.Header{Harness: transcript.Harness{Name: "mcpconform", Version: "1.2.3"}, Role: "server", Revision: "2025-11-25",
-		Transport: "stdio", Capabilities: transcript.Capabilities{Server: map[string]any{"tools": map[string]any{}}}}
+	header := transcript.Header{Harness: transcript.Harness{Name: "mcpconform", Version: "1.2.3"}, Role: "server", Transport: "stdio",
+		Agreement: transcript.Agreement{Revision: "2025-11-25", Capabilities: transcript.Capabilities{Server: map[string]any{"tools": map[string]any{}}}}}
 	err := transcript.Write(&text, header, []transcript.Event{
 		{Kind: transcript.Message, Connection: "c1", At: when, From: protocol.Server, Stream: "stdio", Raw: []byte(`{"a":"<ü>"}`)},
 		{Kind: transcript.Message, Connection: "c1", Sequence: 1, At: when, From: protocol.Server, Stream: "stdio", Raw: []byte("\xff")},
@@ -90,7 +95,7 @@ func TestWrittenForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"format":"mcpconform-transcript","version":1,"harness":{"name":"mcpconform","version":"1.2.3"},"role":"server","revision":"2025-11-25","transport":"stdio","capabilities":{"server":{"tools":{}}},"events":3}
+	want := `{"format":"mcpconform-transcript","version":2,"harness":{"name":"mcpconform","version":"1.2.3"},"role":"server","transport":"stdio","revision":"2025-11-25","capabilities":{"server":{"tools":{}}},"events":3}
 {"connection":"c1","sequence":0,"at":"2025-11-25T10:20:30.123456789Z","stream":"stdio","from":"server","kind":"message","raw":"{\"a\":\"<ü>\"}"}
 {"connection":"c1","sequence":1,"at":"2025-11-25T10:20:30.123456789Z","stream":"stdio","from":"server","kind":"message","raw64":"/w=="}
 {"connection":"c1","sequence":2,"at":"2025-11-25T10:20:30.123456789Z","kind":"close"}
@@ -160,7 +165,7 @@ func TestReadTellsTheLine(t *testing.T) {
 		"another JSON":         {`[]`, "line 1: not the header of a transcript; record one", 0},
 		"a report":             {`{"format":7,"tool":{}}`, "line 1: not the header of a transcript; record one", 0},
 		"a foreign header":     {`{"format":"pcap\n","version":1}`, `line 1: the format is "pcap", not "mcpconform-transcript"; record one`, 0},
-		"a later version":      {`{"format":"mcpconform-transcript","version":2}`, "line 1: version 2 of the format is unknown, only 1 is read; record one", 0},
+		"a later version":      {`{"format":"mcpconform-transcript","version":3}`, "line 1: version 3 of the format is unknown, only 1 and 2 are read; record one", 0},
 		"no version":           {`{"format":"mcpconform-transcript"}`, "line 1: the header has no version; record one", 0},
 		"a header of oddities": {`{"format":"mcpconform-transcript","version":1,"tools":7}`, "line 1: not the header of a transcript: json: cannot unmarshal number", 0},
 		"two headers":          {head + head, `line 2: not an event of a transcript: the member "kind" is missing; record one`, 0},

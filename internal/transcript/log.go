@@ -20,6 +20,7 @@ const (
 type Log struct {
 	connection string
 	budget     *MemoryBudget
+	tell       func(Event) // of each event, whole, even of those that are not kept; nil for nobody
 
 	mu         sync.Mutex
 	events     []Event
@@ -37,6 +38,11 @@ func NewLog(connection string) *Log { return NewLogIn(nil, connection) }
 func NewLogIn(budget *MemoryBudget, connection string) *Log {
 	return &Log{connection: connection, budget: budget}
 }
+
+// Tell lets somebody know of each event from now on, in order, even of those for which the
+// record has no room. It is called before anything is appended; tell must not use the log,
+// and not keep Raw.
+func (l *Log) Tell(tell func(Event)) { l.tell = tell }
 
 // Connection names the connection.
 func (l *Log) Connection() string { return l.connection }
@@ -61,6 +67,9 @@ func (l *Log) Keep(event Event) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	event.Sequence = len(l.events) + l.dropped
+	if l.tell != nil {
+		l.tell(event)
+	}
 	if l.bytes+len(event.Raw) > MaxBytes {
 		event = event.Cut(keptOfBig)
 	}

@@ -387,7 +387,7 @@ func readableRequests(conversation *rules.Conversation) map[*rules.Message]*rule
 
 func answeredNotifications(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, message := range conversation.ByPeer() {
-		if message.Kind == jsonrpc.Notification && message.Event.Deliberate == "" {
+		if message.Kind == jsonrpc.Notification && !message.Event.IsIllegal() {
 			reporter.Observe()
 		}
 	}

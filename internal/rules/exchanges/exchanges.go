@@ -177,7 +177,7 @@ func (e *Exchange) Session() string {
 
 // Deliberate tells whether the request was illegal on purpose.
 func (e *Exchange) Deliberate() bool {
-	return e.Request.Deliberate != "" || e.Sent != nil && e.Sent.Event.Deliberate != ""
+	return e.Request.IsIllegal() || e.Sent != nil && e.Sent.Event.IsIllegal()
 }
 
 // Asks tells whether the exchange carries one request, in order.

@@ -32,7 +32,7 @@ func Continuations(conversation *rules.Conversation) []Continuation {
 		}
 		asked, isText := message.Request.ParamsObject()["cursor"].(string)
 		giver := given[cursor{message.Request.Method, asked}]
-		if isText && giver != nil && message.Request.Event.Deliberate == "" {
+		if isText && giver != nil && !message.Request.Event.IsIllegal() {
 			all = append(all, Continuation{message, giver})
 		}
 		if next, there := NextCursor(message); there {

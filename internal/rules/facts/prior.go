@@ -37,7 +37,7 @@ func PriorOf(conversation *rules.Conversation) Prior {
 		}
 	}
 	for _, message := range conversation.ByPeer() {
-		if message.Event.Deliberate != "" {
+		if message.Event.IsIllegal() {
 			p.deliberate = min(p.deliberate, message.Index)
 		}
 		switch {

@@ -98,7 +98,7 @@ func subscriptions(conversation *rules.Conversation) (all []*subscription, stray
 	byStream, byID := map[string]*subscription{}, map[jsonrpc.ID]*subscription{}
 	for _, message := range conversation.Messages {
 		if !message.FromTarget(conversation.Cell) {
-			if rules.IsRequest(message) && message.Method == facts.ListenMethod && message.Event.Deliberate == "" {
+			if rules.IsRequest(message) && message.Method == facts.ListenMethod && !message.Event.IsIllegal() {
 				filter, _ := places.ParamsOf(message).Member("notifications")
 				one := &subscription{request: message, filter: filter}
 				all = append(all, one)

@@ -39,7 +39,7 @@ func filledPongs(conversation *rules.Conversation, reporter *rules.Reporter) {
 		if refused[message.Event.Stream] || cancelled[message.ID] {
 			continue
 		}
-		if handshake == nil || message.Request.Index < handshake.Index || message.Request.Event.Deliberate != "" {
+		if handshake == nil || message.Request.Index < handshake.Index || message.Request.Event.IsIllegal() {
 			continue
 		}
 		reporter.Observe()
