@@ -31,7 +31,7 @@ func ClientChecks() {
 // The page says that a session over HTTP is over when its connection is closed: what a client
 // says on another stream begins with initialize again. That it opens one is its own choice.
 var ending = &Scenario{
-	Name: "stream-that-ends-in-a-call", Over: protocol.SSE,
+	Name: "stream-that-ends-in-a-call", Over: protocol.SSE, Waits: true,
 	Says: "The server ends the stream in the place of an answer to the first call. Each GET opens another stream, with an endpoint of its own.",
 	Steps: Steps{
 		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(waitingTime),
