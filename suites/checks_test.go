@@ -191,3 +191,48 @@ func TestChecksOfClients(t *testing.T) {
 		})
 	}
 }
+
+// A stream that ends in a call: who begins anew, who goes on, and who does neither. One that
+// waits for ever is not blamed: no sentence says for how long.
+func TestClientsOfAStreamThatEnds(t *testing.T) {
+	t.Parallel()
+	const (
+		hello   = `>{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+		welcome = `<{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`
+		ready   = `>{"jsonrpc":"2.0","method":"notifications/initialized"}`
+		call    = `>{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add_numbers","arguments":{"a":5,"b":3}}}`
+		list    = `>{"jsonrpc":"2.0","id":3,"method":"tools/list"}`
+	)
+	declared := checkOf(t, protocol.ClientRole, "sends initialize first on a stream")
+	for name, test := range map[string]struct {
+		again  []string // on another stream
+		exit   scenario.Exit
+		ending check.Ending
+	}{
+		"begins anew": {[]string{hello, welcome, ready, list}, scenario.Exit{}, check.Passed},
+		"goes on":     {[]string{list}, scenario.Exit{}, check.Failed},
+		"gives up":    {nil, scenario.Exit{Failed: true}, check.Skipped},
+		"only looks":  {[]string{}, scenario.Exit{}, check.Skipped},
+		"waits":       {nil, scenario.Exit{Ended: true}, check.Inconclusion},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			played := recorded(declared.Scenario.Name, hello, welcome, ready, call)
+			played.Exit = test.exit
+			if test.again != nil {
+				played.Connections = append(played.Connections, recorded("another", test.again...).Connections...)
+			}
+			shared := &scope.Scope{
+				Cell:   check.Cell{Role: protocol.ClientRole, Revision: "2024-11-05", Transport: protocol.SSE},
+				Target: scripted.Target{Reply: 20 * time.Second},
+			}
+			environment := &session.Environment{Scope: shared, Client: &clientrun.Runner{
+				Scope: shared, Recordings: map[string]*scenario.Recording{declared.Scenario.Name: played},
+			}}
+			environment.Know(suites.Checks(protocol.ClientRole))
+			if outcome := judge(t, environment, declared); outcome.Ending != test.ending {
+				t.Errorf("ended as %q, wanted %q: %+v", outcome.Ending, test.ending, outcome)
+			}
+		})
+	}
+}

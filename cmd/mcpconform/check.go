@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -22,10 +23,12 @@ func newCheck() *cobra.Command {
 files that end with .jsonl. It applies the rules of a run, starts nothing and needs
 no target. Each connection is judged by the revision that it negotiated; where no
 message can break a rule, the rule is skipped. What only a check can provoke is not
-judged: for that, run mcpconform server or client.`,
+judged: for that, run mcpconform server or client. With --revision draft those of the
+newest revision are judged by the schema of a draft, as in a run.`,
 		Example: `  mcpconform check transcripts
   mcpconform check --filter 'server/tools && MUST' -v transcripts/2025-11-25-http
-  mcpconform check --junit report.xml session.jsonl`,
+  mcpconform check --junit report.xml session.jsonl
+  mcpconform check --revision draft --spec specification --schema schema.json transcripts`,
 		RunE: s.check,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files and directories
@@ -40,6 +43,8 @@ judged: for that, run mcpconform server or client.`,
 	)
 	flags.StringVar(&s.Filter, "filter", "", "apply only the rules that match `EXPR`: "+filterHelp)
 	s.addReportFlags(flags, "rule")
+	flags.StringVar(&s.Revision, "revision", "", "draft; default: the `R`evision that each connection negotiated")
+	s.addDraftFlags(flags)
 	flags.BoolVar(&s.Strict, "strict", false, "warned and inconclusive count as failed")
 	completes(command, map[string]values{
 		"role":   oneOf(protocol.ServerRole, protocol.ClientRole),
@@ -54,7 +59,12 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 			"check needs transcripts, files or directories: mcpconform check transcripts; mcpconform server --transcripts transcripts records some",
 		)
 	}
-	for _, complete := range []func() error{s.completeFilter, s.completeJUnit, s.completeBaseline} {
+	if s.Revision != "" && s.Revision != catalogue.Draft {
+		return usageError(
+			"--revision of check is draft alone: each connection is judged by the revision that it negotiated",
+		)
+	}
+	for _, complete := range []func() error{s.completeDraft, s.completeFilter, s.completeJUnit, s.completeBaseline} {
 		if err := complete(); err != nil {
 			return err
 		}
@@ -85,10 +95,12 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 		found, err := recordings.Judge(command.Context(), runner.Options{
 			Role:     of.role,
 			Filter:   s.Filter,
+			Draft:    s.draft,
 			Redactor: s.redactor(),
 			Tool:     reports.Tool{Name: "mcpconform", Version: version(), Go: goVersion()},
 			Rerun: func(_ check.Cell, filter string) string {
-				words := []string{"mcpconform", "check", "--filter", filter, "-v"}
+				words := append([]string{"mcpconform", "check"}, s.draftWords()...)
+				words = append(words, "--filter", filter, "-v")
 				if len(recordings.Roles) > 1 {
 					words = append(words, "--role", of.role)
 				}

@@ -168,6 +168,9 @@ func TestCheckRefusesWhatIsNoTranscript(t *testing.T) {
 		"a filter of nothing":      {[]string{"--filter", "server/tolls", "good.jsonl"}, `--filter: "server/tolls" is unknown, did you mean "server/tools"?`},
 		"a filter that is none":    {[]string{"--filter", "(", "good.jsonl"}, `--filter "(" cannot be read`},
 		"an unknown flag":          {[]string{"--revisoin", "x", "good.jsonl"}, "unknown flag --revisoin"},
+		"a revision":               {[]string{"--revision", "2025-06-18", "good.jsonl"}, "--revision of check is draft alone: each connection is judged by the revision that it negotiated"},
+		"a draft of nothing":       {[]string{"--revision", "draft", "good.jsonl"}, "--revision draft needs --spec DIR, a checkout of the specification, and --schema FILE"},
+		"a schema of no draft":     {[]string{"--schema", "schema.json", "good.jsonl"}, "--spec and --schema need --revision draft"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -14,6 +16,20 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 	"github.com/mcpconform/mcpconform/suites"
 )
+
+func (s *settings) addDraftFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.spec, "spec", "",
+		"with --revision draft: `DIR`ectory with the pages of the specification, as mcpconform trace takes it")
+	flags.StringVar(&s.schema, "schema", "", "with --revision draft: `FILE` with the schema of the draft")
+}
+
+// draftWords are the flags that name the draft; none without one.
+func (s *settings) draftWords() []string {
+	if s.draft == nil {
+		return nil
+	}
+	return []string{"--revision", catalogue.Draft, "--spec", s.spec, "--schema", s.schema}
+}
 
 // completeDraft reads the draft that a run is to be judged by: its messages name the newest
 // release, whose checks it has.
@@ -77,9 +93,11 @@ func uncatalogued(directory string) ([]string, error) {
 	}
 	var missing []string
 	for _, change := range changes {
-		if change.Uncatalogued() {
-			sentence := asText(change.After)
-			missing = append(missing, fmt.Sprintf("%s: %s", sentence.At, sentence.Text))
+		for _, one := range change.Sentences() {
+			if one.Uncatalogued() {
+				sentence := asText(one.After)
+				missing = append(missing, fmt.Sprintf("%s: %s", sentence.At, sentence.Text))
+			}
 		}
 	}
 	return missing, nil

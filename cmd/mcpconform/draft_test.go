@@ -49,6 +49,18 @@ func TestDraft(t *testing.T) {
 	}
 	mcpconform(t, args("server", "--revision", "2026-07-28", filter)...).demand(t, exitConforms, "at 2026-07-28")
 
+	transcripts := filepath.Join(directory, "transcripts")
+	mcpconform(t, args("server", "--revision", "draft", "--spec", directory, "--schema", schema, "--transcripts", transcripts, filter)...).demand(t, exitDoesNot)
+	mcpconform(t, "check", "--filter", "base.schema.results", transcripts).demand(t, exitConforms,
+		"of these transcripts are of a target that was judged by a draft, and are judged by 2026-07-28 here")
+	again := []string{"check", "--revision", "draft", "--spec", directory, "--schema", schema, "--filter", "base.schema.results"}
+	judged := mcpconform(t, append(again, transcripts)...)
+	judged.demand(t, exitDoesNot, "judged as 2026-07-28 with the schema of the draft, "+schema, `wanted member "mood" (DiscoverResult)`,
+		"rerun mcpconform check --revision draft --spec "+directory+" --schema "+schema+" --filter base.schema.results -v "+transcripts)
+	if strings.Contains(judged.stdout, "are judged by 2026-07-28 here") {
+		t.Error("transcripts of a draft that are judged by it are told as if they were not")
+	}
+
 	writeFile(t, directory, "schema.json", `{"$defs": {"Tool": {"$ref": 1}}}`)
 	wrong := mcpconform(t, "client", "--revision", "draft", "--spec", directory, "--schema", schema)
 	wrong.demand(t, exitUsage, "--schema "+schema+": at /$defs/Tool/$ref: expected a string; found 1")

@@ -83,7 +83,7 @@ func TestProxyOverHTTP(t *testing.T) {
 	if strings.Contains(ended.stderr, "client FAILED progress") {
 		t.Errorf("the client is blamed for the server:\n%s", ended)
 	}
-	onlyFiles(t, directory, "recorded", "server.json", "client.json", "server.html", "client.html")
+	onlyFiles(t, directory, "client.html", "client.json", "recorded", "server.html", "server.json")
 	live, _ := verdictsOf(t, filepath.Join(directory, "server.json"))
 	mcpconformIn(t, directory, "check", "--role", "server", "--json", "later.json", "recorded").demand(t, exitDoesNot)
 	later, _ := verdictsOf(t, filepath.Join(directory, "later.json"))

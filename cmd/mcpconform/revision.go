@@ -59,14 +59,16 @@ func tellRevision(w io.Writer, date, from string, written []string) error {
 Next:
   1. internal/protocol/protocol_test.go: an x or a - for each ?, as the specification has it;
      internal/protocol/feature.go: the spans of what %[1]s ends, and the features that it
-     begins. Until then TestFeaturesOfReleases fails.
+     begins. Until then TestFeaturesOfReleases fails, and tests of internal/nextrevision do.
   2. schema/%[1]s.json: what the published schema has changed. With MCP_SCHEMA_DIR
      TestAgreesWithPublished compares them; then
      go test ./schema -run TestPublishedFingerprints -update
   3. suites/**/requirements.yaml, checks and faults: what
      go run ./cmd/mcpconform trace --spec DIR --since %[2]s --to %[1]s
-     tells. What no key "until" ends goes on standing.
-  4. reference/server, reference/client: what they do at %[1]s.
+     tells. What no key "until" ends goes on standing. TestSinceOfTheReleases counts the sentences
+     of MCP_SPEC_DIR.
+  4. reference/server, reference/client: what they do at %[1]s, and docs/steps.schema.json: that a
+     client can be told to begin with it. Until then go test ./reference/... fails.
   5. go run ./cmd/mcpconform requirements freeze %[1]s --dir fixtures/requirements
   6. README.md, docs and CHANGELOG.md name the revision: go test ./docs ./cmd/mcpconform
 `, date, from, strings.Join(written, "\n  "))

@@ -147,9 +147,7 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 		0,
 		"also draw `N` conversations in other legal forms at each revision and transport, and report what breaks",
 	)
-	flags.StringVar(&s.spec, "spec", "",
-		"with --revision draft: `DIR`ectory with the pages of the specification, as mcpconform trace takes it")
-	flags.StringVar(&s.schema, "schema", "", "with --revision draft: `FILE` with the schema of the draft")
+	s.addDraftFlags(flags)
 	flags.Uint64Var(&s.seed, "seed", 0, "seed of the first draw of --explore; default: a random one, which is reported")
 }
 
@@ -726,7 +724,7 @@ func (s *settings) rerun(cell check.Cell, filter string) string {
 	case s.set != nil:
 		words = []string{"mcpconform", cell.Role, "--requirements", s.set.Name()}
 	case s.draft != nil:
-		words = []string{"mcpconform", cell.Role, "--revision", catalogue.Draft, "--spec", s.spec, "--schema", s.schema}
+		words = append([]string{"mcpconform", cell.Role}, s.draftWords()...)
 	}
 	if filter != "" {
 		words = append(words, "--filter", filter)

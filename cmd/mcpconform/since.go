@@ -29,6 +29,14 @@ type changeOfText struct {
 	Alike        float64          `json:"alike,omitempty"` // the share of words in common
 	Requirements []aboutASentence `json:"requirements,omitempty"`
 	Uncatalogued bool             `json:"uncatalogued,omitempty"` // as it is
+	// Items are the sentences of a list whose lead-in has changed, which is then told in their place.
+	Items []changeOfItem `json:"items,omitempty"`
+}
+
+type changeOfItem struct {
+	Is           *sentenceOfText `json:"is"`
+	Was          *sentenceOfText `json:"was"`
+	Uncatalogued bool            `json:"uncatalogued,omitempty"`
 }
 
 type sentenceOfText struct {
@@ -36,7 +44,7 @@ type sentenceOfText struct {
 	Line        int      `json:"line"`
 	Levels      []string `json:"levels"`
 	Text        string   `json:"text"`
-	Fingerprint string   `json:"fingerprint"`
+	Fingerprint string   `json:"fingerprint,omitempty"` // a lead-in has none
 }
 
 // aboutASentence is a requirement that states a sentence, and what hangs on it.
@@ -72,6 +80,9 @@ func sinceIn(specification *catalogue.Specification, from, to string) (*changesS
 			about := known.about(requirement.ID)
 			about.Checks = checksOf(requirement.ID, declared)
 			one.Requirements = append(one.Requirements, about)
+		}
+		for _, item := range change.Items {
+			one.Items = append(one.Items, changeOfItem{asText(item.After), asText(item.Before), item.Uncatalogued()})
 		}
 		told.Changes = append(told.Changes, one)
 	}
@@ -130,9 +141,14 @@ func (c *changesSince) conclusion() string {
 	count := map[string]int{}
 	missing := 0
 	for _, one := range c.Changes {
-		count[one.Kind]++
-		if one.Uncatalogued {
+		count[one.Kind] += max(1, len(one.Items))
+		if one.Uncatalogued && len(one.Items) == 0 {
 			missing++
+		}
+		for _, item := range one.Items {
+			if item.Uncatalogued {
+				missing++
+			}
 		}
 	}
 	return fmt.Sprintf(
@@ -158,6 +174,9 @@ func (c *changesSince) writeText(w io.Writer) error {
 		fmt.Fprintf(&text, "  %-8s %s\n", one.Kind, one.binds())
 		for _, part := range one.parts() {
 			fmt.Fprintf(&text, "    %-4s %s\n         %s, line %d\n", part.name, part.Text, part.At, part.Line)
+		}
+		for _, item := range one.Items {
+			fmt.Fprintf(&text, "         - line %d:%s\n", item.Is.Line, strings.TrimPrefix(item.Is.Text, one.Is.Text))
 		}
 		for _, about := range one.Requirements {
 			fmt.Fprintf(&text, "    %s (%s)\n", about.ID, about.hangs())
@@ -193,6 +212,14 @@ func (c *changesSince) writeMarkdown(w io.Writer) error {
 				markdownText.Replace(part.Text),
 			)
 		}
+		for _, item := range one.Items {
+			fmt.Fprintf(
+				&text,
+				"    - line %d:%s\n",
+				item.Is.Line,
+				markdownText.Replace(strings.TrimPrefix(item.Is.Text, one.Is.Text)),
+			)
+		}
 		for _, about := range one.Requirements {
 			fmt.Fprintf(&text, "  - `%s`: %s\n", about.ID, about.hangs())
 		}
@@ -219,6 +246,9 @@ func (c changeOfText) binds() string {
 	text := cmp.Or(is, was)
 	if is != "" && was != "" && is != was {
 		text = was + " before, now " + is
+	}
+	if len(c.Items) > 0 {
+		return text + fmt.Sprintf(", for items of its list: %d", len(c.Items))
 	}
 	if c.Alike > 0 && c.Alike < 1 {
 		text += fmt.Sprintf(", %.0f %% of the words the same", 100*c.Alike)

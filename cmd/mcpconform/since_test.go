@@ -82,6 +82,31 @@ func TestTraceSinceTellsWhatIsOurs(t *testing.T) {
 		demand(t, exitConforms, "from 2026-07-28 to draft: 0 new, 0 changed, 0 moved, 0 gone; 0 not catalogued\n")
 }
 
+// A lead-in that has changed is told once, with the items of its list, each of which is a sentence to catalogue.
+func TestTraceSinceOfALeadIn(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	for revision, level := range map[string]string{"2025-11-25": "MUST", "2026-07-28": "SHOULD"} {
+		folder := filepath.Join(directory, revision, "server")
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, folder, "tools.mdx", "# Tools\n\nA tool "+level+":\n\n- sleep at night\n- wake at *dawn*\n")
+	}
+	trace := func(format string) outcome {
+		return mcpconform(t, "trace", "--spec", directory, "--since", "2025-11-25", "--to", "2026-07-28", "--format", format)
+	}
+	trace("text").demand(t, exitConforms, "  changed  MUST before, now SHOULD, for items of its list: 2\n    was  A tool MUST:\n         server/tools#tools, line 3\n",
+		"    is   A tool SHOULD:\n         server/tools#tools, line 3\n         - line 5: sleep at night\n         - line 6: wake at dawn\n",
+		"0 new, 2 changed, 0 moved, 0 gone; 2 not catalogued\n")
+	trace("markdown").demand(t, exitConforms, "  - is (server/tools#tools, line 3): A tool SHOULD:\n    - line 5: sleep at night\n    - line 6: wake at dawn\n")
+	var told changesSince
+	if err := json.Unmarshal([]byte(trace("json").stdout), &told); err != nil || len(told.Changes) != 1 || len(told.Changes[0].Items) != 2 ||
+		told.Changes[0].Items[1].Is.Text != "A tool SHOULD: wake at dawn" || told.Changes[0].Items[1].Is.Fingerprint == "" {
+		t.Errorf("%+v, %v", told, err)
+	}
+}
+
 func TestTraceSinceOfNothing(t *testing.T) {
 	t.Parallel()
 	directory := twoRevisions(t)

@@ -175,7 +175,7 @@ func (r *pageReader) paragraph(node ast.Node, list *ast.List, above leadIn) {
 				i++
 				sentence = sentence.join(" ", sentences[i]...)
 			}
-			r.add(above.obligation.join(" ", sentence...), sentence)
+			r.addItem(above.obligation, sentence)
 		}
 	}
 	switch {
@@ -219,6 +219,16 @@ func (r *pageReader) list(list *ast.List, above leadIn) {
 
 // add records a sentence; place is the part of it that stands at its line.
 func (r *pageReader) add(sentence, place run) { r.addUnder(nil, sentence, place) }
+
+// addItem records a sentence that an item of a list is with the lead-in above it, if there is one.
+func (r *pageReader) addItem(leadIn, item run) {
+	before := len(r.page.Sentences)
+	r.add(leadIn.join(" ", item...), item)
+	if leadIn = leadIn.trim(); len(leadIn) > 0 && len(r.page.Sentences) > before {
+		added := &r.page.Sentences[before]
+		added.LeadIn, added.leadLine = leadIn.String(), r.lines.line(leadIn[0].offset)
+	}
+}
 
 // addUnder records a sentence that stands on its own below a lead-in.
 func (r *pageReader) addUnder(leadIn, sentence, place run) {

@@ -18,8 +18,10 @@ type Sentence struct {
 	Normative   bool     // whether it carries a keyword
 	Keywords    []string // in their order: MUST, NOT RECOMMENDED, …
 	Fingerprint string   // of the text
+	LeadIn      string   // what the text begins with, where it is an item of a list that the lead-in obliges
 
-	under []string // keywords of the lead-in that it stands under without needing it
+	leadLine int      // of the lead-in
+	under    []string // keywords of the lead-in that it stands under without needing it
 }
 
 // Levels returns the levels that the keywords of the sentence, and of the

@@ -29,6 +29,17 @@ type Change struct {
 	Alike float64
 	// Requirements state the sentence as it was, or as it is.
 	Requirements []*Requirement
+	// Items are the sentences that a lead-in and an item of its list are together, where the lead-in alone has
+	// changed: Before and After are the lead-in then. None for others.
+	Items []Change
+}
+
+// Sentences are the changes of single sentences: those of the items, or itself.
+func (c *Change) Sentences() []Change {
+	if len(c.Items) > 0 {
+		return c.Items
+	}
+	return []Change{*c}
 }
 
 // Sentence is the sentence as it is, or was.
@@ -36,6 +47,9 @@ func (c *Change) Sentence() *Sentence { return cmp.Or(c.After, c.Before) }
 
 // Uncatalogued tells whether no requirement states the sentence as it is.
 func (c *Change) Uncatalogued() bool {
+	if len(c.Items) > 0 {
+		return slices.ContainsFunc(c.Items, func(one Change) bool { return one.Uncatalogued() })
+	}
 	return c.After != nil && !slices.ContainsFunc(c.Requirements, func(r *Requirement) bool {
 		return slices.Contains(r.Covers, c.After.Fingerprint)
 	})
@@ -85,7 +99,57 @@ func (s *Specification) Since(catalogue *Catalogue, from, to string) ([]Change, 
 		one, other := a.Sentence(), b.Sentence()
 		return cmp.Or(strings.Compare(one.Page, other.Page), cmp.Compare(one.Line, other.Line))
 	})
-	return changes, nil
+	return byLeadIn(changes), nil
+}
+
+// byLeadIn makes one change of those of the items of a list whose lead-in alone has changed.
+func byLeadIn(changes []Change) []Change {
+	type leadIns struct{ page, before, after string }
+	first := map[leadIns]int{}
+	var told []Change
+	for _, change := range changes {
+		before, after, is := change.leadIns()
+		if !is {
+			told = append(told, change)
+			continue
+		}
+		key := leadIns{change.After.Page, before.Text, after.Text}
+		at, there := first[key]
+		if !there {
+			at = len(told)
+			first[key] = at
+			told = append(
+				told,
+				Change{Kind: Changed, Before: before, After: after, Alike: alikeness(before.Text, after.Text)},
+			)
+		}
+		whole := &told[at]
+		whole.Items = append(whole.Items, change)
+		for _, requirement := range change.Requirements {
+			if !slices.Contains(whole.Requirements, requirement) {
+				whole.Requirements = append(whole.Requirements, requirement)
+			}
+		}
+	}
+	return told
+}
+
+// leadIns are those of a sentence as it was and as it is, where nothing else of it has changed.
+func (c *Change) leadIns() (before, after *Sentence, is bool) {
+	if c.Kind != Changed || c.Before.LeadIn == "" || c.After.LeadIn == "" || c.Before.LeadIn == c.After.LeadIn ||
+		c.Before.item() != c.After.item() {
+		return nil, nil, false
+	}
+	return c.Before.leadIn(), c.After.leadIn(), true
+}
+
+// item is what a sentence says without its lead-in.
+func (s Sentence) item() string { return strings.TrimPrefix(s.Text, s.LeadIn) }
+
+// leadIn is the lead-in of a sentence alone. It is no sentence of its own, and has no fingerprint.
+func (s Sentence) leadIn() *Sentence {
+	s.Text, s.Line, s.Fingerprint = s.LeadIn, s.leadLine, ""
+	return &s
 }
 
 // pair takes for changed the sentences of two revisions that are most alike, each once; the

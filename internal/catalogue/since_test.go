@@ -56,7 +56,9 @@ func TestSince(t *testing.T) {
 			}},
 		"an item of a list": {map[string]string{"server/tools": list + "- sleep at noon\n"}, old, []string{"new MUST NOT: Tools MUST NOT: sleep at noon"}},
 		"a weaker lead-in of a list": {map[string]string{"server/tools": strings.ReplaceAll(list, "MUST NOT", "SHOULD NOT")}, old,
-			[]string{"changed MUST NOT → SHOULD NOT: Tools SHOULD NOT: bark at night", "changed MUST NOT → SHOULD NOT: Tools SHOULD NOT: come in pairs"}},
+			[]string{"changed MUST NOT → SHOULD NOT: Tools SHOULD NOT: (2 items)"}},
+		"a weaker lead-in of another item": {map[string]string{"server/tools": strings.ReplaceAll(strings.ReplaceAll(list, "MUST NOT", "SHOULD NOT"), "in pairs", "in large groups")}, old,
+			[]string{"changed MUST NOT → SHOULD NOT: Tools SHOULD NOT: (1 items)", "changed MUST NOT → SHOULD NOT: Tools SHOULD NOT: come in large groups"}},
 		"a page that is gone": {map[string]string{"server/tools": ""}, old, []string{"gone MUST NOT: Tools MUST NOT: bark at night", "gone MUST NOT: Tools MUST NOT: come in pairs"}},
 		"other words":         {nil, strings.ReplaceAll(old, "by whoever notices it", "by the peer that notices it"), []string{"changed MUST: A stale connection MUST be closed by the peer that notices it."}},
 		"nothing normative":   {nil, old + "\nPings are small.\n", nil},
@@ -109,7 +111,11 @@ func inALine(change Change) string {
 	if change.Before != nil && levels(change.Before) != binds {
 		binds = levels(change.Before) + " → " + binds
 	}
-	return fmt.Sprintf("%s %s: %s", change.Kind, binds, change.Sentence().Text)
+	text := fmt.Sprintf("%s %s: %s", change.Kind, binds, change.Sentence().Text)
+	if len(change.Items) > 0 {
+		text += fmt.Sprintf(" (%d items)", len(change.Items))
+	}
+	return text
 }
 
 func TestSinceWithoutAFolder(t *testing.T) {
@@ -144,7 +150,7 @@ func TestSinceOfTheReleases(t *testing.T) {
 		}
 		count := map[string]int{}
 		for _, change := range changes {
-			count[change.Kind]++
+			count[change.Kind] += len(change.Sentences())
 		}
 		found = append(found, fmt.Sprintf("%s: %d new, %d gone, %d of both changed",
 			all[i+1], count[New]+count[Changed], count[Absent]+count[Changed], count[Changed]))

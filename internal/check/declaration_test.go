@@ -96,8 +96,8 @@ func TestProblems(t *testing.T) {
 		`check "pings" verifies "zzz", which no requirements.yaml has`:                                         func() { It("pings", Verifies("zzz"), body) },
 		`check "pings" verifies ping.answered twice`:                                                           func() { It("pings", known, known, body) },
 		`check "pings" verifies nothing`:                                                                       func() { It("pings", body) },
-		`check "pings" verifies ping.answered and ping.quick, which differ in level at 2026-07-28`:             func() { It("pings", Verifies("ping.answered", "ping.quick"), body) },
-		`check "pings" verifies ping.periodic, which is a MAY at 2026-07-28: nothing can break it`:             func() { It("pings", Verifies("ping.periodic"), body) },
+		`check "pings" verifies ping.answered and ping.quick, which differ in level at ` + protocol.Newest():             func() { It("pings", Verifies("ping.answered", "ping.quick"), body) },
+		`check "pings" verifies ping.periodic, which is a MAY at ` + protocol.Newest() + `: nothing can break it`:             func() { It("pings", Verifies("ping.periodic"), body) },
 		`check "pings" verifies ping.asked, which oblige no server at any of its revisions`:                    func() { It("pings", Verifies("ping.asked"), body) },
 		`check "pings" verifies ping.unbroken, which no fault breaks: add one to fixtures/faults`:              func() { It("pings", Verifies("ping.unbroken"), body) },
 		`check "pings" has no body`:                                                                                               func() { It("pings", known) },
@@ -146,7 +146,7 @@ func TestProblemsOfRules(t *testing.T) {
 		`rule "more" has the id ping.answered of the one at internal/check/declaration_test.go:`: {pings, {Text: "more", Verifies: rules.Verifies("ping.answered"), Judge: judge}},
 		`rule "more" verifies nothing`: {{Name: "more", Text: "more", Verifies: rules.Verifies(), Judge: judge}},
 		`rule "more" verifies "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`: {{Text: "more", Verifies: rules.Verifies("ping.answred"), Judge: judge}},
-		`rule "more" verifies ping.answered and ping.quick, which differ in level at 2026-07-28`:             {{Text: "more", Verifies: rules.Verifies("ping.answered", "ping.quick"), Judge: judge}},
+		`rule "more" verifies ping.answered and ping.quick, which differ in level at ` + protocol.Newest():             {{Text: "more", Verifies: rules.Verifies("ping.answered", "ping.quick"), Judge: judge}},
 	} {
 		found := ProblemsOfRules(all, readCatalogue(t), broken)
 		if want == "" && len(found) == 0 {

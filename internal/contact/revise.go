@@ -41,8 +41,9 @@ func (r Revise) first() string {
 	return slices.Max(r.among())
 }
 
-// recent is how many releases every target is asked for.
-const recent = 3
+// lastHandshakes is how many of the revisions with a handshake every target is asked for, the newest
+// ones; of those without, it is asked for all.
+const lastHandshakes = 2
 
 // stages are the revisions that a target is asked for, at once those of each stage. Where
 // the newest is to be found, those of the second are asked for only where it speaks none of
@@ -52,7 +53,12 @@ func (r Revise) stages() [][]string {
 	if !r.Auto || r.Among != nil {
 		return [][]string{all}
 	}
-	return [][]string{all[len(all)-recent:], all[:len(all)-recent]}
+	without := slices.IndexFunc(all, func(one string) bool { return !protocol.Has(one, protocol.Handshake) })
+	if without < 0 {
+		without = len(all)
+	}
+	first := max(0, without-lastHandshakes)
+	return [][]string{all[first:], all[:first]}
 }
 
 func (r Revise) among() []string {

@@ -71,6 +71,11 @@ func discovers(revisions ...string) answerTo {
 	return result(object{"resultType": "complete", "supportedVersions": revisions, "capabilities": object{}})
 }
 
+// withoutHandshake are the revisions that have none.
+func withoutHandshake() []string {
+	return slices.DeleteFunc(protocol.Released(), func(one string) bool { return protocol.Has(one, protocol.Handshake) })
+}
+
 // probed makes first contact with a server over HTTP.
 func probed(t *testing.T, discover, initialize answerTo, policy Revise) ([]*visit, error) {
 	t.Helper()
@@ -167,7 +172,7 @@ func TestSurveysOfAllRevisions(t *testing.T) {
 		"all":    {All: true},
 		"listed": {Listed: protocol.Released()},
 	} {
-		visits, err := probed(t, discovers("2025-06-18", "2025-11-25", "2026-07-28"), shakes("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"), policy)
+		visits, err := probed(t, discovers(append(withoutHandshake(), "2025-06-18", "2025-11-25")...), shakes("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"), policy)
 		if speaks := spoken(visits); err != nil || !slices.Equal(policy.Choose(speaks, nil), protocol.Released()) {
 			t.Fatalf("%s: %q, %v", name, speaks, err)
 		}
@@ -293,6 +298,7 @@ func relabelled(answer string) answerTo {
 func TestSigns(t *testing.T) {
 	t.Parallel()
 	unknown, old := refusal(http.StatusOK, jsonrpc.MethodNotFound, nil), shakes("2025-06-18", "2025-11-25")
+	stateless := strings.Join(withoutHandshake(), " ")
 	tools := func(members object) map[string]answerTo {
 		members["tools"] = []object{}
 		return map[string]answerTo{"tools/list": result(members)}
@@ -324,16 +330,16 @@ func TestSigns(t *testing.T) {
 		"lists without a handshake": {unknown, unknown, tools(object{}), "2025-11-25", "tools/list is answered without a handshake"},
 		"no method at all":          {unknown, unknown, map[string]answerTo{"tools/list": unknown, "resources/list": unknown, "resources/templates/list": unknown, "prompts/list": unknown}, "2025-11-25", "initialize failed"},
 
-		"no versions":         {result(object{"resultType": "complete", "capabilities": object{}}), old, nil, "2026-07-28", "without it in supportedVersions"},
+		"no versions":         {result(object{"resultType": "complete", "capabilities": object{}}), old, nil, stateless, "without it in supportedVersions"},
 		"former versions":     {discovers("2025-06-18", "2025-11-25"), old, nil, "", ""},
-		"served but unlisted": {discovers("2025-06-18", "2025-11-25"), old, tools(object{"resultType": "complete"}), "2026-07-28", "without it in supportedVersions"},
+		"served but unlisted": {discovers("2025-06-18", "2025-11-25"), old, tools(object{"resultType": "complete"}), stateless, "without it in supportedVersions"},
 		"later versions":      {discovers("2027-01-01"), old, nil, "", ""},
-		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), "2026-07-28", "tools/list is answered as 2026-07-28 specifies, and server/discover failed"},
+		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), stateless, "tools/list is answered as "+protocol.Newest()+" specifies, and server/discover failed"},
 		"legacy lists":        {unknown, old, tools(object{}), "", ""},
-		"discovered as 1":     {relabelled(`{"jsonrpc":"2.0","id":"%s","result":{"supportedVersions":["2026-07-28"]}}`), old, nil, "2026-07-28", "what came is no answer to server/discover"},
+		"discovered as 1":     {relabelled(`{"jsonrpc":"2.0","id":"%s","result":{"supportedVersions":["2026-07-28"]}}`), old, nil, stateless, "what came is no answer to server/discover"},
 		"unsupported":         {refusal(http.StatusBadRequest, jsonrpc.UnsupportedRevision, object{"supported": []string{"2027-01-01"}}), old, nil, "", ""},
 		"refused, and named":  {refusal(http.StatusBadRequest, jsonrpc.UnsupportedRevision, object{"supported": []string{"2026-07-28"}}), old, nil, "2026-07-28", "-32022"},
-		"refused for headers": {refusal(http.StatusBadRequest, jsonrpc.HeaderMismatch, nil), old, nil, "2026-07-28", "-32020"},
+		"refused for headers": {refusal(http.StatusBadRequest, jsonrpc.HeaderMismatch, nil), old, nil, stateless, "-32020"},
 		"a page":              {text(http.StatusNotFound, "text/html", `<p>"supportedVersions"`), old, nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -396,7 +402,7 @@ func TestOldRevisionsAreAskedForLast(t *testing.T) {
 		asked      int
 		speaks     []string
 	}{
-		"the newest":   {shakes("2024-11-05", "2025-06-18", "2025-11-25"), Revise{Auto: true}, recent, []string{"2025-06-18", "2025-11-25"}},
+		"the newest":   {shakes("2024-11-05", "2025-06-18", "2025-11-25"), Revise{Auto: true}, len(withoutHandshake()) + 2, []string{"2025-06-18", "2025-11-25"}},
 		"the oldest":   {shakes("2024-11-05"), Revise{Auto: true}, len(protocol.Released()), []string{"2024-11-05"}},
 		"all":          {shakes("2024-11-05", "2025-11-25"), Revise{All: true}, len(protocol.Released()), []string{"2024-11-05", "2025-11-25"}},
 		"of the older": {shakes("2025-03-26", "2025-11-25"), Revise{Auto: true, Among: []string{"2025-03-26"}}, len(protocol.Released()), []string{"2025-03-26", "2025-11-25"}},
@@ -404,6 +410,21 @@ func TestOldRevisionsAreAskedForLast(t *testing.T) {
 		visits, err := probed(t, refusal(http.StatusOK, jsonrpc.MethodNotFound, nil), one.initialize, one.policy)
 		if err != nil || len(visits) != one.asked || !slices.Equal(spoken(visits), one.speaks) {
 			t.Errorf("%s: asked for %d revisions, which shows %v, %v; wanted %d, %v", name, len(visits), spoken(visits), err, one.asked, one.speaks)
+		}
+	}
+}
+
+// Those that are asked for first are the ones without a handshake, and the last two with one,
+// wherever they are spoken.
+func TestStages(t *testing.T) {
+	t.Parallel()
+	for transport, first := range map[string][]string{
+		protocol.HTTP: append([]string{"2025-06-18", "2025-11-25"}, withoutHandshake()...),
+		protocol.SSE:  {"2025-06-18", "2025-11-25"},
+	} {
+		stages := Revise{Auto: true}.Over(transport).stages()
+		if !slices.Equal(stages[0], first) || !slices.Equal(stages[1], []string{"2024-11-05", "2025-03-26"}) {
+			t.Errorf("%s: %v", transport, stages)
 		}
 	}
 }

@@ -47,6 +47,7 @@ type cellState struct {
 	denied         *contact.Denial   // that it speaks the revision; nil for none
 	explored       explored
 	exits          exits
+	ofDraft        int        // transcripts of a run by a draft that are judged without
 	pace           scope.Pace // of the target, as far as it is known
 }
 

@@ -434,8 +434,9 @@ func (c *collector) keep(state *cellState, connection scope.Connection) error {
 
 // header says what the connection is to be judged by.
 func (c *collector) header(connection scope.Connection) transcript.Header {
-	facts := connection.Facts
+	facts, draft := connection.Facts, c.options.Draft
 	return transcript.Header{
+		Draft:   draft != nil && draft.As == connection.Cell.Revision,
 		Harness: transcript.Harness{Name: c.options.Tool.Name, Version: c.options.Tool.Version},
 		Role:    connection.Cell.Role, Transport: connection.Cell.Transport,
 		Agreement: transcript.Agreement{

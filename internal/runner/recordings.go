@@ -282,6 +282,7 @@ func newJudgement(options Options, transcripts int) (*judgement, error) {
 			Tool:     options.Tool,
 			Started:  started,
 			Host:     hostname(),
+			Draft:    options.Draft,
 			Target:   reports.Target{Role: options.Role},
 			Recorded: &reports.Recorded{All: transcripts},
 		}},
@@ -311,6 +312,9 @@ func (j *judgement) judge(header transcript.Header, events []transcript.Event, n
 	}
 	j.report.Recorded.Judged += transcripts
 	state := j.cell(conversation)
+	if header.Draft && j.options.Draft == nil {
+		state.ofDraft += transcripts
+	}
 	j.closed(state.planned, scope.Connection{
 		Cell: conversation.Cell, Name: name, Findings: rules.Apply(state.rules, conversation),
 	})
@@ -477,6 +481,15 @@ func (j *judgement) conclude() (*reports.Run, error) {
 	none := !slices.ContainsFunc(j.cells, func(state *cellState) bool { return len(j.chosenRules(state)) > 0 })
 	if len(j.cells) > 0 && none {
 		return nil, j.unmatched()
+	}
+	for _, state := range j.cells {
+		if state.ofDraft > 0 {
+			state.report.Notices = append(state.report.Notices, fmt.Sprintf(
+				"%d of these transcripts are of a target that was judged by a draft, and are judged by %s here; check --revision draft --spec DIR --schema FILE judges them by a draft",
+				state.ofDraft,
+				state.report.Revision,
+			))
+		}
 	}
 	if j.joined > 0 && len(j.cells) > 0 {
 		notices := &j.cells[0].report.Notices

@@ -101,7 +101,7 @@ func since20251125(t *testing.T, d declarations) string {
 
 // where makes sure of the cells that are chosen.
 func where(t *testing.T, d declarations) {
-	const handshake, stateless = "server 2025-11-25 http", "server 2026-07-28 http"
+	handshake, stateless := "server 2025-11-25 http", "server "+protocol.Newest()+" http"
 	const ping, list = "  breaks: [ping.answered]\n  when: {response-to: ping}\n", "  breaks: [tools.list.answered]\n  when: {response-to: tools/list}\n"
 	const drop = "  do: [{drop: true}]\n"
 	for name, one := range map[string]struct {
@@ -111,7 +111,7 @@ func where(t *testing.T, d declarations) {
 		"the newest of its era": {"", ping + drop, []string{handshake}},
 		"one for each era":      {"", list + drop, []string{stateless, handshake}},
 		"as it says":            {"", list + "  revision: \"2025-06-18\"\n  transport: stdio\n" + drop, []string{"server 2025-06-18 stdio"}},
-		"stdio alone":           {"", "  breaks: [transports.stdio.stdout]\n  when: {process: start}\n  do: [{write: x}]\n", []string{"server 2026-07-28 stdio", "server 2025-11-25 stdio"}},
+		"stdio alone":           {"", "  breaks: [transports.stdio.stdout]\n  when: {process: start}\n  do: [{write: x}]\n", []string{"server " + protocol.Newest() + " stdio", "server 2025-11-25 stdio"}},
 		"a peer over stdio":     {protocol.Stdio, ping + drop, []string{"server 2025-11-25 stdio"}},
 		"a client":              {"", "  role: client\n  breaks: [lifecycle.initialized.sent]\n  switch: answers-input-again\n", []string{"client 2025-11-25 http"}},
 		"a head, there too":     {protocol.Stdio, "  breaks: [ping.answered]\n  when: {http: {method: GET}}\n  do: [{status: 404}]\n", []string{handshake}},

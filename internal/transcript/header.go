@@ -48,6 +48,9 @@ type Header struct {
 	// Unjudged tells that no rule applies to the connection: it was opened at a revision
 	// that the target did not agree to.
 	Unjudged bool `json:"unjudged,omitempty"`
+	// Draft tells that the connection was judged by the schema of a draft in the place of that of
+	// the revision.
+	Draft bool `json:"draft,omitempty"`
 }
 
 // Agreement is what the peers have agreed on, as far as it is known: on the first line, and

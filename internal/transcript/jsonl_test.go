@@ -57,7 +57,7 @@ func everyMember() transcript.Header {
 			Capabilities: transcript.Capabilities{Client: map[string]any{}, Server: map[string]any{"tools": map[string]any{"listChanged": true}}},
 			Tools:        []map[string]any{{"name": "<a>", "outputSchema": map[string]any{"maximum": json.Number("12345678901234567890")}}},
 		},
-		Dropped: true, Unjudged: true,
+		Dropped: true, Unjudged: true, Draft: true,
 	}
 }
 

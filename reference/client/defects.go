@@ -66,6 +66,8 @@ var defects = map[string]func(*client){
 	"posts-without-query":          func(c *client) { c.part.endpoint = postsWithoutQuery },
 	"posts-below-the-origin":       func(c *client) { c.part.endpoint = postsBelowTheOrigin },
 	"posts-as-a-path":              func(c *client) { c.part.endpoint = postsAsPath },
+	"goes-on-over-new-streams":     func(c *client) { c.part.reopens = reopensNothing },
+	"opens-streams-per-request":    opensStreamsPerRequest,
 	"finds-http-sse":               func(c *client) { c.part.knowsHTTPSSE = never },
 	"keeps-http-sse-open":          func(c *client) { c.part.closesHTTPSSE = never },
 	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
@@ -528,6 +530,14 @@ func renewsWithOldSession(h *streamableHTTP) http.Header {
 // reopensAtOldest begins a new session at the oldest revision that the client speaks.
 func reopensAtOldest(ctx context.Context, h *streamableHTTP, _ string) error {
 	return reopens(ctx, h, Revisions()[0])
+}
+
+// reopensNothing goes on where a session would have to begin.
+func reopensNothing(context.Context, *streamableHTTP, string) error { return nil }
+
+// opensStreamsPerRequest goes on over a stream of its own with each request.
+func opensStreamsPerRequest(c *client) {
+	c.part.reopens, c.part.staysOnHTTPSSE = reopensNothing, func(*httpSSE) bool { return false }
 }
 
 // listsAlone leaves the resources out of what is subscribed to anew.

@@ -145,6 +145,7 @@ var authDefects = map[string]func(*client, *authParts){
 	},
 	"iss-normalized":       func(_ *client, p *authParts) { p.fitsIss = issNormalized },
 	"shows-wrong-errors":   func(_ *client, p *authParts) { p.readsErrorsFirst = true },
+	"known-beforehand":     func(_ *client, p *authParts) { p.register = knownBeforehand },
 	"registers-before-all": func(_ *client, p *authParts) { p.register = registersBeforeAll },
 	"makes-up-an-id":       func(_ *client, p *authParts) { p.register = makesUpAnID },
 	"document-unsupported": func(_ *client, p *authParts) { p.register = documentAlways },
@@ -427,6 +428,11 @@ func makesUpAnID(ctx context.Context, a *carrier, from *source) (*registration, 
 		return made, nil
 	}
 	return &registration{}, nil
+}
+
+// knownBeforehand is how a client does without registration whose client_id somebody wrote into it.
+func knownBeforehand(context.Context, *carrier, *source) (*registration, error) {
+	return &registration{ID: "known-beforehand"}, nil
 }
 
 func documentAlways(ctx context.Context, a *carrier, from *source) (*registration, error) {

@@ -21,6 +21,7 @@ type httpSSE struct {
 	to     *streamableHTTP
 	url    string // where messages go
 	stream io.Closer
+	over   chan struct{} // closed when the stream has ended
 }
 
 // isOlder tells whether a server of the older transport answers initialize with
@@ -49,6 +50,40 @@ func (h *streamableHTTP) replacement() *httpSSE {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.older
+}
+
+// onward is the older transport for the next request: on a new stream, with a session of its
+// own, where the last one has ended. It is nil where the server is not that old.
+func (h *streamableHTTP) onward(ctx context.Context) (*httpSSE, error) {
+	older := h.replacement()
+	if older == nil || ctx.Value(renewal{}) != nil || h.client.part.staysOnHTTPSSE(older) {
+		return older, nil
+	}
+	h.renewing.Lock()
+	defer h.renewing.Unlock()
+	if older = h.replacement(); h.client.part.staysOnHTTPSSE(older) {
+		return older, nil
+	}
+	if err := h.countRenewal(); err != nil {
+		return nil, err
+	}
+	older.close()
+	next, stream, err := h.openOlder()
+	if err != nil {
+		return nil, fmt.Errorf("the stream has ended, and no new one began: %w", err)
+	}
+	h.hearOlder(next, stream)
+	return next, h.beginAnew()
+}
+
+// hasStream tells whether a stream is still there.
+func hasStream(older *httpSSE) bool {
+	select {
+	case <-older.over:
+		return false
+	default:
+		return true
+	}
 }
 
 // tryOlder looks whether a server that refuses initialize is one of the older
@@ -117,7 +152,7 @@ func (h *streamableHTTP) openOlder() (*httpSSE, *events, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, response.Body.Close())
 	}
-	return &httpSSE{to: h, url: endpoint, stream: response.Body}, stream, nil
+	return &httpSSE{to: h, url: endpoint, stream: response.Body, over: make(chan struct{})}, stream, nil
 }
 
 // endpointEvent is the name of the event that says where messages go.
@@ -129,7 +164,9 @@ func (h *streamableHTTP) hearOlder(older *httpSSE, stream *events) {
 	h.older = older
 	h.mu.Unlock()
 	go func() {
-		h.client.lost(older, fmt.Errorf("the stream of the server has ended: %w", h.drain(stream, nil)))
+		err := h.drain(stream, nil)
+		close(older.over)
+		h.client.lost(older, fmt.Errorf("the stream of the server has ended: %w", err))
 	}()
 }
 

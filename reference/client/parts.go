@@ -77,8 +77,9 @@ type parts struct {
 	renews                func(method string) bool
 	waitsToReconnect      func(ctx context.Context, d time.Duration) error
 	endSession            func(h *streamableHTTP)
-	closesHTTPSSE         func() bool // its stream, when it is done
-	knowsHTTPSSE          func() bool // what it is told of the transport
+	closesHTTPSSE         func() bool               // its stream, when it is done
+	staysOnHTTPSSE        func(older *httpSSE) bool // for the next request
+	knowsHTTPSSE          func() bool               // what it is told of the transport
 	auth                  authParts
 }
 
@@ -142,6 +143,7 @@ func goodParts() parts {
 		waitsToReconnect:      pause,
 		endSession:            endSession,
 		closesHTTPSSE:         always,
+		staysOnHTTPSSE:        hasStream,
 		knowsHTTPSSE:          always,
 		auth:                  goodAuthParts(),
 	}

@@ -201,17 +201,28 @@ func (h *streamableHTTP) renew(ctx context.Context, lost string) error {
 	}
 	h.renewing.Lock()
 	defer h.renewing.Unlock()
-	h.mu.Lock()
-	if h.session != lost {
-		h.mu.Unlock()
+	if h.sessionID() != lost {
 		return nil
 	}
+	if err := h.countRenewal(); err != nil {
+		return err
+	}
+	h.client.log.Printf("the server has ended the session %s: a new one is begun", lost)
+	return h.beginAnew()
+}
+
+// countRenewal refuses one that is too many.
+func (h *streamableHTTP) countRenewal() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.renewals++; h.renewals > maxRenewals {
-		h.mu.Unlock()
 		return fmt.Errorf("the server has ended more than %d sessions", maxRenewals)
 	}
-	h.mu.Unlock()
-	h.client.log.Printf("the server has ended the session %s: a new one is begun", lost)
+	return nil
+}
+
+// beginAnew begins a session in place of another. The caller holds h.renewing.
+func (h *streamableHTTP) beginAnew() error {
 	h.client.mu.Lock()
 	h.client.sessions++
 	revision := h.client.revision

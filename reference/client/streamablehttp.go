@@ -78,7 +78,10 @@ func (e *statusError) Error() string {
 
 // request sends a request, and reads what comes of it beside whoever waits.
 func (h *streamableHTTP) request(ctx context.Context, r *request) error {
-	if older := h.replacement(); older != nil {
+	if older, err := h.onward(ctx); older != nil || err != nil {
+		if err != nil {
+			return err
+		}
 		return older.request(ctx, r)
 	}
 	h.settled(ctx)

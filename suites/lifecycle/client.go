@@ -24,6 +24,57 @@ func ClientChecks() {
 		waiting()
 	})
 	Describe("Shutdown", closing)
+	Describe("Ended streams", reopening)
+}
+
+// ending is a server whose first stream ends in the middle of a call, and that takes new ones.
+// The page says that a session over HTTP is over when its connection is closed: what a client
+// says on another stream begins with initialize again. That it opens one is its own choice.
+var ending = &Scenario{
+	Name: "stream-that-ends-in-a-call", Over: protocol.SSE, Waits: true,
+	Says: "The server ends the stream in the place of an answer to the first call. Each GET opens another stream, with an endpoint of its own.",
+	Steps: Steps{
+		ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(waitingTime),
+		ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 6, "b": 3}), ToClose(),
+	},
+	Server: func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) {
+			if stream := call.Session.Stream(); call.Nth == 1 && stream != nil {
+				stream.Write([]byte(soonAgain), "")
+				stream.Cut()
+				return
+			}
+			call.Good()
+		})
+	},
+}
+
+// waitingTime is how long a client is told to wait for an answer that does not come, in milliseconds.
+const waitingTime = 1000
+
+// soonAgain tells a client how soon it may open an event stream again. What waits for the usual
+// seconds would be done before.
+const soonAgain = "retry: 10\n\n"
+
+func reopening() {
+	It("sends initialize first on a stream that it opens after the server ended one", Verifies("lifecycle.initialization.first"), In(ending), func(t *T) {
+		client := RunScenario(t)
+
+		ended := client.NeedCalls(scripted.AddNumbers)[0]
+		first := slices.IndexFunc(client.Sent(), func(message *Message) bool {
+			return message.Event.Connection != ended.Event.Connection && message.Method != "ping"
+		})
+		switch {
+		case first >= 0:
+			if message := client.Sent()[first]; !t.Observed(message.Method == "initialize") {
+				client.Fail(message, Mismatch{Wanted: "initialize as the first message on a new stream", Found: Show(message.Method)})
+			}
+		case client.Exit.Ended:
+			client.Inconclusive("the client had to be terminated: it waits, and no sentence says for how long", "tools/call")
+		default:
+			t.NotApplicable("the client sends nothing on another stream, and no sentence says that it reconnects")
+		}
+	})
 }
 
 // reconnecting is a server to which a client comes back that has closed its connection.
