@@ -37,6 +37,13 @@ var sseDefects = map[string]func(*httpSSE){
 			h.accept(w)
 		}
 	},
+	"sse-posts-held": func(h *httpSSE) {
+		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
+			c.begin(m, c)
+			<-c.ctx.Done() // of the session
+			h.accept(w)
+		}
+	},
 	"sse-pings-answered-in-bodies": func(h *httpSSE) {
 		answer := h.answer
 		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
@@ -69,6 +76,8 @@ var sseDefects = map[string]func(*httpSSE){
 	"sse-endpoint-of-many-parts":     sseEndpoint("/messages?to=a%2Fb%20c&session={session}&empty="),
 	"sse-endpoint-absolute":          sseEndpoint("http://{host}{endpoint}"),
 	"sse-endpoint-of-a-network-path": sseEndpoint("//{host}{endpoint}"),
+	"sse-endpoint-of-all-addresses":  sseEndpoint("http://0.0.0.0{endpoint}"),
+	"sse-endpoint-of-another-host":   sseEndpoint("http://stranger.invalid{endpoint}"),
 	"sse-endpoint-of-the-stream": func(h *httpSSE) {
 		h.posted = SSEPath
 		sseEndpoint("?session={session}")(h)
