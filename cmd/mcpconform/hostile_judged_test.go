@@ -76,7 +76,7 @@ var dead = []encounter{
 	{"http headers-endless later", within, ample, exitDoesNot, []string{"the head of the response is longer than the limit of 1 MiB"}, none},
 
 	// They do so over HTTP with SSE: on the stream, or in what answers a POST.
-	{"http+sse dies later", within, ample, exitDoesNot, []string{"connection refused"}, none},
+	{"http+sse dies later", within, brief, exitDoesNot, []string{"ENDED   the server no longer answers initialize", "connection refused"}, none},
 	{"http+sse closes later", within, ample, exitDoesNot, []string{"the server closed the connection without an answer"}, none},
 	{"http+sse closes after-initialize", within, ample, exitDoesNot, []string{"the server ended the stream"}, none},
 	{"http+sse cut-body later", within, ample, exitDoesNot, []string{"the connection ended in the middle"}, none},

@@ -55,7 +55,10 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 
 // needPosted makes a check inconclusive whose message could not be sent, for want of an endpoint.
 func (s *Server) needPosted(what string, err error) {
-	if unposted, is := errors.AsType[*scripted.UnpostedError](err); is {
+	if unposted, is := errors.AsType[*scripted.UnpostedError](
+		err,
+	); is &&
+		!errors.Is(err, transport.ErrRefused) { // as whoever is gone does
 		s.t.Inconclusive(what+" could not be posted: "+unposted.Error(), UnpostedHint(err))
 	}
 }
