@@ -74,6 +74,26 @@ var dead = []encounter{
 	{"http gzip-bomb later", within, ample, exitDoesNot, []string{"the body is longer than the limit"}, none},
 	{"http event-flood later", "--filter ping --workers 1", ample, exitDoesNot, []string{"sent more than the harness keeps"}, none},
 	{"http headers-endless later", within, ample, exitDoesNot, []string{"the head of the response is longer than the limit of 1 MiB"}, none},
+
+	// They do so over HTTP with SSE: on the stream, or in what answers a POST.
+	{"http+sse dies later", within, brief, exitDoesNot, []string{"ENDED   the server no longer answers initialize", "connection refused"}, none},
+	{"http+sse closes later", within, ample, exitDoesNot, []string{"the server closed the connection without an answer"}, none},
+	{"http+sse closes after-initialize", within, ample, exitDoesNot, []string{"the server ended the stream"}, none},
+	{"http+sse cut-body later", within, ample, exitDoesNot, []string{"the connection ended in the middle"}, none},
+	{"http+sse half-closes-late initialize", within, ample, exitDoesNot, []string{"the server ended the stream"}, none},
+	{"http+sse hangs later", within, shortWait, exitDoesNot, []string{"ping was not answered within", "nothing of a response's head"}, none},
+	{"http+sse drips-head later", within, shortWait, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http+sse silent later", within, shortWait, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http+sse stream-drips later", within, shortWait, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http+sse comments later", within, shortWait, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http+sse errors later", within, ample, exitDoesNot, []string{"nothing works today"}, none},
+	{"http+sse others-ids later", within, shortWait, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"http+sse broken later", within, ample, exitDoesNot, []string{"HTTP 500 with the body oh no"}, none},
+	{"http+sse gzip-bomb later", within, ample, exitDoesNot, []string{"the body is longer than the limit"}, none},
+	{"http+sse headers-endless later", within, ample, exitDoesNot, []string{"the head of the response is longer than the limit of 1 MiB"}, none},
+	{"http+sse gigabyte later", within, ample, exitDoesNot, []string{"an event is longer than the limit"}, none},
+	{"http+sse event-endless later", within, ample, exitDoesNot, []string{"an event is longer than the limit"}, none},
+	{"http+sse event-flood later", "--filter ping --workers 1", ample, exitDoesNot, []string{"sent more than the harness keeps"}, none},
 }
 
 // deadStateless are such servers of the stateless era, which break down when they are
@@ -117,6 +137,8 @@ var odd = []encounter{
 	{"stdio none", "--filter ping --workers 2", ample, exitConforms, []string{"No failure found in", "at 2025-11-25 (--filter ping)"}, nil},
 	{"http none", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2025-11-25 (--filter ping)"}, nil},
 	{"sse none", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2025-11-25 (--filter ping)"}, nil},
+	{"http+sse none", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2025-11-25 (--filter ping)"}, nil},
+	{"http+sse older-only", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2024-11-05 (--filter ping)"}, nil},
 	{"stdio refuses-newest initialize", "--filter ping --workers 2", ample, exitConforms, []string{"No failure found in", "at 2025-06-18 (--filter ping)"}, nil},
 	{"http refuses-newest initialize", "--filter ping --workers 1", ample, exitConforms, []string{"No failure found in", "at 2025-06-18 (--filter ping)"}, nil},
 	{"stdio older-only", "--filter ping --revision 2025-11-25 --workers 2", ample, exitDoesNot, []string{"Does not speak 2025-11-25", "also speaks 2024-11-05"}, nil},
@@ -150,6 +172,10 @@ var odd = []encounter{
 	{"sse line-ends", "--filter ping --workers 1", ample, exitConforms, nil, nil},
 	{"sse stream-crumbs", "--filter ping --workers 1", ample, exitConforms, nil, nil},
 	{"sse stream-stays initialize", "--filter ping --workers 1", ample, exitConforms, nil, nil},
+	{"http+sse line-ends later", "--filter ping --workers 1", ample, exitConforms, nil, nil},
+	{"http+sse notifications ping", "--filter ping --workers 1", ample, exitConforms, nil, nil},
+	{"http+sse half-closes-read later", "--filter ping --workers 1", ample, exitConforms, nil, nil},
+	{"http+sse numbers-all", "--filter ping||tools.list.answered||tools.call.answered --call-tools all --workers 1", ample, exitConforms, nil, nil},
 
 	// What is not is judged.
 	{"stdio debugs initialize", "--workers 2", ample, exitDoesNot, []string{`the line "DEBUG: starting up"`}, nil},

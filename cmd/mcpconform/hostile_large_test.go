@@ -16,6 +16,8 @@ const (
 var large = []encounter{
 	{"stdio long-string tools/list", several + "--max-message 64MiB", ample, exitConforms, []string{"6 passed, 0 failed"}, nil},
 	{"sse long-string tools/list", single + "--max-message 64MiB", ample, exitConforms, []string{"0 failed"}, nil},
+	{"http+sse long-string tools/list", single + "--max-message 64MiB", ample, exitConforms, []string{"0 failed"}, nil},
+	{"http+sse large tools/list", several, ample, exitConforms, []string{"0 failed"}, nil},
 	{"stdio large tools/list", several, ample, exitConforms, []string{"0 failed"}, nil},
 	{"stdio large", "--workers 8 --filter lifecycle.initialize.answered||tools.list.answered", ample, exitConforms, []string{"0 failed"}, nil},
 	{"http large initialize", "--workers 8 --filter lifecycle&&MUST", ample, exitConforms, []string{"0 failed"}, nil},

@@ -153,6 +153,8 @@ func (e encounter) meet(t *testing.T) {
 		target = badURL(t, words...)
 	case "stdio":
 		target = bad(t, words[1], words[2:]...)
+	case "http+sse":
+		target = append(badURL(t, words...), "--transport", "sse")
 	default:
 		target = badURL(t, words...)
 	}

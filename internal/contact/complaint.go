@@ -61,6 +61,11 @@ func httpReason(url string, visit *visit) string {
 		return fmt.Sprintf("cannot connect to %s: %s", url, failed.Reason())
 	}
 	if unposted, is := errors.AsType[*scripted.UnpostedError](visit.err); is {
+		if status, is := errors.AsType[*scripted.StatusError](visit.err); is {
+			if elsewhere := redirected(url, status); elsewhere != "" {
+				return elsewhere
+			}
+		}
 		return fmt.Sprintf(
 			"%s does not speak HTTP with SSE: %s; give the URL of the stream, which often ends in /sse",
 			url,
@@ -75,22 +80,32 @@ func httpReason(url string, visit *visit) string {
 		}
 		return reason
 	}
+	if elsewhere := redirected(url, status); elsewhere != "" {
+		return elsewhere
+	}
 	header := http.Header(status.Header)
 	switch {
 	case status.Status == http.StatusUnauthorized: // in spite of a token
 		return url + " refuses the access token (HTTP 401): " + refusedToken(header)
-	case status.Status >= 300 && status.Status <= 399 && header.Get("Location") == "":
+	case status.Status >= 300 && status.Status <= 399:
 		return fmt.Sprintf("%s answers initialize with HTTP %d and names no other place in Location; "+
 			"give the URL of the MCP endpoint itself, which often ends in /mcp", url, status.Status)
-	case status.Status >= 300 && status.Status <= 399:
-		return fmt.Sprintf(
-			"%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint",
-			url,
-			status.Status,
-			excerpt.Short([]byte(header.Get("Location"))),
-		)
 	case status.Status == http.StatusNotFound:
 		return url + " answers HTTP 404; give the URL of the MCP endpoint itself, which often ends in /mcp"
 	}
 	return fmt.Sprintf("%s refuses initialize: %s", url, status)
+}
+
+// redirected says where a URL redirects to, which is not followed; "" where it does not.
+func redirected(url string, by *scripted.StatusError) string {
+	location := http.Header(by.Header).Get("Location")
+	if by.Status < 300 || by.Status > 399 || location == "" {
+		return ""
+	}
+	return fmt.Sprintf(
+		"%s redirects (HTTP %d) to %s; give that URL, if it is the MCP endpoint",
+		url,
+		by.Status,
+		excerpt.Short([]byte(location)),
+	)
 }

@@ -22,5 +22,9 @@ func TestRedirectsAreTold(t *testing.T) {
 		if got := httpReason("http://x/mcp", failed); got != want {
 			t.Errorf("%q: %s", location, got)
 		}
+		unposted := &visit{err: &scripted.UnpostedError{Err: failed.err}}
+		if got := httpReason("http://x/mcp", unposted); location != "" && got != want {
+			t.Errorf("of a stream, %q: %s", location, got)
+		}
 	}
 }

@@ -41,7 +41,8 @@ type visit struct {
 	started      time.Duration // that the first answer took
 	broken       string        // in a line: how the opening differs from what the revision wants, which the server means to speak
 	survey       *survey.Survey
-	unresponsive string // what shows that it answers nothing but initialize, if it does not
+	unresponsive string  // what shows that it answers nothing but initialize, if it does not
+	astray       *Denial // that it answers on its stream; nil for none
 	quit         *check.Quit
 }
 
@@ -100,6 +101,8 @@ func Server(ctx context.Context, to scripted.Target, o Options) (*Found, error) 
 			one.Denial = visits[at].denied(one.Unspoken, pace, o)
 		case one.Broken != "" && !one.Spoken:
 			one.Denial = visits[at].denied(one.Broken, pace, o)
+		case visits[at].astray != nil:
+			one.Denial = visits[at].astray
 		}
 		found.Openings = append(found.Openings, one)
 		if one.Connection = nil; one.Checkable() {
@@ -218,6 +221,9 @@ func probe(ctx context.Context, to scripted.Target, o Options) ([]*visit, error)
 			one.connection.Forget() // the survey and the record have what matters
 		}
 	})
+	for _, one := range visits {
+		one.follow(visits, o)
+	}
 	return visits, nil
 }
 
@@ -521,7 +527,7 @@ func (v *visit) look(ctx context.Context, to scripted.Target) {
 			"prompts":   map[string]any{},
 		}
 	case protocol.Has(v.asked, protocol.Ping):
-		noPing, silent = pinged(ctx, v.connection)
+		noPing, silent = v.pinged(ctx)
 	}
 	if silent {
 		v.unresponsive = "the target answers nothing after initialize: " + noPing
@@ -556,8 +562,12 @@ func (v *visit) spoken() bool { return v.err == nil && v.asked == v.handshake.Re
 
 // pinged says why a ping, which every server must answer, brings no result, and
 // whether it is left without any answer for as long as an answer may take.
-func pinged(ctx context.Context, connection *scripted.Connection) (noResult string, silent bool) {
-	answer, err := connection.Call(ctx, "ping", nil)
+func (v *visit) pinged(ctx context.Context) (noResult string, silent bool) {
+	id := v.connection.NextID()
+	if v.connection.SSE != nil {
+		id = v.ownID()
+	}
+	answer, err := v.connection.StartRaw(ctx, id, "ping", scripted.Outgoing{}, nil).Settle(ctx)
 	if err != nil {
 		return err.Error(), errors.Is(err, scripted.ErrTimeout)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -89,10 +90,20 @@ func Streams(ctx context.Context, to scripted.Target, budget *transcript.MemoryB
 }
 
 // streams tells whether an opening failed on the stream of HTTP with SSE, which few else
-// open: whoever does so means to speak over it.
+// open: whoever does so means to speak over it, unless nothing is said.
 func (v *visit) streams() bool {
 	return v.err != nil && v.connection != nil && v.connection.SSE != nil && v.connection.SSE.Streams() &&
-		!scripted.TooMuch(v.err)
+		!scripted.TooMuch(v.err) && !v.mute()
+}
+
+// mute tells whether a server has taken what was posted, or has not even answered the POST, and
+// has said nothing in time.
+func (v *visit) mute() bool {
+	_, unposted := errors.AsType[*scripted.UnpostedError](v.err)
+	return !unposted && errors.Is(v.err, scripted.ErrTimeout) &&
+		!slices.ContainsFunc(v.connection.Log().Events(), func(event transcript.Event) bool {
+			return event.From == protocol.Server && event.Kind == transcript.Message
+		})
 }
 
 // hasDiscovery tells whether a revision has server/discover.

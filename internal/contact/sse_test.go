@@ -45,6 +45,7 @@ func streaming(t *testing.T, begin string, revisions ...string) scripted.Target 
 		}
 		number, answers := strconv.FormatInt(last.Add(1), 10), make(chan string, 16)
 		all.Store(number, answers)
+		all.Store("latest", answers)
 		w.Header().Set("Content-Type", "text/event-stream")
 		control := http.NewResponseController(w)
 		_, _ = io.WriteString(w, strings.ReplaceAll(begin, "@", number)+"\n\n")
@@ -123,5 +124,27 @@ func TestSpokenOverSSE(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAstray tells of a server that sends all its answers on the stream that was opened last.
+func TestAstray(t *testing.T) {
+	t.Parallel()
+	to := streaming(t, "event: endpoint\ndata: /posts?latest", "2024-11-05")
+	to.Reply = 300 * time.Millisecond
+
+	found, err := Server(t.Context(), to, Options{
+		Revisions: Revise{Listed: []string{"2024-11-05"}}.Over(protocol.SSE), Budget: transcript.NewMemoryBudget(1 << 30),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close(t.Context())
+
+	one := found.Openings[0]
+	one.Close(t.Context())
+	if one.Unresponsive != Astray || one.Denial == nil || one.Denial.ID != "transports.sse.clients" ||
+		!strings.Contains(one.Denial.Found, `"result":{}`) || !strings.Contains(string(one.Denial.Events[1].Raw), `"method":"ping"`) {
+		t.Errorf("%+v, denied by %+v", one, one.Denial)
 	}
 }

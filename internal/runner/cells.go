@@ -56,7 +56,7 @@ func (r *run) addCell(one *contact.Opening, planned cell, note string) {
 	if one.Broken != "" {
 		state.report.Notices = append(state.report.Notices, notice(one.Revision, one.Broken))
 	}
-	if one.Quit == nil {
+	if one.Quit == nil && one.Unresponsive != contact.Astray {
 		state.report.Notices = append(state.report.Notices, one.Survey.Notices()...)
 	}
 	state.report.Target = identity(one.Info)

@@ -36,6 +36,10 @@ func (c *collector) denied(state *cellState) reports.Result {
 	if state.denied.Text == "" && c.options.Revisions.Named() {
 		hint = "a " + role + " that does not support " + revision + " can be checked with other revisions in --revision"
 	}
+	verdict := reports.Failed
+	if requirement, known := c.catalogue.Get(state.denied.ID); known && !requirement.Level(revision).Failing() {
+		verdict = reports.Warned
+	}
 	return reports.Result{
 		ID:           name,
 		Kind:         reports.KindCheck,
@@ -43,7 +47,7 @@ func (c *collector) denied(state *cellState) reports.Result {
 		Text:         cmp.Or(state.denied.Text, "speaks "+revision),
 		Requirements: c.requirements(state, ids),
 		Page:         c.page(state, state.denied.ID),
-		Verdict:      reports.Failed,
+		Verdict:      verdict,
 		Failures: []reports.Failure{{
 			Wanted: c.redact(state.denied.Wanted), Found: c.redact(state.denied.Found),
 			Hint: hint,

@@ -26,6 +26,10 @@ const eventStream = "text/event-stream"
 // otherBody is how long the body of what is no event stream is read, to be shown.
 const otherBody = time.Second
 
+// ErrOtherHost says that a stream names an endpoint on another host. That is a URI, too, but
+// no host is contacted only because a target names it.
+var ErrOtherHost = errors.New("the endpoint is on another host than the stream, and is not contacted")
+
 // SSE is a scripted client over HTTP with SSE (2024-11-05, basic/transports#http-with-sse):
 // it reads a stream, and posts each message to the endpoint that the stream names. The
 // stream is opened with the first message.
@@ -282,8 +286,7 @@ func (s *SSE) name(endpoint string) {
 	close(s.named)
 }
 
-// unfit says why nothing can be posted to an endpoint. One on another host is not contacted
-// because a target names it.
+// unfit says why nothing can be posted to an endpoint.
 func (s *SSE) unfit(endpoint string) error {
 	at, err := s.Wire.URL().Parse(endpoint)
 	switch {
@@ -296,8 +299,7 @@ func (s *SSE) unfit(endpoint string) error {
 	case at.Scheme != "http" && at.Scheme != "https":
 		return fmt.Errorf("%w: the endpoint %q is not of HTTP", ErrConnection, excerpt.Short([]byte(endpoint)))
 	case !sameHost(at, s.Wire.URL()):
-		return fmt.Errorf("%w: the endpoint %q is on another host than the stream, and is not contacted",
-			ErrConnection, excerpt.Short([]byte(endpoint)))
+		return fmt.Errorf("%w: %w: %q", ErrConnection, ErrOtherHost, excerpt.Short([]byte(endpoint)))
 	}
 	return nil
 }

@@ -55,10 +55,20 @@ func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
 
 // needPosted makes a check inconclusive whose message could not be sent, for want of an endpoint.
 func (s *Server) needPosted(what string, err error) {
-	if unposted, is := errors.AsType[*scripted.UnpostedError](err); is {
-		s.t.Inconclusive(what+" could not be posted: "+unposted.Error(),
-			"fix the failures of transports.sse.stream and transports.sse.endpoint-event first")
+	if unposted, is := errors.AsType[*scripted.UnpostedError](
+		err,
+	); is &&
+		!errors.Is(err, transport.ErrRefused) { // as whoever is gone does
+		s.t.Inconclusive(what+" could not be posted: "+unposted.Error(), UnpostedHint(err))
 	}
+}
+
+// UnpostedHint says what helps where a stream brought no endpoint to post to.
+func UnpostedHint(err error) string {
+	if errors.Is(err, scripted.ErrOtherHost) {
+		return "let the endpoint event name a path, or the host at which the stream is opened"
+	}
+	return "fix the failures of transports.sse.stream and transports.sse.endpoint-event first"
 }
 
 // unreplied says what was waited for in vain, by the same words whoever waited for it; ""

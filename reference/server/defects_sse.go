@@ -3,6 +3,7 @@
 package server
 
 import (
+	"compress/gzip"
 	"maps"
 	"net/http"
 	"slices"
@@ -34,6 +35,13 @@ var sseDefects = map[string]func(*httpSSE){
 	"sse-answers-everybody": func(h *httpSSE) {
 		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
 			c.begin(m, &everyOutlet{c})
+			h.accept(w)
+		}
+	},
+	"sse-posts-held": func(h *httpSSE) {
+		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
+			c.begin(m, c)
+			<-c.ctx.Done() // of the session
 			h.accept(w)
 		}
 	},
@@ -69,9 +77,23 @@ var sseDefects = map[string]func(*httpSSE){
 	"sse-endpoint-of-many-parts":     sseEndpoint("/messages?to=a%2Fb%20c&session={session}&empty="),
 	"sse-endpoint-absolute":          sseEndpoint("http://{host}{endpoint}"),
 	"sse-endpoint-of-a-network-path": sseEndpoint("//{host}{endpoint}"),
+	"sse-endpoint-of-all-addresses":  sseEndpoint("http://0.0.0.0{endpoint}"),
+	"sse-endpoint-of-another-host":   sseEndpoint("http://stranger.invalid{endpoint}"),
 	"sse-endpoint-of-the-stream": func(h *httpSSE) {
-		h.posted = SSEPath
+		h.posted = func(r *http.Request) (string, bool) {
+			return r.URL.Query().Get(sseSession), r.URL.Path == SSEPath && r.Method == http.MethodPost
+		}
 		sseEndpoint("?session={session}")(h)
+	},
+	"sse-endpoint-in-the-path": func(h *httpSSE) {
+		h.posted = func(r *http.Request) (string, bool) { return strings.CutPrefix(r.URL.Path, ssePostPath+"/") }
+		sseEndpoint(ssePostPath + "/{session}")(h)
+	},
+	"sse-streams-in-gzip": func(h *httpSSE) {
+		h.coded = func(w http.ResponseWriter) http.ResponseWriter {
+			w.Header().Set("Content-Encoding", "gzip")
+			return &gzipped{w, gzip.NewWriter(w)}
+		}
 	},
 
 	"sse-accepts-with-200": func(h *httpSSE) { h.accepted = http.StatusOK },
@@ -83,6 +105,23 @@ var sseDefects = map[string]func(*httpSSE){
 			(&bodyOutlet{sseClient: c}).answer(w, m)
 		}
 	},
+}
+
+// gzipped writes a response that is compressed. It goes out as it comes, and has no end.
+type gzipped struct {
+	http.ResponseWriter
+
+	to *gzip.Writer
+}
+
+func (g *gzipped) Write(text []byte) (int, error) { return g.to.Write(text) }
+
+// FlushError is what http.ResponseController calls.
+func (g *gzipped) FlushError() error {
+	if err := g.to.Flush(); err != nil {
+		return err
+	}
+	return http.NewResponseController(g.ResponseWriter).Flush()
 }
 
 // bodyOutlet keeps the response for the body of the POST; what it does not hold back goes out

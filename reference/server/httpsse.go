@@ -22,11 +22,12 @@ const (
 // httpSSE has a session for each stream that is open. Its fields are what defects replace.
 type httpSSE struct {
 	server      *Server
-	endpoint    func(r *http.Request, session string) event // the first event of a stream
-	posted      string                                      // the path at which messages are posted
-	name        string                                      // of the events that carry messages
-	accepted    int                                         // the status of a POST whose message is taken
-	most        int                                         // clients at once
+	endpoint    func(r *http.Request, session string) event   // the first event of a stream
+	posted      func(*http.Request) (session string, is bool) // tells what is posted for whom
+	coded       func(http.ResponseWriter) http.ResponseWriter // how a stream is written
+	name        string                                        // of the events that carry messages
+	accepted    int                                           // the status of a POST whose message is taken
+	most        int                                           // clients at once
 	admitStream func(*http.Request) *refusal
 	admitPost   func(*http.Request) *refusal
 	opened      func(*sseClient)                                     // is told of a stream that has begun
@@ -43,7 +44,10 @@ type httpSSE struct {
 func newHTTPSSE(s *Server) *httpSSE {
 	h := &httpSSE{
 		server: s, name: "message", accepted: http.StatusAccepted, most: maxSessions,
-		posted: ssePostPath,
+		posted: func(r *http.Request) (string, bool) {
+			return r.URL.Query().Get(sseSession), r.URL.Path == ssePostPath
+		},
+		coded: func(w http.ResponseWriter) http.ResponseWriter { return w },
 		endpoint: func(_ *http.Request, session string) event {
 			return event{name: "endpoint", message: []byte(sseEndpointOf(session))}
 		},
@@ -82,15 +86,16 @@ func (c *sseClient) send(message []byte) bool {
 // close does nothing: the stream outlives every request.
 func (c *sseClient) close() {}
 
-// serves tells whether a path is one of the transport.
-func (h *httpSSE) serves(path string) bool {
-	return len(h.server.handshake) > 0 && (path == SSEPath || path == ssePostPath)
+// serves tells whether a request is to one of the paths of the transport.
+func (h *httpSSE) serves(r *http.Request) bool {
+	_, isPost := h.posted(r)
+	return len(h.server.handshake) > 0 && (isPost || r.URL.Path == SSEPath)
 }
 
 // ServeHTTP takes any request to one of its paths.
 func (h *httpSSE) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve, admit, method := h.stream, h.admitStream, http.MethodGet
-	if r.URL.Path == h.posted && (h.posted != SSEPath || r.Method == http.MethodPost) {
+	if _, isPost := h.posted(r); isPost {
 		serve, admit, method = h.post, h.admitPost, http.MethodPost
 	}
 	refused := admit(r)
@@ -125,7 +130,7 @@ func (h *httpSSE) stream(w http.ResponseWriter, r *http.Request) *refusal {
 	}
 	c.stream.add(h.endpoint(r, c.id))
 	h.opened(c)
-	c.stream.serve(r.Context(), w, 0, false)
+	c.stream.serve(r.Context(), h.coded(w), 0, false)
 	h.mu.Lock()
 	delete(h.clients, c.id)
 	h.mu.Unlock()
@@ -137,8 +142,9 @@ func (h *httpSSE) stream(w http.ResponseWriter, r *http.Request) *refusal {
 
 // post takes one message.
 func (h *httpSSE) post(w http.ResponseWriter, r *http.Request) *refusal {
+	session, _ := h.posted(r)
 	h.mu.Lock()
-	c, known := h.clients[r.URL.Query().Get(sseSession)]
+	c, known := h.clients[session]
 	h.mu.Unlock()
 	if !known || !h.server.guard.owns(r, c.user) {
 		return refuse(http.StatusNotFound, "there is no stream of this session: open one at %s", SSEPath)

@@ -241,7 +241,7 @@ func (s *Server) Handler() http.Handler {
 		switch {
 		case r.URL.Path == s.options.Path:
 			s.http.ServeHTTP(w, r)
-		case s.sse.serves(r.URL.Path):
+		case s.sse.serves(r):
 			s.sse.ServeHTTP(w, r)
 		case s.guard != nil && r.URL.Path == s.resourcePath() && r.Method == http.MethodGet:
 			s.guard.serveMetadata(w, r)

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
 )
 
@@ -148,6 +149,29 @@ func brokenBatches() {
 	broken("continues after a batch with a request and a response",
 		`[{"jsonrpc":"2.0","id":"mcpconform-beside-response","method":"ping"},{"jsonrpc":"2.0","id":"mcpconform-none","result":{}}]`)
 
+	It("answers the request beside what is no message in a batch, unless it rejects the batch",
+		Verifies("base.errors.survived"), AtRevisionsWith(protocol.Batches), ByBarrier(), func(t *T) {
+			server := FreshSession(t)
+			needBatches(t, server)
+			id, mark := "mcpconform-beside-no-message", server.Mark()
+
+			delivery := say(t, server, "[1,"+barrierUnder(t, server, id)+"]", "a batch with what is no message")
+
+			if delivery.Status >= http.StatusBadRequest {
+				t.NotApplicable("the server rejects a batch with what is no message")
+			}
+			server.Until(mark, "a response to the request of the batch, or one that rejects the whole batch", answersOrRejects(jsonrpc.StringID(id)))
+		})
+
+	It("answers an empty batch with a single response, if at all", Verifies("base.batches.empty-refused"), func(t *T) {
+		server := FreshSession(t)
+		mark := server.Mark()
+
+		refusalsOf(t, server, "[]", "an empty batch")
+
+		t.DemandNone("no response in a batch", server.Sent(mark, func(received scripted.Received) bool { return received.Kind == jsonrpc.Batch }))
+	})
+
 	It("answers an empty batch with -32600, if at all", Verifies("base.errors.invalid-request"), AtRevisionsWith(protocol.Batches), func(t *T) {
 		server := FreshSession(t)
 
@@ -160,6 +184,20 @@ func brokenBatches() {
 // declaredNotification is one that the client has declared. One of an unknown method may be
 // refused over HTTP, and the batch with it.
 const declaredNotification = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
+
+// answersOrRejects matches the response to a request of a batch, and an error that rejects the
+// whole batch: one that stands in no batch itself.
+func answersOrRejects(id jsonrpc.ID) func(scripted.Received) bool {
+	isAnswer, inBatch := scripted.AnswerTo(id), transcript.Place{}
+	return func(received scripted.Received) bool {
+		if received.Kind == jsonrpc.Batch { // what it has comes next
+			inBatch = received.At
+		}
+		_, refused := received.Error()
+		rejects := refused && received.At != inBatch && (received.ID == jsonrpc.NoID || received.ID == jsonrpc.NullID)
+		return rejects || isAnswer(received)
+	}
+}
 
 // callIn is a tool call that stands in a batch.
 func callIn(server *Server, id jsonrpc.ID, call Object) string {

@@ -467,8 +467,8 @@ func answeredID(t *T, server *Server, id jsonrpc.ID) jsonrpc.ID {
 	return request.OrUntil(isResponse).Must().ID
 }
 
-// say sends something illegal; whether the transport takes it is all the same.
-func say(t *T, server *Server, raw, reason string) {
+// say sends something illegal; whether the transport takes it is all the same to most.
+func say(t *T, server *Server, raw, reason string) *scripted.Delivery {
 	message := scripted.Outgoing{Raw: []byte(raw), Deliberate: reason}
 	switch kind := jsonrpc.Parse(message.Raw).Kind; {
 	case server.HTTP == nil:
@@ -481,6 +481,7 @@ func say(t *T, server *Server, raw, reason string) {
 	case <-wait.After(t, server.ReplyTime()): // what follows will tell
 	case <-t.Done():
 	}
+	return delivery
 }
 
 // completed gives a body that headers cannot repeat those of a request that every server

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // ServerChecks registers the checks of a target server.
@@ -47,14 +48,25 @@ func endpoints() {
 			found += ": " + err.Error()
 		}
 		t.Demand(server.SSE.Named(), "an event with the name endpoint on the stream", found)
+		if errors.Is(server.SSE.Problem(), scripted.ErrOtherHost) { // which is a URI, too
+			t.Inconclusive(problemOf(server), UnpostedHint(server.SSE.Problem()))
+		}
 		t.Demand(server.SSE.Problem() == nil, "the URI of an HTTP endpoint as the data of the endpoint event", problemOf(server))
 	})
 
 	It("accepts POST at the endpoint that it names", Verifies("transports.sse.endpoint"), func(t *T) {
 		server := opened(t)
 
-		response := server.Post(jsonrpc.NewRequest(server.NextID(), "initialize", Hello(t, t.Revision())), "")
+		request := server.Call("initialize", Hello(t, t.Revision()))
 
+		select {
+		case <-request.Delivery.Head():
+		case <-wait.After(t, server.ReplyTime()):
+			if request.Wait() == nil { // the message has come there, and its sender cannot know
+				server.DemandInTime(false, "HTTP 2xx", "no HTTP response to the POST")
+			}
+		}
+		response := server.Response(request.Delivery)
 		if !server.Alive() {
 			t.Inconclusive("the server ended the stream", "fix the failures of transports.sse.stream first")
 		}
@@ -119,7 +131,7 @@ func security() {
 func opened(t *T) *Server {
 	server := Connect(t)
 	if _, err := server.SSE.Open(t); err != nil {
-		t.Inconclusive("no endpoint to post to: "+err.Error(), "fix the failures of transports.sse.endpoint-event first")
+		t.Inconclusive("no endpoint to post to: "+err.Error(), UnpostedHint(err))
 	}
 	return server
 }

@@ -69,6 +69,12 @@ func closingStreams() {
 		demandEnd(t, server, streamed(t, server))
 	})
 
+	It("closes the stream of a batch after the responses", Verifies("transports.http.stream.closed"), AtRevisionsWith(protocol.Batches), func(t *T) {
+		server := FreshSession(t)
+
+		demandEnd(t, server, streamedBatch(t, server))
+	})
+
 	It("closes the stream of a request after an error", Verifies("transports.http.stream.closed"), NeedsCapability("tools"), func(t *T) {
 		server := FreshSession(t)
 		request := server.Call("tools/call", Object{"name": "mcpconform_unknown_tool", "arguments": Object{}})

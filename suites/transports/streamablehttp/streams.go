@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
@@ -56,6 +57,35 @@ func asked(server *Server, method string, params any) *Answer {
 		return nil
 	}
 	return request
+}
+
+// streamedBatch sends batches of two requests until one is answered with an event stream, and
+// returns its first request when both are answered. A server that answers no batch, which
+// other checks tell, or all of them with JSON, makes the check inapplicable.
+func streamedBatch(t *T, server *Server) *Answer {
+	batches := []Harmless{{Method: BarrierMethod(t)}}
+	if progress, there := Provocable(t, "progress"); there { // of which servers tell on a stream
+		batches = append(batches, Harmless{Method: "tools/call", Params: progress.Reporting(newToken(server))})
+	}
+	for _, asked := range batches {
+		first, second := server.NextID(), server.NextID()
+		mark := server.Mark()
+		batch := "[" + string(jsonrpc.NewRequest(first, asked.Method, server.WithMeta(asked.Params))) + "," +
+			string(jsonrpc.NewRequest(second, BarrierMethod(t), server.WithMeta(nil))) + "]"
+		request := server.Call(asked.Method, nil, WithID(first), Raw([]byte(batch), ""))
+		err := request.Wait()
+		if err == nil {
+			_, err = server.Connection.Await(t, mark, scripted.AnswerTo(second))
+		}
+		if err != nil {
+			t.NotApplicable("the server does not answer batches, see the results of base.batches.received")
+		}
+		if request.Delivery.ContentType == eventStream {
+			return request
+		}
+	}
+	t.NotApplicable("no batch was answered with an event stream")
+	return nil
 }
 
 // newToken is a progress token that no request on the connection has.
