@@ -1,26 +1,35 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/importer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 func newCheck() *cobra.Command {
 	s := &settings{}
+	var archive *string
 	command := &cobra.Command{
-		Use:   "check [flags] TRANSCRIPT...",
+		Use:   "check [flags] RECORDING...",
 		Short: "Judge recorded transcripts",
-		Long: `Check judges transcripts that --transcripts has recorded: files, or directories with
-files that end with .jsonl. It applies the rules of a run, starts nothing and needs
+		Long: `Check judges transcripts that --transcripts or mcpconform proxy has recorded, and what
+other programs have: HAR 1.2 with its event streams, exports of the Inspector, JSON lines with a
+message and a direction such as those of mcpsnoop, and the mcp-server-*.log of Claude Desktop. It
+takes files, directories with files that end with .jsonl, .ndjson or .har, and - for standard
+input, and knows a file by what it holds. A rule that needs what a recording lacks, such as the
+bytes of messages or the heads of HTTP, is skipped, and the report says why. It applies the rules of a run, starts nothing and needs
 no target. Each connection is judged by the revision that it negotiated; where no
 message can break a rule, the rule is skipped. What only a check can provoke is not
 judged: for that, run mcpconform server or client. With --revision draft those of the
@@ -28,8 +37,9 @@ newest revision are judged by the schema of a draft, as in a run.`,
 		Example: `  mcpconform check transcripts
   mcpconform check --filter 'server/tools && MUST' -v transcripts/2025-11-25-http
   mcpconform check --junit report.xml session.jsonl
+  mcpconform check --role server session.har
   mcpconform check --revision draft --spec specification --schema schema.json transcripts`,
-		RunE: s.check,
+		RunE: func(command *cobra.Command, paths []string) error { return s.check(command, paths, *archive) },
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files and directories
 		},
@@ -41,6 +51,7 @@ newest revision are judged by the schema of a draft, as in a run.`,
 		"",
 		"judge only the `ROLE` server or client of what was recorded between two peers",
 	)
+	archive = flags.String("har", "", "write what went over HTTP to `FILE` as HAR 1.2, with the events of streams")
 	flags.StringVar(&s.Filter, "filter", "", "apply only the rules that match `EXPR`: "+filterHelp)
 	s.addReportFlags(flags, "rule")
 	flags.StringVar(&s.Revision, "revision", "", "draft; default: the `R`evision that each connection negotiated")
@@ -53,7 +64,7 @@ newest revision are judged by the schema of a draft, as in a run.`,
 	return command
 }
 
-func (s *settings) check(command *cobra.Command, paths []string) error {
+func (s *settings) check(command *cobra.Command, paths []string, archive string) error {
 	if len(paths) == 0 {
 		return usageError(
 			"check needs transcripts, files or directories: mcpconform check transcripts; mcpconform server --transcripts transcripts records some",
@@ -73,7 +84,7 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 	if err != nil {
 		return wrongRecording(err)
 	}
-	recordings, err := runner.OpenRecordings(files)
+	recordings, err := runner.OpenRecordings(files, command.InOrStdin())
 	if err != nil {
 		return wrongRecording(err)
 	}
@@ -87,6 +98,11 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 			return err
 		}
 		if err := targets[position].completeOutputs(); err != nil {
+			return err
+		}
+	}
+	if archive != "" {
+		if err := writable("--har", archive); err != nil {
 			return err
 		}
 	}
@@ -115,7 +131,39 @@ func (s *settings) check(command *cobra.Command, paths []string) error {
 		}
 		worst = worse(worst, of.report(found, nil))
 	}
+	if archive != "" {
+		if err := s.writeArchive(archive, recordings); err != nil {
+			return worse(worst, err)
+		}
+	}
 	return worst
+}
+
+// writeArchive writes a HAR of all that went over HTTP, without secrets.
+func (s *settings) writeArchive(path string, recordings *runner.Recordings) error {
+	redactor, written := s.redactor(), 0
+	err := reports.WriteFile(path, func(w io.Writer) error {
+		writer, err := importer.NewWriter(w, version())
+		if err != nil {
+			return err
+		}
+		err = recordings.Each(func(header transcript.Header, events []transcript.Event) error {
+			for position := range events {
+				events[position] = reports.RedactAll(redactor, events[position])
+			}
+			header.Agreement = reports.RedactAll(redactor, header.Agreement)
+			return writer.Connection(header, events)
+		})
+		written = writer.Written()
+		return cmp.Or(err, writer.Close())
+	})
+	if err != nil {
+		return err
+	}
+	if written == 0 {
+		return usageError("--har %s: it is empty, as nothing of these recordings went over HTTP", path)
+	}
+	return nil
 }
 
 // rolesOf are the roles to judge: of what was recorded between two peers, both.

@@ -26,6 +26,9 @@ type Rule struct {
 	Verifies Verified
 	// Role is that of the only targets that the rule is for; "" for both.
 	Role string
+	// Needs are what the rule judges by beside messages: it is not for a recording that
+	// lacks one of them. A rule of HTTP alone needs heads without saying so.
+	Needs []transcript.Lack
 	// Judge looks at one conversation. It calls Observe for every message that
 	// could have broken the rule, and Violation for each that did: a rule that saw
 	// nothing in any conversation is skipped, not passed.

@@ -38,6 +38,7 @@ type cellState struct {
 	environment    *session.Environment
 	rules          []rules.Rule      // that apply to this cell
 	otherTransport map[string]string // why others do not apply to the transport
+	lacking        map[string]string // why others do not apply to a recording, by rule
 	findings       map[string]*found // by rule
 	total          int               // checks that are planned
 	all            int               // checks and rules, whatever the filter

@@ -96,6 +96,7 @@ func (c *collector) ruleResult(state *cellState, rule rules.Rule) reports.Result
 	switch {
 	case seen == nil:
 		result.Verdict, result.Reason = reports.Skipped, cmp.Or(
+			state.lacking[rule.ID()],
 			state.environment.NeverShown(ids),
 			"the target sent no message of this kind",
 		)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/files"
+	"github.com/mcpconform/mcpconform/internal/importer"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/plan"
@@ -33,8 +35,18 @@ type RecordingError struct{ Reason string }
 
 func (e *RecordingError) Error() string { return e.Reason }
 
-// transcriptEnding is how the names of transcript files end.
-const transcriptEnding = ".jsonl"
+// StandardInput is the path that stands for standard input.
+const StandardInput = "-"
+
+// endings are how the names of the files end that are looked for in directories: of transcripts,
+// and of what other programs record.
+var endings = []string{".jsonl", ".ndjson", ".har"}
+
+// isRecording tells whether a file of a directory is judged.
+func isRecording(name string) bool {
+	return slices.Contains(endings, filepath.Ext(name)) ||
+		strings.HasPrefix(name, "mcp-server-") && filepath.Ext(name) == ".log" // of Claude Desktop
+}
 
 // FindTranscripts returns the files that are named, and those below the directories that
 // are named, each once. The error is a *RecordingError.
@@ -51,7 +63,7 @@ func FindTranscripts(paths []string) ([]string, error) {
 				fmt.Sprintf(
 					"%s: no file in this directory ends with %s; record transcripts with --transcripts %s",
 					path,
-					transcriptEnding,
+					strings.Join(endings, ", "),
 					path,
 				),
 			}
@@ -71,12 +83,15 @@ func FindTranscripts(paths []string) ([]string, error) {
 }
 
 func transcriptsAt(path string) (found []string, err error) {
+	if path == StandardInput {
+		return []string{path}, nil
+	}
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return []string{filepath.Clean(path)}, err
 	}
 	err = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(path, transcriptEnding) {
+		if err == nil && entry.Type().IsRegular() && isRecording(entry.Name()) {
 			found = append(found, path)
 		}
 		return err
@@ -91,6 +106,9 @@ type Recordings struct {
 	Roles []string
 
 	sittings []sitting
+	notices  []string // what of imported files is not judged
+	input    []byte   // what came on standard input
+	held     int      // bytes of what was imported
 }
 
 // sitting is one connection: a file, or the parts of one in order.
@@ -99,28 +117,44 @@ type sitting []part
 type part struct {
 	path   string
 	header transcript.Header
+	events []transcript.Event // of an imported recording; those of a transcript are read when they are judged
+	input  []byte             // of a transcript that came on standard input
 }
 
-// OpenRecordings reads the first lines of transcripts. The error is a *RecordingError for
-// the first that cannot be read, or where they are of targets of different roles.
-func OpenRecordings(paths []string) (*Recordings, error) {
+// maxHeld bounds what is imported at once, in bytes of messages.
+const maxHeld = 256 << 20
+
+// OpenRecordings reads the first lines of transcripts, and all of what other programs have
+// recorded. The error is a *RecordingError for the first that cannot be read, or where they are of
+// targets of different roles.
+func OpenRecordings(paths []string, input io.Reader) (*Recordings, error) {
 	all := &Recordings{}
 	known := map[string]int{} // sittings by the name of the recording
 	for _, path := range paths {
-		header, err := readRecording(path, transcript.ReadHeader)
-		if err == nil {
-			err = wrongHeader(path, header)
+		if path == StandardInput {
+			var err error
+			if all.input, err = io.ReadAll(io.LimitReader(input, maxInput+1)); err != nil {
+				return nil, &RecordingError{fmt.Sprintf("standard input cannot be read: %s", err)}
+			}
+			if len(all.input) > maxInput {
+				return nil, &RecordingError{
+					fmt.Sprintf("standard input has more than %d MiB; put it into a file", maxInput>>20),
+				}
+			}
 		}
+		parts, err := all.open(path)
 		if err != nil {
 			return nil, err
 		}
-		at, begun := known[header.Recording]
-		if !begun || header.Recording == "" {
-			at = len(all.sittings)
-			known[header.Recording] = at
-			all.sittings = append(all.sittings, nil)
+		for _, one := range parts {
+			at, begun := known[one.header.Recording]
+			if !begun || one.header.Recording == "" {
+				at = len(all.sittings)
+				known[one.header.Recording] = at
+				all.sittings = append(all.sittings, nil)
+			}
+			all.sittings[at] = append(all.sittings[at], one)
 		}
-		all.sittings[at] = append(all.sittings[at], part{path, header})
 	}
 	for _, one := range all.sittings {
 		slices.SortStableFunc(one, func(a, b part) int { return a.header.Part - b.header.Part })
@@ -129,6 +163,93 @@ func OpenRecordings(paths []string) (*Recordings, error) {
 		}
 	}
 	return all, nil
+}
+
+// maxInput bounds what is read of standard input.
+const maxInput = 128 << 20
+
+// open reads the header of a transcript, or all of what another program has recorded.
+func (r *Recordings) open(path string) ([]part, error) {
+	own := false
+	prefix, err := readRecording(path, r.input, func(file io.Reader) ([]byte, error) {
+		begun := make([]byte, importer.PrefixSize)
+		count, err := io.ReadFull(file, begun)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil
+		}
+		return begun[:count], err
+	})
+	if err == nil {
+		own = importer.IsTranscript(prefix)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case own:
+		header, err := readRecording(path, r.input, transcript.ReadHeader)
+		if err == nil {
+			err = wrongHeader(path, header)
+		}
+		one := part{path: path, header: header}
+		if path == StandardInput {
+			one.input = r.input
+		}
+		return []part{one}, err
+	}
+	found, err := readRecording(path, r.input, importer.Read)
+	if err != nil {
+		return nil, err
+	}
+	if text := found.Notice(); text != "" {
+		r.notices = append(r.notices, shownPath(path)+": "+text)
+	}
+	var parts []part
+	for position, one := range found.Connections {
+		name := path
+		if len(found.Connections) > 1 {
+			name = fmt.Sprintf("%s#%d", path, position+1)
+		}
+		for _, event := range one.Events {
+			r.held += len(event.Raw)
+		}
+		if err := wrongHeader(path, one.Header); err != nil {
+			return nil, err
+		}
+		one.Header.Recording, one.Header.Part = "", 0
+		parts = append(parts, part{path: name, header: one.Header, events: one.Events})
+	}
+	if r.held > maxHeld {
+		return nil, &RecordingError{
+			fmt.Sprintf(
+				"%s and those before it have more than %d MiB of messages; check fewer files at once",
+				shownPath(path),
+				maxHeld>>20,
+			),
+		}
+	}
+	return parts, nil
+}
+
+// shownPath is a path for people.
+func shownPath(path string) string {
+	if path == StandardInput {
+		return "standard input"
+	}
+	return path
+}
+
+// Each shows all connections one after the other, each read anew.
+func (r *Recordings) Each(show func(transcript.Header, []transcript.Event) error) error {
+	for _, one := range r.sittings {
+		header, events, err := one.read()
+		if err == nil {
+			err = show(header, events)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // enter makes sure that all transcripts are of targets of one role, or of both peers.
@@ -159,14 +280,19 @@ func described(roles []string) string {
 	return "a " + roles[0]
 }
 
-// readRecording opens a file and reads of it.
-func readRecording[T any](path string, read func(io.Reader) (T, error)) (found T, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return found, &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, files.Reason(err))}
+// readRecording opens a file, or what came on standard input, and reads of it.
+func readRecording[T any](path string, input []byte, read func(io.Reader) (T, error)) (found T, err error) {
+	var from io.Reader = bytes.NewReader(input)
+	if path != StandardInput {
+		file, err := os.Open(path)
+		if err != nil {
+			return found, &RecordingError{fmt.Sprintf("%s cannot be read: %s", path, files.Reason(err))}
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		from = file
 	}
-	defer func() { _ = file.Close() }() // it was only read
-	if found, err = read(file); err == nil {
+	path = shownPath(path)
+	if found, err = read(from); err == nil {
 		return found, nil
 	}
 	line := 1
@@ -219,6 +345,7 @@ func (r *Recordings) Judge(ctx context.Context, options Options) (*reports.Run, 
 	if err != nil {
 		return nil, err
 	}
+	judging.notices = r.notices
 	for _, one := range r.sittings {
 		if ctx.Err() != nil {
 			judging.report.Interrupted = context.Cause(ctx).Error()
@@ -240,7 +367,10 @@ func (s sitting) read() (header transcript.Header, events []transcript.Event, er
 		events []transcript.Event
 	}
 	for position, one := range s {
-		read, err := readRecording(one.path, func(r io.Reader) (found contents, err error) {
+		if one.events != nil {
+			return one.header, slices.Clone(one.events), nil // which judging marks
+		}
+		read, err := readRecording(one.path, one.input, func(r io.Reader) (found contents, err error) {
 			found.header, found.events, err = transcript.Read(r)
 			return found, err
 		})
@@ -267,6 +397,7 @@ type judgement struct {
 	started time.Time
 	rules   []rules.Rule
 	joined  int // connections that had begun before they were recorded
+	notices []string
 }
 
 func newJudgement(options Options, transcripts int) (*judgement, error) {
@@ -312,12 +443,30 @@ func (j *judgement) judge(header transcript.Header, events []transcript.Event, n
 	}
 	j.report.Recorded.Judged += transcripts
 	state := j.cell(conversation)
+	judging, lacking := able(state.environment.Scope, state.rules, header.Lacks)
+	for id, lack := range lacking {
+		state.lacking[id] = lack.Reason()
+	}
 	if header.Draft && j.options.Draft == nil {
 		state.ofDraft += transcripts
 	}
 	j.closed(state.planned, scope.Connection{
-		Cell: conversation.Cell, Name: name, Findings: rules.Apply(state.rules, conversation),
+		Cell: conversation.Cell, Name: name, Findings: rules.Apply(judging, conversation),
 	})
+}
+
+// able returns the rules that need nothing of what a recording lacks, and for the others
+// what they need, by their ids.
+func able(of *scope.Scope, all []rules.Rule, lacks []transcript.Lack) ([]rules.Rule, map[string]transcript.Lack) {
+	lacking := map[string]transcript.Lack{}
+	judging := slices.DeleteFunc(slices.Clone(all), func(rule rules.Rule) bool {
+		lack := of.Lacking(rule, lacks)
+		if lack != "" {
+			lacking[rule.ID()] = lack
+		}
+		return lack != ""
+	})
+	return judging, lacking
 }
 
 // other is the role of the peer.
@@ -347,6 +496,7 @@ func (j *judgement) mark(header transcript.Header, events []transcript.Event, na
 	}
 	of := &scope.Scope{Cell: conversation.Cell, Catalogue: j.catalogue, Rules: j.rules}
 	standing, _ := of.ApplicableRules()
+	standing, _ = able(of, standing, header.Lacks)
 	for _, finding := range rules.Apply(standing, conversation) {
 		at := slices.IndexFunc(standing, func(rule rules.Rule) bool { return rule.ID() == finding.Rule })
 		ids := of.Applicable(standing[at].Verifies.IDs)
@@ -420,6 +570,7 @@ func (j *judgement) cell(conversation *rules.Conversation) *cellState {
 	state := &cellState{
 		planned:  len(j.cells),
 		findings: map[string]*found{},
+		lacking:  map[string]string{},
 		environment: &session.Environment{Scope: &scope.Scope{
 			Cell: conversation.Cell, Catalogue: j.catalogue, Rules: j.rules, Survey: &survey.Survey{},
 		}},
@@ -496,6 +647,9 @@ func (j *judgement) conclude() (*reports.Run, error) {
 		*notices = append(*notices, fmt.Sprintf(
 			"not judged: %d that had begun before the recording did, or of which the first part is missing", j.joined,
 		))
+	}
+	if len(j.cells) > 0 {
+		j.cells[0].report.Notices = append(j.cells[0].report.Notices, j.notices...)
 	}
 	j.merge()
 	j.report.Duration = reports.SecondsOf(time.Since(j.started))

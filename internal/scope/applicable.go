@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // GuardedFilter matches the checks of authorization.
@@ -159,6 +160,24 @@ func (s *Scope) OtherTransport(ids []string) string {
 		}
 	}
 	return reason
+}
+
+// Lacking tells what a rule needs of that which a recording lacks; "" when it needs nothing of it.
+func (s *Scope) Lacking(rule rules.Rule, lacks []transcript.Lack) transcript.Lack {
+	for _, lack := range lacks {
+		if slices.Contains(rule.Needs, lack) || lack == transcript.HTTPHead && s.OverHTTPAlone(rule.Verifies.IDs) {
+			return lack
+		}
+	}
+	return ""
+}
+
+// OverHTTPAlone tells whether those of the requirements that oblige the target stand over HTTP alone.
+func (s *Scope) OverHTTPAlone(ids []string) bool {
+	return !slices.ContainsFunc(s.Applicable(ids), func(id string) bool {
+		requirement, known := s.Catalogue.Get(id)
+		return !known || len(requirement.Transports) == 0 || slices.Contains(requirement.Transports, protocol.Stdio)
+	})
 }
 
 // TransportsOf returns the transports over which one of the requirements applies, whatever

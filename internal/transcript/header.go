@@ -97,10 +97,26 @@ type Lack string
 
 // What a recording may lack.
 const (
-	RawBytes Lack = "bytes" // messages were parsed, and written again
-	HTTPHead Lack = "heads" // of requests and answers over HTTP
-	Times    Lack = "times" // when a message was sent
+	RawBytes Lack = "bytes"    // messages were parsed, and written again
+	Encoding Lack = "encoding" // what came was decoded: of bytes that are not UTF-8 nothing is left
+	HTTPHead Lack = "heads"    // of requests and answers over HTTP
+	Times    Lack = "times"    // when a message was sent
 )
+
+// Reason says why somebody is not judged where this is lacking.
+func (l Lack) Reason() string {
+	switch l {
+	case RawBytes:
+		return "the recording has no bytes: its messages were parsed, and written again"
+	case Encoding:
+		return "the recording has text in the place of bytes"
+	case HTTPHead:
+		return "the recording has no heads of HTTP requests and responses"
+	case Times:
+		return "the recording does not say when messages were sent"
+	}
+	return "the recording has no " + string(l)
+}
 
 // Harness is the program that wrote a transcript.
 type Harness struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/lines"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/schema"
 )
@@ -24,16 +25,19 @@ func messageRules() []rules.Rule {
 		{
 			Text:     "sends messages that are valid JSON",
 			Verifies: rules.Verifies("base.json.well-formed"),
+			Needs: []transcript.Lack{transcript.RawBytes},
 			Judge:    lines.EveryWhole(isMeantAsMessage, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
 		},
 		{
 			Text:     "sends messages without a leading byte order mark",
 			Verifies: rules.Verifies("base.json.no-mark"),
+			Needs: []transcript.Lack{transcript.RawBytes},
 			Judge:    rules.Every(lines.LooksLikeJSON, flaw("no byte order mark", jsonrpc.ByteOrderMark)),
 		},
 		{
 			Text:     "sends JSON objects without duplicate member names",
 			Verifies: rules.Verifies("base.json.names-unique"),
+			Needs: []transcript.Lack{transcript.RawBytes},
 			Judge:    rules.Every(isObject, flaw("objects that name a member once", jsonrpc.Duplicate)),
 		},
 		{
@@ -53,10 +57,11 @@ func messageRules() []rules.Rule {
 		},
 		{Text: "sends requests whose id is a string or an integer", Verifies: rules.Verifies("base.requests.id"), Judge: unidentifiedRequests},
 		{Text: "sends requests whose id is not null", Verifies: rules.Verifies("base.requests.id-not-null"), Judge: rules.Every(asks, nullID)},
-		{Text: "uses each request id only once in a session", Verifies: rules.Verifies("base.requests.id-unused"), Judge: reusedIDs},
+		{Text: "uses each request id only once in a session", Verifies: rules.Verifies("base.requests.id-unused"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: reusedIDs},
 		{
 			Text:     "uses different ids for requests that are open at the same time",
 			Verifies: rules.Verifies("base.requests.id-open"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    rules.OfClient(sharedIDs),
 		},
 	}, answerRules())
@@ -70,10 +75,11 @@ func answerRules() []rules.Rule {
 			Role:     protocol.ServerRole, // what a client does not answer, checks wait for
 			Judge:    answeredRequests,
 		},
-		{Text: "sends at most one response to each request", Verifies: rules.Verifies("base.requests.answered-once"), Judge: repeatedAnswers},
+		{Text: "sends at most one response to each request", Verifies: rules.Verifies("base.requests.answered-once"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: repeatedAnswers},
 		{
 			Text:     "sends responses only with the id of a request that it received",
 			Verifies: rules.Verifies("base.responses.id"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    strayResponses,
 		},
 		{
@@ -96,7 +102,7 @@ func answerRules() []rules.Rule {
 			Verifies: rules.Verifies("base.errors.integer-code"),
 			Judge:    rules.Every(hasErrorCode, rules.FractionalCode),
 		},
-		{Text: "sends no response to a notification", Verifies: rules.Verifies("base.notifications.unanswered"), Judge: answeredNotifications},
+		{Text: "sends no response to a notification", Verifies: rules.Verifies("base.notifications.unanswered"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: answeredNotifications},
 		{
 			Text:     "sends notifications without an id",
 			Verifies: rules.Verifies("base.notifications.no-id"),

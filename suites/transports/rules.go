@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Rules are the rules of every transport.
@@ -13,6 +14,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "encodes its messages in UTF-8",
 			Verifies: rules.Verifies("transports.utf8"),
+			Needs: []transcript.Lack{transcript.RawBytes, transcript.Encoding},
 			Judge:    rules.Every(func(*rules.Message) bool { return true }, otherEncoding),
 		},
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Rules are the rules of the page client/elicitation.
@@ -76,6 +77,7 @@ func formRules() []rules.Rule {
 		{
 			Text:     "gives each URL elicitation a unique elicitationId",
 			Verifies: rules.Verifies("elicitation.url.id-unique"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    sharedElicitationIDs,
 		},
 		{
@@ -86,6 +88,7 @@ func formRules() []rules.Rule {
 		{
 			Text:     "sends notifications/elicitation/complete only to clients that received URL elicitation",
 			Verifies: rules.Verifies("elicitation.completion.client"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    announcements(false),
 		},
 		{

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // extensionStateRules are about tasks as the target tells of them.
@@ -66,6 +67,7 @@ func extensionStateRules() []rules.Rule {
 		{
 			Text:     "gives extension tasks a taskId that cannot be guessed",
 			Verifies: rules.Verifies("tasks-extension.security.entropy"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				tasks.JudgeGuessableIDs(conversation, createdByExtension(conversation), reporter)
 			},

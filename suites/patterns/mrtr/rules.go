@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Rules are the rules of the page basic/patterns/mrtr.
@@ -28,6 +29,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends each of its inputRequests with a unique key",
 			Verifies: rules.Verifies("mrtr.requests.keys"),
+			Needs: []transcript.Lack{transcript.RawBytes},
 			Judge:    everyInputRequired(sharedKeys),
 		},
 		{

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Rules are the rules of the page basic/patterns/subscriptions.
@@ -46,6 +47,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends the subscriptions/listen result or notifications/cancelled when it ends a subscription",
 			Verifies: rules.Verifies("subscriptions.closed.announced"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    brokenOff,
 		},
 		{

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Rules are the rules of the page server/utilities/logging.
@@ -39,6 +40,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends no notifications/message below the level that was set",
 			Verifies: rules.Verifies("logging.level.respected"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				if conversation.Has(protocol.LogLevelInMeta) {
 					messagesAtOwnLevel(conversation, reporter)
@@ -50,11 +52,13 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends notifications/message only for requests with io.modelcontextprotocol/logLevel",
 			Verifies: rules.Verifies("logging.message.requested"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    unaskedMessages,
 		},
 		{
 			Text:     "sends notifications/message only on the stream of the response to its request",
 			Verifies: rules.Verifies("logging.message.own-stream"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    strayMessages,
 		},
 	}

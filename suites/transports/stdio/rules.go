@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/lines"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Rules are the rules of stdio.
@@ -21,6 +22,7 @@ func notificationRules() []rules.Rule {
 		{
 			Text:     "sends notifications only while a request or a subscription is open",
 			Verifies: rules.Verifies("transports.stdio.notifications"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    looseNotifications,
 		},
 	}
@@ -65,10 +67,11 @@ func acknowledges(message *rules.Message, listened map[jsonrpc.ID]bool) bool {
 // lineRules are about what is written on standard output and input.
 func lineRules() []rules.Rule {
 	return []rules.Rule{
-		{Text: "sends messages without embedded newlines over stdio", Verifies: rules.Verifies("transports.stdio.newlines"), Judge: embeddedNewlines},
+		{Text: "sends messages without embedded newlines over stdio", Verifies: rules.Verifies("transports.stdio.newlines"), Needs: []transcript.Lack{transcript.RawBytes}, Judge: embeddedNewlines},
 		{
 			Text:     "writes only MCP messages to its peer over stdio",
 			Verifies: rules.Verifies("transports.stdio.stdout", "transports.stdio.stdin"),
+			Needs: []transcript.Lack{transcript.RawBytes},
 			Judge:    otherOutput,
 		},
 	}

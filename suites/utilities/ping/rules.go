@@ -7,14 +7,15 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Rules are the rules of the page basic/utilities/ping.
 func Rules() []rules.Rule {
 	return []rules.Rule{
-		{Text: "answers every ping with an empty result", Verifies: rules.Verifies("ping.answered"), Judge: filledPongs},
+		{Text: "answers every ping with an empty result", Verifies: rules.Verifies("ping.answered"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: filledPongs},
 		{Text: "sends ping without params", Verifies: rules.Verifies("ping.no-parameters"), Judge: rules.Every(isPing, parameters)},
-		{Text: "does not flood its peer with ping requests", Verifies: rules.Verifies("ping.not-excessive"), Judge: excessivePings},
+		{Text: "does not flood its peer with ping requests", Verifies: rules.Verifies("ping.not-excessive"), Needs: []transcript.Lack{transcript.Times}, Judge: excessivePings},
 	}
 }
 

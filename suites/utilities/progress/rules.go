@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Rules are the rules of the page about progress: basic/utilities/progress, and
@@ -27,28 +28,33 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends a different progressToken in each request that is in progress",
 			Verifies: rules.Verifies("progress.token.unique"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    sharedTokens,
 		},
 		{
 			Text:     "sends notifications/progress only with a progressToken from a request",
 			Verifies: rules.Verifies("progress.token.provided"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    unknownTokens,
 		},
 		{
 			Text:     "sends notifications/progress for a request only until it responds to it",
 			Verifies: rules.Verifies("progress.token.in-progress"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    lateProgress,
 		},
-		{Text: "increases progress with each notifications/progress of a token", Verifies: rules.Verifies("progress.increases"), Judge: standstills},
-		{Text: "limits the rate of notifications/progress", Verifies: rules.Verifies("progress.not-flooding"), Judge: floodingProgress},
+		{Text: "increases progress with each notifications/progress of a token", Verifies: rules.Verifies("progress.increases"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: standstills},
+		{Text: "limits the rate of notifications/progress", Verifies: rules.Verifies("progress.not-flooding"), Needs: []transcript.Lack{transcript.HTTPHead, transcript.Times}, Judge: floodingProgress},
 		{
 			Text:     "sends the progress of a task with the progressToken of its original request",
 			Verifies: rules.Verifies("progress.tasks.token"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    foreignTaskTokens,
 		},
 		{
 			Text:     "sends no notifications/progress for a task in a terminal status",
 			Verifies: rules.Verifies("progress.tasks.stops"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    lateTaskProgress,
 		},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // taskMessageRules are about the metadata that tie messages to tasks.
@@ -22,11 +23,13 @@ func taskMessageRules() []rules.Rule {
 		{
 			Text:     "sends related-task metadata in requests that belong to a task",
 			Verifies: rules.Verifies("tasks.related.request"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    anonymousRequests,
 		},
 		{
 			Text:     "sends related-task metadata in notifications that belong to a task",
 			Verifies: rules.Verifies("tasks.related.notification"),
+			Needs: []transcript.Lack{transcript.HTTPHead},
 			Judge:    anonymousProgress,
 		},
 		{

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // taskRequestorRules are about a target that asks for tasks itself.
@@ -17,6 +18,7 @@ func taskRequestorRules() []rules.Rule {
 		{
 			Text:     "waits for the pollInterval between two tasks/get of a task",
 			Verifies: rules.Verifies("tasks.poll-interval.respected"),
+			Needs:    []transcript.Lack{transcript.Times},
 			Judge:    frequentPolls,
 		},
 		{

@@ -1,0 +1,12 @@
+package rules
+
+import "fmt"
+
+// Asked tells whether somebody has asked for a fact about a conversation.
+func Asked(conversation *Conversation, name string) (asked bool) {
+	conversation.shared.Range(func(key, _ any) bool {
+		asked = fmt.Sprint(key) == name
+		return !asked
+	})
+	return asked
+}
