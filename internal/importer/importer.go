@@ -38,6 +38,8 @@ type Imported struct {
 const (
 	maxFile     = 128 << 20 // bytes; what is kept of them takes several times as much
 	maxMessages = 200_000
+	// maxConnections bounds how long it takes to judge them.
+	maxConnections = 4096
 	// PrefixSize is how much of a file tells whether it is a transcript.
 	PrefixSize = 64 << 10
 )
@@ -135,6 +137,11 @@ func Read(r io.Reader) (*Imported, error) {
 	}
 	if len(found.Connections) == 0 {
 		return nil, nothing(max(found.First, 1))
+	}
+	if len(found.Connections) > maxConnections {
+		return nil, &transcript.LineError{
+			Line: 1, Err: fmt.Errorf("more than %d connections; cut it into smaller files", maxConnections),
+		}
 	}
 	return found, nil
 }

@@ -133,6 +133,7 @@ func TestReadWhatIsNone(t *testing.T) {
 		"deep in a HAR":    {`{"log":{"entries":[` + deep, "line 1: not a HAR that is whole"},
 		"deep in a line":   {"\n" + `{"raw":` + deep, "line 2: no message of MCP was found"},
 		"deep in a string": {`{"dir":"c2s","raw":"` + deep + `"}`, "line 1: no message of MCP was found"},
+		"too many":         {strings.Repeat(`{"raw":`+hello+`,"dir":"c2s"}`+"\n", 4097), "line 1: more than 4096 connections"},
 		"too much":         {strings.Repeat(" ", 128<<20) + "{}", "line 1: longer than 128 MiB"},
 	} {
 		found, err := importer.Read(strings.NewReader(test.text))
