@@ -214,7 +214,7 @@ func (p *proxying) judging() runner.Options {
 // overStdio stands between this process's standard streams and a server. All that is said
 // of it goes into files.
 func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, live *runner.Live) error {
-	exit, recorded, err := proxy.Stdio(server, proxy.StandardStreams(), takeSignals(passedOn()...), recorder)
+	exit, recorded, err := proxy.Stdio(server, proxy.StandardStreams(), takeSignals(passedOn()), recorder)
 	if err != nil {
 		return &contact.TargetError{Reason: fmt.Sprintf("cannot start %s: %s", server[0], files.Reason(err))}
 	}
