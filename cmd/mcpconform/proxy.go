@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,11 @@ const (
 	idleTime = 30 * time.Minute
 	// judgedMemory bounds what all connections that go on take in memory, in bytes.
 	judgedMemory = 40 << 20
+	// garbageBetween is how much garbage there may be, in percent of what is in use: a proxy
+	// lives long beside its peers, unlike a run.
+	garbageBetween = 50
+	// memoryBetween is how much memory, in bytes, is taken before garbage is collected eagerly.
+	memoryBetween = 48 << 20
 	// judgedLarge is how many events a connection may have that is judged again while it
 	// goes on; a longer one is when it is over.
 	judgedLarge = 2000
@@ -140,14 +146,11 @@ func (p *proxying) run(command *cobra.Command, arguments []string) error {
 			return err
 		}
 	}
-	live, err := runner.NewLive(p.judging())
-	if err != nil {
-		return err
-	}
+	debug.SetGCPercent(garbageBetween)
 	if starts {
-		return p.overStdio(arguments, recorder, live)
+		return p.overStdio(arguments, recorder)
 	}
-	return p.overHTTP(command.Context(), recorder, live)
+	return p.overHTTP(command.Context(), recorder)
 }
 
 func (p *proxying) reportsFiles() bool {
@@ -213,14 +216,18 @@ func (p *proxying) judging() runner.Options {
 
 // overStdio stands between this process's standard streams and a server. All that is said
 // of it goes into files.
-func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, live *runner.Live) error {
+func (p *proxying) overStdio(server []string, recorder *proxy.Recorder) error {
 	exit, recorded, err := proxy.Stdio(server, proxy.StandardStreams(), takeSignals(passedOn()), recorder)
 	if err != nil {
 		return &contact.TargetError{Reason: fmt.Sprintf("cannot start %s: %s", server[0], files.Reason(err))}
 	}
 	if p.reportsFiles() {
-		live.Take(recorded.Header, recorded.Events, recorded.Name)
-		if err := p.write(live); err != nil {
+		live, err := runner.NewLive(p.judging())
+		if err == nil {
+			live.Take(recorded.Header, recorded.Events, recorded.Name)
+			err = p.write(live)
+		}
+		if err != nil {
 			_, _ = fmt.Fprintf(stderr(), "mcpconform: %s\n", err) // how the server ended counts
 		}
 	}
@@ -228,7 +235,12 @@ func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, live *ru
 }
 
 // overHTTP stands before the server at the URL until the context ends.
-func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder, live *runner.Live) error {
+func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error {
+	live, err := runner.NewLive(p.judging())
+	if err != nil {
+		return err
+	}
+	debug.SetMemoryLimit(memoryBetween)
 	var judging sync.WaitGroup
 	ended := make(chan *proxy.Connection, 4096)
 	relay, err := proxy.NewRelay(p.URL, proxy.RelayOptions{

@@ -20,14 +20,14 @@ type books struct {
 	grade    transcript.Grade
 	options  RelayOptions
 
-	closing     func() bool         // the relay is
+	closing     bool                // what ends now ends because the relay does
 	known       map[string]*account // by session id, and by what is posted to an endpoint of HTTP with SSE
 	sessionless []*account          // begun by a handshake that brought no session id
 	all         []*account
 }
 
-func newBooks(upstream *url.URL, grade transcript.Grade, options RelayOptions, closing func() bool) *books {
-	return &books{upstream: upstream, grade: grade, options: options, closing: closing, known: map[string]*account{}}
+func newBooks(upstream *url.URL, grade transcript.Grade, options RelayOptions) *books {
+	return &books{upstream: upstream, grade: grade, options: options, known: map[string]*account{}}
 }
 
 // account is one connection of the protocol.
@@ -112,11 +112,19 @@ func (b *books) snapshot() []*Connection {
 	return all
 }
 
-// tidy ends what is idle since a time.
-func (b *books) tidy(since time.Time) {
+// quietTime is how long nothing happens in a connection before its file is closed, until
+// more comes.
+const quietTime = 10 * time.Second
+
+// tidy ends what is idle for so long.
+func (b *books) tidy(idle time.Duration) {
+	now := time.Now()
 	for _, one := range append([]*account(nil), b.all...) {
-		if one.open == 0 && one.last.Before(since) {
+		switch quiet := now.Sub(one.last); {
+		case one.open == 0 && quiet > idle:
 			b.end(one)
+		case quiet > quietTime:
+			one.rest()
 		}
 	}
 }
@@ -281,7 +289,7 @@ func (e *exchange) end(note string) {
 	}
 	e.ended = true
 	switch {
-	case e.link.books.closing():
+	case e.link.books.closing:
 		note = "the recording ended"
 	case e.link.left:
 		note = "the client left" // a server may end well what nobody reads any more

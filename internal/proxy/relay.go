@@ -56,7 +56,7 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 	}
 	r := &Relay{upstream: parsed, grade: grade, queue: newQueue(), open: map[net.Conn]bool{}}
 	r.life, r.stop = context.WithCancel(context.Background())
-	r.books = newBooks(parsed, grade, options, func() bool { return r.life.Err() != nil })
+	r.books = newBooks(parsed, grade, options)
 	return r, nil
 }
 
@@ -86,6 +86,7 @@ func (r *Relay) Serve(listener net.Listener) error {
 
 // Close breaks the connections that are open, and ends the records.
 func (r *Relay) Close() {
+	r.queue.put(-perChunk, func() { r.books.closing = true })
 	r.stop()
 	r.mu.Lock()
 	r.closed = true
@@ -110,7 +111,7 @@ func (r *Relay) Open() []*Connection {
 // Tidy ends the records of sessions in which nothing has happened for so long, and of which
 // nothing is under way.
 func (r *Relay) Tidy(idle time.Duration) {
-	r.queue.put(-perChunk, func() { r.books.tidy(time.Now().Add(-idle)) })
+	r.queue.put(-perChunk, func() { r.books.tidy(idle) })
 }
 
 // hold keeps a connection among those that Close breaks.
