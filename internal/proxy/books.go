@@ -185,6 +185,15 @@ func (l *link) begin(request *http.Request) *exchange {
 	return e
 }
 
+// serverURL is the URL of a request as the server knows it: what the server names, such as an
+// endpoint, is to be found in it.
+func (b *books) serverURL(request *http.Request) string {
+	if request.URL.IsAbs() || request.Method == http.MethodConnect {
+		return request.URL.String()
+	}
+	return b.upstream.Scheme + "://" + b.upstream.Host + request.URL.RequestURI()
+}
+
 // postedTo is the name of the stream of HTTP with SSE whose messages are posted to a URL.
 func postedTo(url *url.URL) string { return http.MethodPost + " " + url.RequestURI() }
 
@@ -274,12 +283,16 @@ func (e *exchange) event(event *transport.Event) {
 	if e.account == nil && event.Dispatched() {
 		e.decide(nil)
 	}
+	recorded := event.Record()
 	if names {
 		if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
 			e.link.books.name(postedTo(at), e.account)
+			if upstream := e.link.books.upstream; at.Scheme == upstream.Scheme && at.Host == upstream.Host {
+				recorded.Note = "passed on with the origin of the proxy"
+			}
 		}
 	}
-	e.record(event.Record())
+	e.record(recorded)
 }
 
 // end says how the answer ended; a nil error is a good end.

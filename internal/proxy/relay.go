@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -154,13 +155,16 @@ func (r *Relay) serve(client net.Conn) {
 	}
 	defer r.drop(server)
 	asks, answers := r.books.connection(r.queue)
-	var toServer io.Writer = server
+	var known atomic.Value // the relay, as the client calls it
+	known.Store(client.LocalAddr().String())
+	var toServer io.Writer = &hostKeeper{to: server, host: &known}
 	if r.grade == transcript.Heads {
-		toServer = &rehoster{to: server, host: r.upstream.Host}
+		toServer = &hostKeeper{to: &rehoster{to: server, host: r.upstream.Host}, host: &known}
 	}
+	toClient := &stayer{to: client, server: r.upstream.Scheme + "://" + r.upstream.Host, host: &known}
 	var copying sync.WaitGroup
-	copying.Go(func() { copyWay(server, toServer, client, asks) })
-	copying.Go(func() { copyWay(client, client, server, answers) })
+	copying.Go(func() { copyWay(server, toServer, client, asks, func() {}) })
+	copying.Go(func() { copyWay(client, toClient, server, answers, toClient.flush) })
 	copying.Wait()
 	_ = client.Close() // both are over
 	_ = server.Close()
@@ -183,8 +187,9 @@ func (r *Relay) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // copyWay copies one way, and ends as its source ends: in order, or broken.
-func copyWay(to net.Conn, through io.Writer, from net.Conn, copied *side) {
+func copyWay(to net.Conn, through io.Writer, from net.Conn, copied *side, flush func()) {
 	err := copyThrough(through, from, copied)
+	flush()
 	switch {
 	case errors.Is(err, errUnwanted):
 		reset(from) // who sends gets to know
