@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/proxy"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -54,6 +55,10 @@ type proxying struct {
 	keepAge    time.Duration
 	serverHost bool
 	every      time.Duration
+
+	inject []string
+	rate   float64
+	seed   uint64
 }
 
 func newProxy() *cobra.Command {
@@ -109,6 +114,19 @@ does in answer to something illegal of the other is not held against it.`,
 		"name the server, not the proxy, in the Host field of requests; always so over TLS",
 	)
 	flags.DurationVar(&p.every, "every", 0, "write the reports that are files again after each such time")
+	flags.StringSliceVar(
+		&p.inject,
+		"inject",
+		nil,
+		"inject the faults or variations `ID[,ID]` of the fixtures, or of a file by FILE#ID: connections with them are not judged",
+	)
+	flags.Float64Var(
+		&p.rate,
+		"rate",
+		1,
+		"the `PART` of the messages that fit a fault into which it is injected, from 0 to 1",
+	)
+	flags.Uint64Var(&p.seed, "seed", 0, "the `N`umber that decides which these are: a run tells its own")
 	flags.StringVar(&p.Filter, "filter", "", "judge only by the rules that match `EXPR`: "+filterHelp)
 	p.addReportFlags(flags, "rule")
 	flags.BoolVar(&p.Strict, "strict", false, "warned and inconclusive count as failed")
@@ -146,9 +164,16 @@ func (p *proxying) run(command *cobra.Command, arguments []string) error {
 			return err
 		}
 	}
+	injecting, err := p.injecting()
+	if err != nil {
+		return err
+	}
 	debug.SetGCPercent(garbageBetween)
-	if starts {
-		return p.overStdio(arguments, recorder)
+	switch {
+	case starts:
+		return p.overStdio(arguments, recorder, injecting)
+	case injecting != nil:
+		return p.injectOverHTTP(command.Context(), recorder, injecting)
 	}
 	return p.overHTTP(command.Context(), recorder)
 }
@@ -216,8 +241,16 @@ func (p *proxying) judging() runner.Options {
 
 // overStdio stands between this process's standard streams and a server. All that is said
 // of it goes into files.
-func (p *proxying) overStdio(server []string, recorder *proxy.Recorder) error {
-	exit, recorded, err := proxy.Stdio(server, proxy.StandardStreams(), takeSignals(passedOn()), recorder)
+func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, injecting *injecting) error {
+	stand := func() (target.Exit, *proxy.Connection, error) {
+		return proxy.Stdio(server, proxy.StandardStreams(), takeSignals(passedOn()), recorder)
+	}
+	if injecting != nil {
+		stand = func() (target.Exit, *proxy.Connection, error) {
+			return proxy.StdioWithFaults(server, takeSignals(ending()), recorder, injecting.Injection)
+		}
+	}
+	exit, recorded, err := stand()
 	if err != nil {
 		return &contact.TargetError{Reason: fmt.Sprintf("cannot start %s: %s", server[0], files.Reason(err))}
 	}
@@ -257,13 +290,7 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	}
 	place, _ := url.Parse(p.URL) // NewRelay has read it
 	place.Scheme, place.Host, place.User = "http", listener.Addr().String(), nil
-	_, _ = fmt.Fprintf(
-		stderr(),
-		"Listening at %s for %s, grade %s. Ctrl-C ends it.\n",
-		place,
-		p.redactor().Redact(p.URL),
-		relay.Grade(),
-	)
+	p.introduce(place, relay.Grade())
 	judging.Go(func() {
 		for connection := range ended {
 			p.announce(live.Take(connection.Header, connection.Events, connection.Name))
@@ -278,6 +305,13 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	close(ended)
 	judging.Wait()
 	return p.writeAndPrint(live)
+}
+
+// introduce says where clients are to come.
+func (p *proxying) introduce(place *url.URL, grade transcript.Grade) {
+	_, _ = fmt.Fprintf(
+		stderr(), "Listening at %s for %s, grade %s. Ctrl-C ends it.\n", place, p.redactor().Redact(p.URL), grade,
+	)
 }
 
 // watch looks at the connections that go on, until the context ends.

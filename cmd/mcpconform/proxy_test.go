@@ -146,3 +146,36 @@ func TestProxyChangesNoVerdict(t *testing.T) {
 		})
 	}
 }
+
+// Faults that the proxy injects reach the peer, are told, and are held against nobody.
+func TestProxyInjects(t *testing.T) {
+	t.Parallel()
+	filter := []string{"server", "-q", "--revision", "2025-06-18", "--filter", "progress"}
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		directory := t.TempDir()
+		through := args(os.Args[0], "proxy", "--inject", "progress-falls", "--record", filepath.Join(directory, "recorded"), "--", os.Args[0], "reference", "server", "--stdio")
+		mcpconformIn(t, directory, args(filter[0], filter[1:], "--", through)...).demand(t, exitDoesNot, "1 failed")
+		mcpconformIn(t, directory, "check", "--role", "server", "recorded").demand(t, exitConforms, "into which faults were injected", "0 failed")
+	})
+	for rate, status := range map[string]int{"1": exitDoesNot, "0": exitConforms} {
+		t.Run("http at "+rate, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			one := watch(t, directory, "proxy", "--inject", "progress-falls", "--rate", rate, "--seed", "7", "--url", listening(t, "reference", "server"))
+			line, err := one.said.ReadString('\n')
+			if err != nil || !strings.Contains(line, "grade message") {
+				t.Fatalf("%q: %v", line, err)
+			}
+			mcpconformIn(t, directory, args(filter[0], filter[1:], "--url", strings.Fields(line)[2])...).demand(t, status)
+			if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			ended := one.finish()
+			ended.demand(t, exitConforms, "Injected, with --seed 7: progress-falls ", "server in ", "0 failed")
+			if never := strings.Contains(ended.stderr, "progress-falls 0 times"); never != (rate == "0") || strings.Contains(ended.stdout, "into which faults were injected") == never {
+				t.Errorf("at the rate %s: %s", rate, ended)
+			}
+		})
+	}
+}

@@ -214,22 +214,22 @@ func endOfBlock(stream []byte) int {
 	return end
 }
 
-// hostKeeper notes what a client has in its Host field, in what passes first.
-type hostKeeper struct {
+// hostReader notes what a client has in its Host field, in what passes first.
+type hostReader struct {
 	to   io.Writer
 	host *atomic.Value
 	seen bool
 }
 
 // Write passes on what comes.
-func (k *hostKeeper) Write(piece []byte) (int, error) {
-	if !k.seen {
-		k.seen = true
+func (r *hostReader) Write(piece []byte) (int, error) {
+	if !r.seen {
+		r.seen = true
 		for line := range bytes.Lines(piece) {
 			if name, value, found := strings.Cut(string(line), ":"); found && strings.EqualFold(name, "Host") {
-				k.host.Store(strings.TrimSpace(value))
+				r.host.Store(strings.TrimSpace(value))
 			}
 		}
 	}
-	return k.to.Write(piece)
+	return r.to.Write(piece)
 }

@@ -157,9 +157,9 @@ func (r *Relay) serve(client net.Conn) {
 	asks, answers := r.books.connection(r.queue)
 	var known atomic.Value // the relay, as the client calls it
 	known.Store(client.LocalAddr().String())
-	var toServer io.Writer = &hostKeeper{to: server, host: &known}
+	var toServer io.Writer = &hostReader{to: server, host: &known}
 	if r.grade == transcript.Heads {
-		toServer = &hostKeeper{to: &rehoster{to: server, host: r.upstream.Host}, host: &known}
+		toServer = &hostReader{to: &rehoster{to: server, host: r.upstream.Host}, host: &known}
 	}
 	toClient := &stayer{to: client, server: r.upstream.Scheme + "://" + r.upstream.Host, host: &known}
 	var copying sync.WaitGroup
