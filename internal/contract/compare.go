@@ -154,7 +154,7 @@ func (c *comparer) list(kind list, before, after *Contract) {
 	case unlisted && len(older) > 0:
 		c.item = kind.method
 		c.found.Items = append(c.found.Items, c.item)
-		c.add(reports.Breaking, "", "the list can no longer be read to its end", absent{}, absent{})
+		c.add(reports.Breaking, "", "the list is no longer answered to its last page", absent{}, absent{})
 		return
 	}
 	wasNamed, isNamed := named(older, kind.key), named(newer, kind.key)

@@ -485,6 +485,8 @@ func (s *schemas) object(before, after map[string]any, at string, depth int) {
 	for _, name := range keysOf(demanded, demands) {
 		where := pointer(pointer(at, "properties"), name)
 		switch {
+		case demanded[name] == nil && s.input && older[name] == nil && newer[name] != nil:
+			s.change(narrower, where, "new, and required", absent{}, newer[name])
 		case demanded[name] == nil && s.input:
 			s.change(narrower, where, "newly required", false, true)
 		case demanded[name] == nil:
