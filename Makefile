@@ -41,6 +41,7 @@ selftest: build
 bench:
 	go test -run '^$$' -bench . -benchtime 3x ./internal/runner
 	go test -run '^$$' -bench . -benchtime 5x ./cmd/mcpconform
+	go test -run '^$$' -bench . -benchtime 2s ./internal/proxy
 
 # Check the servers that others wrote, and compare with what is recorded.
 peers:

@@ -11,6 +11,18 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
+// toolChanges are what becomes of a tool of the reference: it demands an argument, takes others
+// as well, and is less safe.
+const toolChanges = `- id: changes
+  says: Changes a tool.
+  breaks: [tools.list.answered]
+  when: {response-to: tools/list, where: {/result/tools/0/name: test_simple_text}}
+  do:
+    - {replace: /result/tools/0/inputSchema, with: {type: object, properties: {a: {type: string}}, required: [a]}}
+    - {replace: /result/tools/0/annotations/readOnlyHint, with: false}
+    - {replace: /result/tools/0/description, with: "Deletes \e[31m it"}
+`
+
 // editContract writes a contract again with other words in the place of some.
 func editContract(t *testing.T, directory, name, contract string, words ...string) {
 	t.Helper()
@@ -58,6 +70,11 @@ func TestContract(t *testing.T) {
 	in(args("check", "looser.yaml", "--timeout", ample), started()).demand(t, exitConforms, "of text")
 	in(args("diff", "stricter.yaml", contractFile, "-q")).demand(t, exitDoesNot, "breaking, 1 of text")
 	in(args("diff", contractFile, "stricter.yaml")).demand(t, exitConforms, "compatible, 1 of text")
+
+	faults := writeFile(t, directory, "faults.yaml", toolChanges)
+	in(args("check", "--timeout", ample), started("--fault", faults+"#changes")).demand(t, exitDoesNot,
+		"tool test_simple_text: new, and required", "tool test_simple_text: the tool is less safe to call",
+		`Deletes \u001b[31m it`, "2 breaking, 1 compatible, 1 of text")
 
 	// A server that speaks the revision of the contract no longer is compared at another.
 	in(args("check", "-q", "--timeout", ample), started("--revision", "2025-11-25,2025-06-18")).demand(t, exitDoesNot, " breaking")

@@ -39,7 +39,7 @@ func newMiddleman() *cobra.Command {
 			exit, err := record.ServeCommand(
 				target.Command{Args: arguments},
 				standardStreams(),
-				takeSignals(ending()...),
+				takeSignals(ending()),
 				record.StdioOptions{Changes: injection.Changes()},
 			)
 			if err != nil {
@@ -59,7 +59,7 @@ func standardStreams() record.Peer { return record.Peer{In: os.Stdin, Out: os.St
 func ending() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} }
 
 // takeSignals takes over some signals.
-func takeSignals(taken ...os.Signal) <-chan os.Signal {
+func takeSignals(taken []os.Signal) <-chan os.Signal {
 	signals := make(chan os.Signal, len(taken))
 	signal.Reset(taken...) // from main, which would end this process
 	signal.Notify(signals, taken...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/proxy"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -31,6 +33,11 @@ const (
 	idleTime = 30 * time.Minute
 	// judgedMemory bounds what all connections that go on take in memory, in bytes.
 	judgedMemory = 40 << 20
+	// garbageBetween is how much garbage there may be, in percent of what is in use: a proxy
+	// lives long beside its peers, unlike a run.
+	garbageBetween = 50
+	// memoryBetween is how much memory, in bytes, is taken before garbage is collected eagerly.
+	memoryBetween = 48 << 20
 	// judgedLarge is how many events a connection may have that is judged again while it
 	// goes on; a longer one is when it is over.
 	judgedLarge = 2000
@@ -48,6 +55,10 @@ type proxying struct {
 	keepAge    time.Duration
 	serverHost bool
 	every      time.Duration
+
+	inject []string
+	rate   float64
+	seed   uint64
 }
 
 func newProxy() *cobra.Command {
@@ -103,6 +114,19 @@ does in answer to something illegal of the other is not held against it.`,
 		"name the server, not the proxy, in the Host field of requests; always so over TLS",
 	)
 	flags.DurationVar(&p.every, "every", 0, "write the reports that are files again after each such time")
+	flags.StringSliceVar(
+		&p.inject,
+		"inject",
+		nil,
+		"inject the faults or variations `ID[,ID]` of the fixtures, or of a file by FILE#ID: connections with them are not judged",
+	)
+	flags.Float64Var(
+		&p.rate,
+		"rate",
+		1,
+		"the `PART` of the messages that fit a fault into which it is injected, from 0 to 1",
+	)
+	flags.Uint64Var(&p.seed, "seed", 0, "the `N`umber that decides which these are: a run tells its own")
 	flags.StringVar(&p.Filter, "filter", "", "judge only by the rules that match `EXPR`: "+filterHelp)
 	p.addReportFlags(flags, "rule")
 	flags.BoolVar(&p.Strict, "strict", false, "warned and inconclusive count as failed")
@@ -140,14 +164,18 @@ func (p *proxying) run(command *cobra.Command, arguments []string) error {
 			return err
 		}
 	}
-	live, err := runner.NewLive(p.judging())
+	injecting, err := p.injecting()
 	if err != nil {
 		return err
 	}
-	if starts {
-		return p.overStdio(arguments, recorder, live)
+	debug.SetGCPercent(garbageBetween)
+	switch {
+	case starts:
+		return p.overStdio(arguments, recorder, injecting)
+	case injecting != nil:
+		return p.injectOverHTTP(command.Context(), recorder, injecting)
 	}
-	return p.overHTTP(command.Context(), recorder, live)
+	return p.overHTTP(command.Context(), recorder)
 }
 
 func (p *proxying) reportsFiles() bool {
@@ -213,14 +241,26 @@ func (p *proxying) judging() runner.Options {
 
 // overStdio stands between this process's standard streams and a server. All that is said
 // of it goes into files.
-func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, live *runner.Live) error {
-	exit, recorded, err := proxy.Stdio(server, proxy.StandardStreams(), takeSignals(passedOn()...), recorder)
+func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, injecting *injecting) error {
+	stand := func() (target.Exit, *proxy.Connection, error) {
+		return proxy.Stdio(server, proxy.StandardStreams(), takeSignals(passedOn()), recorder)
+	}
+	if injecting != nil {
+		stand = func() (target.Exit, *proxy.Connection, error) {
+			return proxy.StdioWithFaults(server, takeSignals(ending()), recorder, injecting.Injection)
+		}
+	}
+	exit, recorded, err := stand()
 	if err != nil {
 		return &contact.TargetError{Reason: fmt.Sprintf("cannot start %s: %s", server[0], files.Reason(err))}
 	}
 	if p.reportsFiles() {
-		live.Take(recorded.Header, recorded.Events, recorded.Name)
-		if err := p.write(live); err != nil {
+		live, err := runner.NewLive(p.judging())
+		if err == nil {
+			live.Take(recorded.Header, recorded.Events, recorded.Name)
+			err = p.write(live)
+		}
+		if err != nil {
 			_, _ = fmt.Fprintf(stderr(), "mcpconform: %s\n", err) // how the server ended counts
 		}
 	}
@@ -228,7 +268,12 @@ func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, live *ru
 }
 
 // overHTTP stands before the server at the URL until the context ends.
-func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder, live *runner.Live) error {
+func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error {
+	live, err := runner.NewLive(p.judging())
+	if err != nil {
+		return err
+	}
+	debug.SetMemoryLimit(memoryBetween)
 	var judging sync.WaitGroup
 	ended := make(chan *proxy.Connection, 4096)
 	relay, err := proxy.NewRelay(p.URL, proxy.RelayOptions{
@@ -245,13 +290,7 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder, live 
 	}
 	place, _ := url.Parse(p.URL) // NewRelay has read it
 	place.Scheme, place.Host, place.User = "http", listener.Addr().String(), nil
-	_, _ = fmt.Fprintf(
-		stderr(),
-		"Listening at %s for %s, grade %s. Ctrl-C ends it.\n",
-		place,
-		p.redactor().Redact(p.URL),
-		relay.Grade(),
-	)
+	p.introduce(place, relay.Grade())
 	judging.Go(func() {
 		for connection := range ended {
 			p.announce(live.Take(connection.Header, connection.Events, connection.Name))
@@ -266,6 +305,13 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder, live 
 	close(ended)
 	judging.Wait()
 	return p.writeAndPrint(live)
+}
+
+// introduce says where clients are to come.
+func (p *proxying) introduce(place *url.URL, grade transcript.Grade) {
+	_, _ = fmt.Fprintf(
+		stderr(), "Listening at %s for %s, grade %s. Ctrl-C ends it.\n", place, p.redactor().Redact(p.URL), grade,
+	)
 }
 
 // watch looks at the connections that go on, until the context ends.

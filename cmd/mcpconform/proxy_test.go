@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -89,5 +91,91 @@ func TestProxyOverHTTP(t *testing.T) {
 	later, _ := verdictsOf(t, filepath.Join(directory, "later.json"))
 	if !slices.Equal(live, later) {
 		t.Errorf("live %v is broken, and later %v", live, later)
+	}
+}
+
+// The whole suite has the same verdicts through the proxy, over each transport.
+func TestProxyChangesNoVerdict(t *testing.T) {
+	slowtest.Skip(t)
+	t.Parallel()
+	for _, test := range []struct{ revision, transport string }{
+		{"2025-11-25", protocol.Stdio}, {"2026-07-28", protocol.Stdio}, {"2025-03-26", protocol.HTTP},
+		{"2025-11-25", protocol.HTTP}, {"2026-07-28", protocol.HTTP}, {"2024-11-05", protocol.SSE},
+	} {
+		t.Run(test.revision+" "+test.transport, func(t *testing.T) {
+			directory := t.TempDir()
+			server := func(file string, target ...string) {
+				found := mcpconformIn(t, directory, args("server", "-q", "--revision", test.revision, "--transport", test.transport, "--json", file, target)...)
+				found.demand(t, exitConforms)
+			}
+			var stop func()
+			if test.transport == protocol.Stdio {
+				target := []string{os.Args[0], "reference", "server", "--stdio"}
+				server("direct.json", args("--", target)...)
+				server("through.json", args("--", os.Args[0], "proxy", "--record", filepath.Join(directory, "recorded"), "--", target)...)
+				stop = func() {}
+			} else {
+				url := listening(t, "reference", "server")
+				if test.transport == protocol.SSE {
+					url = strings.TrimSuffix(url, "/mcp") + "/sse"
+				}
+				one := watch(t, directory, "proxy", "-q", "--record", "recorded", "--url", url)
+				line, err := one.said.ReadString('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				server("direct.json", "--url", url)
+				server("through.json", "--url", strings.Fields(line)[2])
+				stop = func() {
+					_ = one.command.Process.Signal(syscall.SIGTERM)
+					one.finish()
+				}
+			}
+			stop()
+			direct, proxied := resultsOf(t, filepath.Join(directory, "direct.json")), resultsOf(t, filepath.Join(directory, "through.json"))
+			for text, verdict := range direct {
+				if proxied[text] != verdict {
+					t.Errorf("%s is %s, and through the proxy %q", text, verdict, proxied[text])
+				}
+			}
+			// What the harness provoked is not held against the server.
+			checked := mcpconformIn(t, directory, "check", "-q", "--role", "server", "--json", "check.json", "recorded")
+			if broken, _ := verdictsOf(t, filepath.Join(directory, "check.json")); len(broken) > 0 {
+				t.Errorf("broken is %v\n%s", broken, checked)
+			}
+		})
+	}
+}
+
+// Faults that the proxy injects reach the peer, are told, and are held against nobody.
+func TestProxyInjects(t *testing.T) {
+	t.Parallel()
+	filter := []string{"server", "-q", "--revision", "2025-06-18", "--filter", "progress"}
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		directory := t.TempDir()
+		through := args(os.Args[0], "proxy", "--inject", "progress-falls", "--record", filepath.Join(directory, "recorded"), "--", os.Args[0], "reference", "server", "--stdio")
+		mcpconformIn(t, directory, args(filter[0], filter[1:], "--", through)...).demand(t, exitDoesNot, "1 failed")
+		mcpconformIn(t, directory, "check", "--role", "server", "recorded").demand(t, exitConforms, "into which faults were injected", "0 failed")
+	})
+	for rate, status := range map[string]int{"1": exitDoesNot, "0": exitConforms} {
+		t.Run("http at "+rate, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			one := watch(t, directory, "proxy", "--inject", "progress-falls", "--rate", rate, "--seed", "7", "--url", listening(t, "reference", "server"))
+			line, err := one.said.ReadString('\n')
+			if err != nil || !strings.Contains(line, "grade message") {
+				t.Fatalf("%q: %v", line, err)
+			}
+			mcpconformIn(t, directory, args(filter[0], filter[1:], "--url", strings.Fields(line)[2])...).demand(t, status)
+			if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			ended := one.finish()
+			ended.demand(t, exitConforms, "Injected, with --seed 7: progress-falls ", "server in ", "0 failed")
+			if never := strings.Contains(ended.stderr, "progress-falls 0 times"); never != (rate == "0") || strings.Contains(ended.stdout, "into which faults were injected") == never {
+				t.Errorf("at the rate %s: %s", rate, ended)
+			}
+		})
 	}
 }

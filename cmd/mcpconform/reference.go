@@ -126,7 +126,7 @@ func serveStdio(ctx context.Context, reference *server.Server, injection fault.I
 	err := record.ServeStdio(
 		reference.ServeStdio,
 		standardStreams(),
-		takeSignals(),
+		takeSignals(ending()),
 		record.StdioOptions{Changes: injection.Changes()},
 	)
 	return exitAsMade(err)

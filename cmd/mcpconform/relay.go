@@ -24,7 +24,7 @@ func newRelay() *cobra.Command {
 				os.Stdin,
 				os.Stdout,
 				os.Stderr,
-				takeSignals(),
+				takeSignals(ending()),
 			)
 			if err != nil {
 				return err

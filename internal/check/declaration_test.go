@@ -92,14 +92,14 @@ func TestProblems(t *testing.T) {
 	refusing := &scenario.Scenario{Name: "plain", Steps: scenario.Steps{scenario.ToConnect()}, Refused: []string{"conect"}}
 	for want, declare := range map[string]func(){
 		``: func() { It("pings", known, body) },
-		`check "pings" verifies "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`: func() { It("pings", Verifies("ping.answred"), body) },
-		`check "pings" verifies "zzz", which no requirements.yaml has`:                                         func() { It("pings", Verifies("zzz"), body) },
-		`check "pings" verifies ping.answered twice`:                                                           func() { It("pings", known, known, body) },
-		`check "pings" verifies nothing`:                                                                       func() { It("pings", body) },
-		`check "pings" verifies ping.answered and ping.quick, which differ in level at ` + protocol.Newest():             func() { It("pings", Verifies("ping.answered", "ping.quick"), body) },
-		`check "pings" verifies ping.periodic, which is a MAY at ` + protocol.Newest() + `: nothing can break it`:             func() { It("pings", Verifies("ping.periodic"), body) },
-		`check "pings" verifies ping.asked, which oblige no server at any of its revisions`:                    func() { It("pings", Verifies("ping.asked"), body) },
-		`check "pings" verifies ping.unbroken, which no fault breaks: add one to fixtures/faults`:              func() { It("pings", Verifies("ping.unbroken"), body) },
+		`check "pings" verifies "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`:    func() { It("pings", Verifies("ping.answred"), body) },
+		`check "pings" verifies "zzz", which no requirements.yaml has`:                                            func() { It("pings", Verifies("zzz"), body) },
+		`check "pings" verifies ping.answered twice`:                                                              func() { It("pings", known, known, body) },
+		`check "pings" verifies nothing`:                                                                          func() { It("pings", body) },
+		`check "pings" verifies ping.answered and ping.quick, which differ in level at ` + protocol.Newest():      func() { It("pings", Verifies("ping.answered", "ping.quick"), body) },
+		`check "pings" verifies ping.periodic, which is a MAY at ` + protocol.Newest() + `: nothing can break it`: func() { It("pings", Verifies("ping.periodic"), body) },
+		`check "pings" verifies ping.asked, which oblige no server at any of its revisions`:                       func() { It("pings", Verifies("ping.asked"), body) },
+		`check "pings" verifies ping.unbroken, which no fault breaks: add one to fixtures/faults`:                 func() { It("pings", Verifies("ping.unbroken"), body) },
 		`check "pings" has no body`:                                                                                               func() { It("pings", known) },
 		`check "pings" is declared wrong: it has two bodies`:                                                                      func() { It("pings", known, body, body) },
 		`check "pings" needs the provocation "slowe", which is unknown, did you mean "slow"?`:                                     func() { It("pings", known, NeedsProvocation("slowe"), body) },
@@ -146,7 +146,7 @@ func TestProblemsOfRules(t *testing.T) {
 		`rule "more" has the id ping.answered of the one at internal/check/declaration_test.go:`: {pings, {Text: "more", Verifies: rules.Verifies("ping.answered"), Judge: judge}},
 		`rule "more" verifies nothing`: {{Name: "more", Text: "more", Verifies: rules.Verifies(), Judge: judge}},
 		`rule "more" verifies "ping.answred", which no requirements.yaml has, did you mean "ping.answered"?`: {{Text: "more", Verifies: rules.Verifies("ping.answred"), Judge: judge}},
-		`rule "more" verifies ping.answered and ping.quick, which differ in level at ` + protocol.Newest():             {{Text: "more", Verifies: rules.Verifies("ping.answered", "ping.quick"), Judge: judge}},
+		`rule "more" verifies ping.answered and ping.quick, which differ in level at ` + protocol.Newest():   {{Text: "more", Verifies: rules.Verifies("ping.answered", "ping.quick"), Judge: judge}},
 	} {
 		found := ProblemsOfRules(all, readCatalogue(t), broken)
 		if want == "" && len(found) == 0 {

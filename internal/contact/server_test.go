@@ -334,7 +334,7 @@ func TestSigns(t *testing.T) {
 		"former versions":     {discovers("2025-06-18", "2025-11-25"), old, nil, "", ""},
 		"served but unlisted": {discovers("2025-06-18", "2025-11-25"), old, tools(object{"resultType": "complete"}), stateless, "without it in supportedVersions"},
 		"later versions":      {discovers("2027-01-01"), old, nil, "", ""},
-		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), stateless, "tools/list is answered as "+protocol.Newest()+" specifies, and server/discover failed"},
+		"not discovered":      {unknown, old, tools(object{"resultType": "complete"}), stateless, "tools/list is answered as " + protocol.Newest() + " specifies, and server/discover failed"},
 		"legacy lists":        {unknown, old, tools(object{}), "", ""},
 		"discovered as 1":     {relabelled(`{"jsonrpc":"2.0","id":"%s","result":{"supportedVersions":["2026-07-28"]}}`), old, nil, stateless, "what came is no answer to server/discover"},
 		"unsupported":         {refusal(http.StatusBadRequest, jsonrpc.UnsupportedRevision, object{"supported": []string{"2027-01-01"}}), old, nil, "", ""},

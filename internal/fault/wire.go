@@ -19,6 +19,9 @@ type Injection struct {
 	// Matched is told of each match, injected or watched; nil for nobody. It may be
 	// called from several goroutines.
 	Matched func(*Fault)
+	// Chance says of each match whether it is acted on; nil for always. It may be called from
+	// several goroutines.
+	Chance func() bool
 }
 
 // None tells that nothing is injected into the traffic and nothing watched: everything
@@ -114,7 +117,7 @@ func (f *Fault) AllChanges() []Change {
 func (w *Wire) matching(fits func(*Match) bool) []*change {
 	var acting []*change
 	for _, one := range w.injected {
-		if !one.found.see(fits) {
+		if !one.found.see(fits) || w.injection.Chance != nil && !w.injection.Chance() {
 			continue
 		}
 		if w.injection.Matched != nil {

@@ -20,14 +20,14 @@ type books struct {
 	grade    transcript.Grade
 	options  RelayOptions
 
-	closing     func() bool         // the relay is
+	closing     bool                // what ends now ends because the relay does
 	known       map[string]*account // by session id, and by what is posted to an endpoint of HTTP with SSE
 	sessionless []*account          // begun by a handshake that brought no session id
 	all         []*account
 }
 
-func newBooks(upstream *url.URL, grade transcript.Grade, options RelayOptions, closing func() bool) *books {
-	return &books{upstream: upstream, grade: grade, options: options, closing: closing, known: map[string]*account{}}
+func newBooks(upstream *url.URL, grade transcript.Grade, options RelayOptions) *books {
+	return &books{upstream: upstream, grade: grade, options: options, known: map[string]*account{}}
 }
 
 // account is one connection of the protocol.
@@ -112,11 +112,19 @@ func (b *books) snapshot() []*Connection {
 	return all
 }
 
-// tidy ends what is idle since a time.
-func (b *books) tidy(since time.Time) {
+// quietTime is how long nothing happens in a connection before its file is closed, until
+// more comes.
+const quietTime = 10 * time.Second
+
+// tidy ends what is idle for so long.
+func (b *books) tidy(idle time.Duration) {
+	now := time.Now()
 	for _, one := range append([]*account(nil), b.all...) {
-		if one.open == 0 && one.last.Before(since) {
+		switch quiet := now.Sub(one.last); {
+		case one.open == 0 && quiet > idle:
 			b.end(one)
+		case quiet > quietTime:
+			one.rest()
 		}
 	}
 }
@@ -175,6 +183,15 @@ func (l *link) begin(request *http.Request) *exchange {
 		e.belongs(l.last)
 	}
 	return e
+}
+
+// serverURL is the URL of a request as the server knows it: what the server names, such as an
+// endpoint, is to be found in it.
+func (b *books) serverURL(request *http.Request) string {
+	if request.URL.IsAbs() || request.Method == http.MethodConnect {
+		return request.URL.String()
+	}
+	return b.upstream.Scheme + "://" + b.upstream.Host + request.URL.RequestURI()
 }
 
 // postedTo is the name of the stream of HTTP with SSE whose messages are posted to a URL.
@@ -266,12 +283,16 @@ func (e *exchange) event(event *transport.Event) {
 	if e.account == nil && event.Dispatched() {
 		e.decide(nil)
 	}
+	recorded := event.Record()
 	if names {
 		if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
 			e.link.books.name(postedTo(at), e.account)
+			if upstream := e.link.books.upstream; at.Scheme == upstream.Scheme && at.Host == upstream.Host {
+				recorded.Note = "passed on with the origin of the proxy"
+			}
 		}
 	}
-	e.record(event.Record())
+	e.record(recorded)
 }
 
 // end says how the answer ended; a nil error is a good end.
@@ -281,7 +302,7 @@ func (e *exchange) end(note string) {
 	}
 	e.ended = true
 	switch {
-	case e.link.books.closing():
+	case e.link.books.closing:
 		note = "the recording ended"
 	case e.link.left:
 		note = "the client left" // a server may end well what nobody reads any more

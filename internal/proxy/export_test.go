@@ -1,6 +1,17 @@
 package proxy
 
-import "io"
+import (
+	"io"
+	"sync/atomic"
+)
 
 // NewRehoster returns what names a server to it by its own name.
 func NewRehoster(to io.Writer, host string) io.Writer { return &rehoster{to: to, host: host} }
+
+// NewStayer returns what keeps a client at a relay of that host.
+func NewStayer(to io.Writer, server, host string) (through io.Writer, flush func()) {
+	var known atomic.Value
+	known.Store(host)
+	one := &stayer{to: to, server: server, host: &known}
+	return one, one.flush
+}

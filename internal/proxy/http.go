@@ -59,7 +59,11 @@ func (l *link) readRequests(source io.Reader) {
 			return
 		}
 		e := l.begin(request)
-		head := &transcript.HTTP{Method: request.Method, URL: request.URL.RequestURI(), Header: request.Header.Clone()}
+		head := &transcript.HTTP{
+			Method: request.Method,
+			URL:    l.books.serverURL(request),
+			Header: request.Header.Clone(),
+		}
 		if head.Header.Get("Host") == "" && request.Host != "" {
 			head.Header.Set("Host", request.Host)
 		}

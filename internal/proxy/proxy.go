@@ -11,7 +11,7 @@ import (
 )
 
 // queueSize bounds, in bytes, what is copied and not yet read by the recorder.
-const queueSize = 16 << 20
+const queueSize = 6 << 20
 
 // perChunk is about what a chunk takes beside its bytes.
 const perChunk = 200

@@ -154,7 +154,7 @@ func empty(a transcript.Agreement) bool {
 
 // full tells whether the file has as much as it may.
 func (t *track) full(now time.Time) bool {
-	if t.file == nil || t.counted.whole < 1 {
+	if t.counted == nil {
 		return false
 	}
 	age := t.recorder.options.PartAge
@@ -165,6 +165,13 @@ func (t *track) full(now time.Time) bool {
 func (t *track) open(now time.Time) error {
 	if t.file != nil {
 		return nil
+	}
+	if t.counted != nil { // it rests
+		file, err := os.OpenFile(t.path(), os.O_WRONLY|os.O_APPEND, 0o600)
+		if err == nil {
+			t.file, t.counted.file = file, file
+		}
+		return err
 	}
 	file, err := os.OpenFile(t.path(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) { // it could be made, and not be written
@@ -215,13 +222,20 @@ func (t *track) fail(err error) {
 
 // release closes the file, which is complete.
 func (t *track) release() {
-	if t.file == nil {
+	if t.counted == nil {
 		return
 	}
-	size := t.counted.whole
-	_ = t.file.Close() // what could not be written was told
-	t.file, t.writer = nil, nil
-	t.recorder.keep(keptFile{t.path(), size, t.last})
+	t.rest()
+	t.recorder.keep(keptFile{t.path(), t.counted.whole, t.last})
+	t.counted = nil
+}
+
+// rest closes the file until more comes.
+func (t *track) rest() {
+	if t.file != nil {
+		_ = t.file.Close() // what could not be written was told
+		t.file = nil
+	}
 }
 
 // close ends the record.

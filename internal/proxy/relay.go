@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -56,7 +57,7 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 	}
 	r := &Relay{upstream: parsed, grade: grade, queue: newQueue(), open: map[net.Conn]bool{}}
 	r.life, r.stop = context.WithCancel(context.Background())
-	r.books = newBooks(parsed, grade, options, func() bool { return r.life.Err() != nil })
+	r.books = newBooks(parsed, grade, options)
 	return r, nil
 }
 
@@ -86,6 +87,7 @@ func (r *Relay) Serve(listener net.Listener) error {
 
 // Close breaks the connections that are open, and ends the records.
 func (r *Relay) Close() {
+	r.queue.put(-perChunk, func() { r.books.closing = true })
 	r.stop()
 	r.mu.Lock()
 	r.closed = true
@@ -110,7 +112,7 @@ func (r *Relay) Open() []*Connection {
 // Tidy ends the records of sessions in which nothing has happened for so long, and of which
 // nothing is under way.
 func (r *Relay) Tidy(idle time.Duration) {
-	r.queue.put(-perChunk, func() { r.books.tidy(time.Now().Add(-idle)) })
+	r.queue.put(-perChunk, func() { r.books.tidy(idle) })
 }
 
 // hold keeps a connection among those that Close breaks.
@@ -153,13 +155,16 @@ func (r *Relay) serve(client net.Conn) {
 	}
 	defer r.drop(server)
 	asks, answers := r.books.connection(r.queue)
-	var toServer io.Writer = server
+	var known atomic.Value // the relay, as the client calls it
+	known.Store(client.LocalAddr().String())
+	var toServer io.Writer = &hostReader{to: server, host: &known}
 	if r.grade == transcript.Heads {
-		toServer = &rehoster{to: server, host: r.upstream.Host}
+		toServer = &hostReader{to: &rehoster{to: server, host: r.upstream.Host}, host: &known}
 	}
+	toClient := &stayer{to: client, server: r.upstream.Scheme + "://" + r.upstream.Host, host: &known}
 	var copying sync.WaitGroup
-	copying.Go(func() { copyWay(server, toServer, client, asks) })
-	copying.Go(func() { copyWay(client, client, server, answers) })
+	copying.Go(func() { copyWay(server, toServer, client, asks, func() {}) })
+	copying.Go(func() { copyWay(client, toClient, server, answers, toClient.flush) })
 	copying.Wait()
 	_ = client.Close() // both are over
 	_ = server.Close()
@@ -182,8 +187,9 @@ func (r *Relay) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // copyWay copies one way, and ends as its source ends: in order, or broken.
-func copyWay(to net.Conn, through io.Writer, from net.Conn, copied *side) {
+func copyWay(to net.Conn, through io.Writer, from net.Conn, copied *side, flush func()) {
 	err := copyThrough(through, from, copied)
+	flush()
 	switch {
 	case errors.Is(err, errUnwanted):
 		reset(from) // who sends gets to know

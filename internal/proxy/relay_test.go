@@ -380,3 +380,72 @@ func TestServerHost(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be the endpoint of HTTP with SSE passes at once: who waits for it may say
+// nothing before.
+func TestNothingElseIsHeldBack(t *testing.T) {
+	t.Parallel()
+	const head, coded = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for name, sent := range map[string][]string{
+		"a head":              {head},
+		"a head, chunked":     {coded},
+		"a comment":           {head, ": hi\n\n", ":\n\n"},
+		"a comment, chunked":  {coded, "6\r\n: hi\n\n\r\n"},
+		"half of a message":   {head, "data: {"},
+		"half, chunked":       {coded, "7\r\ndata: {\r\n"},
+		"an id":               {head, "id: 1\ndata:\n\n"},
+		"an event":            {head, "event: message\n"},
+		"an event and more":   {coded, "19\r\nid: 1\nevent: message\ndata:"},
+		"an answer":           {"HTTP/1.1 202 Accepted\r\n\r\n", "HTTP/1.1 200 OK\r\n"},
+		"what is no HTTP":     {"x", "HTTP"},
+		"all after the first": {head, "event: endpoint\ndata: /m\n\n", "event: endpoint\n", "data"},
+	} {
+		var heard bytes.Buffer
+		to, _ := proxy.NewStayer(&heard, "http://SERVER", "RELAY")
+		all := ""
+		for _, piece := range sent {
+			_, _ = io.WriteString(to, piece)
+			if all += piece; heard.String() != all {
+				t.Errorf("%s: of %q passed %q", name, all, heard.String())
+			}
+		}
+	}
+}
+
+// A client of HTTP with SSE stays at the relay when the server names its endpoint by a URL of
+// its own; of all else nothing is changed.
+func TestEndpointOfTheServer(t *testing.T) {
+	t.Parallel()
+	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+	for name, test := range map[string]struct{ sent, hears string }{
+		"until the end":       {head + "\r\nevent: endpoint\ndata: http://SERVER/m?s=1\n\ndata: http://SERVER/m\n\n", head + "\r\nevent: endpoint\ndata: http://RELAY/m?s=1\n\ndata: http://SERVER/m\n\n"},
+		"in chunks":           {head + "transfer-encoding: chunked\r\n\r\n10\r\nevent: endpoint\n\r\n19\r\ndata: http://SERVER/m?s\n\n\r\n3;x\r\n:\n\n\r\n0\r\n\r\n", head + "transfer-encoding: chunked\r\n\r\n28\r\nevent: endpoint\ndata: http://RELAY/m?s\n\n\r\n3;x\r\n:\n\n\r\n0\r\n\r\n"},
+		"behind a comment":    {head + "\r\n: hi\n\nevent: endpoint\r\ndata: http://SERVER/\r\n\r\n", head + "\r\n: hi\n\nevent: endpoint\r\ndata: http://RELAY/\r\n\r\n"},
+		"a path":              {head + "\r\nevent: endpoint\ndata: /m\n\n", head + "\r\nevent: endpoint\ndata: /m\n\n"},
+		"another server":      {head + "\r\nevent: endpoint\ndata: http://other/m\n\n", head + "\r\nevent: endpoint\ndata: http://other/m\n\n"},
+		"another event":       {head + "\r\nevent: message\ndata: http://SERVER/m\n\nevent: endpoint\ndata: http://SERVER/m\n\n", head + "\r\nevent: message\ndata: http://SERVER/m\n\nevent: endpoint\ndata: http://SERVER/m\n\n"},
+		"no end of an event":  {head + "\r\nevent: endpoint\ndata: http://SERVER/m\n", head + "\r\nevent: endpoint\ndata: http://SERVER/m\n"},
+		"no stream":           {"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nevent: endpoint\ndata: http://SERVER/m\n\n", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nevent: endpoint\ndata: http://SERVER/m\n\n"},
+		"no HTTP":             {"event: endpoint\ndata: http://SERVER/m\n\n", "event: endpoint\ndata: http://SERVER/m\n\n"},
+		"a bad chunk":         {head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n"},
+		"a head without end":  {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 100<<10), "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 100<<10)},
+		"an event without an": {head + "\r\ndata: " + strings.Repeat("x", 100<<10), head + "\r\ndata: " + strings.Repeat("x", 100<<10)},
+	} {
+		for _, size := range []int{1, 5, 1 << 20} {
+			if size == 1 && len(test.sent) > 10<<10 {
+				continue
+			}
+			var heard bytes.Buffer
+			to, flush := proxy.NewStayer(&heard, "http://SERVER", "RELAY")
+			for piece := range slices.Chunk([]byte(test.sent), size) {
+				if n, err := to.Write(piece); err != nil || n != len(piece) {
+					t.Errorf("%s: wrote %d of %d, %v", name, n, len(piece), err)
+				}
+			}
+			flush()
+			if heard.String() != test.hears {
+				t.Errorf("%s, in pieces of %d: heard\n%.300q, wanted\n%.300q", name, size, heard.String(), test.hears)
+			}
+		}
+	}
+}

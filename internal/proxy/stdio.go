@@ -231,7 +231,7 @@ func stderrSide(queue *queue, track *track) *side {
 
 // longestLine bounds what is kept of one; of a longer one the beginning is.
 const (
-	longestLine = 16 << 20
+	longestLine = 8 << 20
 	shownOfLong = 4 << 10
 )
 

@@ -149,7 +149,7 @@ func (j *judgement) fresh() *judgement {
 // copied is a judgement that has seen the same; what either sees from now on it sees alone.
 func (j *judgement) copied() *judgement {
 	other := j.fresh()
-	other.started, other.joined = j.started, j.joined
+	other.started, other.joined, other.altered = j.started, j.joined, j.altered
 	*other.report.Recorded = *j.report.Recorded
 	for _, state := range j.cells {
 		one := *state

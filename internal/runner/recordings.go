@@ -267,6 +267,7 @@ type judgement struct {
 	started time.Time
 	rules   []rules.Rule
 	joined  int // connections that had begun before they were recorded
+	altered int // connections into which faults were injected
 }
 
 func newJudgement(options Options, transcripts int) (*judgement, error) {
@@ -298,6 +299,9 @@ func (j *judgement) judge(header transcript.Header, events []transcript.Event, n
 		return
 	case header.Joined:
 		j.joined++
+		return
+	case slices.ContainsFunc(events, func(event transcript.Event) bool { return event.Made != "" }):
+		j.altered++
 		return
 	}
 	if header.Role == "" {
@@ -462,6 +466,8 @@ func introduction(conversation *rules.Conversation) map[string]any {
 func (j *judgement) conclude() (*reports.Run, error) {
 	switch {
 	case len(j.cells) > 0 || j.report.Interrupted != "":
+	case j.altered > 0:
+		return nil, &RecordingError{"none of these transcripts is judged: faults were injected into all of them"}
 	case j.joined > 0:
 		return nil, &RecordingError{
 			"none of these transcripts can be judged: the connections had begun before they were recorded, or their first parts are missing",
@@ -490,6 +496,10 @@ func (j *judgement) conclude() (*reports.Run, error) {
 				state.report.Revision,
 			))
 		}
+	}
+	if j.altered > 0 && len(j.cells) > 0 {
+		notices := &j.cells[0].report.Notices
+		*notices = append(*notices, fmt.Sprintf("not judged: %d into which faults were injected", j.altered))
 	}
 	if j.joined > 0 && len(j.cells) > 0 {
 		notices := &j.cells[0].report.Notices
