@@ -118,6 +118,26 @@ func TestContractOfTranscripts(t *testing.T) {
 	}
 	mcpconformIn(t, directory, append(args("contract", "check", "--timeout", ample, "--strict"), started...)...).
 		demand(t, exitConforms, "made from recordings", "Nothing has changed")
+
+	// Without the requests for a list nobody knows whether that was all.
+	paths, err := filepath.Glob(filepath.Join(directory, "wires", "*", "*.jsonl"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%v: %v", paths, err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := strings.ReplaceAll(string(text), "prompts/list", "prompts/lost")
+		if err := os.WriteFile(path, []byte(other), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mcpconformIn(t, directory, "contract", "write", "wires").
+		demand(t, exitConforms, "0 prompts", "Left out: prompts/list failed: it was not recorded")
+	mcpconformIn(t, directory, append(args("contract", "check", "--timeout", ample, "--strict"), started...)...).
+		demand(t, exitConforms, "prompts/list is not in the old contract: not compared", "Nothing has changed")
 }
 
 // What a server says in lists and schemas of every kind disturbs nobody.
