@@ -111,16 +111,21 @@ func (r *Run) JUnit(w io.Writer, options JUnitOptions) error {
 		top.Suites[i].Hostname = cmp.Or(oneLine(run.Host), "localhost")
 		top.Suites[i].count()
 	}
+	return writeJUnit(w, top)
+}
+
+// writeJUnit writes suites as a document.
+func writeJUnit(w io.Writer, top junitSuites) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return fmt.Errorf("write the run as JUnit XML: %w", err)
+		return fmt.Errorf("write JUnit XML: %w", err)
 	}
 	enc := xml.NewEncoder(w)
 	enc.Indent("", "  ")
 	if err := enc.Encode(top); err != nil {
-		return fmt.Errorf("write the run as JUnit XML: %w", err)
+		return fmt.Errorf("write JUnit XML: %w", err)
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {
-		return fmt.Errorf("write the run as JUnit XML: %w", err)
+		return fmt.Errorf("write JUnit XML: %w", err)
 	}
 	return nil
 }

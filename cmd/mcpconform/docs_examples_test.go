@@ -77,6 +77,7 @@ var standIns = map[string]func(){
 
 	"weather-1.0": standInWeather("1.0"),
 	"weather-1.1": standInWeather("1.1"),
+	"weather-2.0": standInWeather("2.0"),
 }
 
 // standInLogin goes where a browser is led with which everybody is logged in.
@@ -319,6 +320,7 @@ var (
 	supposedURL = regexp.MustCompile(`https?://(?:127\.0\.0\.1:3000|example\.com)/mcp`)
 	doubleQuote = regexp.MustCompile(`"([^"]*)"`)
 	faultFlag   = regexp.MustCompile(`--fault (\S+)`)
+	breaking    = regexp.MustCompile(`(?m)^BREAKING|^\d+ changes?: [1-9]\d* breaking`)
 )
 
 // narrow is chosen of the checks where the documentation shows no output: one that
@@ -374,7 +376,7 @@ func scriptOf(t *testing.T, one *example) string {
 			command = strings.Join(append([]string{"mcpconform", verb}, options...), " ") + strings.TrimPrefix(command, "mcpconform "+verb)
 		}
 	}
-	if strings.Contains(one.output, "entry to correct") || strings.Contains(one.output, "\nDoes not conform to ") || strings.Contains(one.output, "\n1 regression") ||
+	if breaking.MatchString(one.output) || strings.Contains(one.output, "entry to correct") || strings.Contains(one.output, "\nDoes not conform to ") || strings.Contains(one.output, "\n1 regression") ||
 		verb == "matrix" && strings.Contains(one.output, "does not conform") {
 		status = exitDoesNot
 	}

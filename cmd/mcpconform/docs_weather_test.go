@@ -11,7 +11,7 @@ import (
 )
 
 // weather is the server of docs/first-run.md, written by hand over stdio, with two tools.
-// Its version 1.0 does not answer ping.
+// Its version 1.0 does not answer ping, and its version 2.0 has other arguments.
 type weather struct {
 	version string
 	out     io.Writer
@@ -79,14 +79,27 @@ func (w weather) answer(method string, params json.RawMessage) (any, *weatherErr
 			return weatherObject{}, nil
 		}
 	case "tools/list":
-		return weatherObject{"tools": []weatherObject{
-			tool("get_forecast", "city", "The weather of tomorrow", weatherObject{"type": "string", "minLength": 1}),
-			tool("get_alerts", "state", "Warnings for a state", weatherObject{"type": "string", "pattern": "^[A-Z]{2}$"}),
-		}}, nil
+		return weatherObject{"tools": w.tools()}, nil
 	case "tools/call":
 		return call(params)
 	}
 	return nil, &weatherError{-32601, "no such method: " + method}
+}
+
+func (w weather) tools() []weatherObject {
+	forecast := tool("get_forecast", "city", "The weather of tomorrow", weatherObject{"type": "string", "minLength": 1})
+	state := weatherObject{"type": "string", "pattern": "^[A-Z]{2}$"}
+	if w.version == "2.0" {
+		forecast["description"] = "The weather of the next days"
+		forecast["inputSchema"] = weatherObject{
+			"type": "object", "required": []string{"city", "days"},
+			"properties": weatherObject{
+				"city": weatherObject{"type": "string", "minLength": 1}, "days": weatherObject{"type": "integer"},
+			},
+		}
+		delete(state, "pattern")
+	}
+	return []weatherObject{forecast, tool("get_alerts", "state", "Warnings for a state", state)}
 }
 
 func (w weather) initialize(params json.RawMessage) (any, *weatherError) {

@@ -25,6 +25,7 @@ import (
 type TargetError struct {
 	Reason       string
 	Unauthorized bool // it refuses the access token that it was given
+	Unspoken     bool // it speaks other revisions than the one that was asked for
 }
 
 func (e *TargetError) Error() string { return excerpt.Text(e.Reason) }

@@ -159,21 +159,15 @@ func LookAt(ctx context.Context, options Options, may func(tools []string) bool)
 	if err := options.defaults(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(
-		ctx,
-		options.Deadline,
-		fmt.Errorf("deadline of %s reached", options.Deadline),
-	)
-	defer cancel()
 	var found *Look
-	ended, err := inTime(ctx, endTimeout, func() (err error) {
+	err := withinDeadline(ctx, options, func(ctx context.Context) (err error) {
 		found, err = newRun(options, time.Now()).look(ctx, may)
 		return err
 	})
-	if !ended || ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return found, err
+	return found, nil
 }
 
 // look does so.

@@ -40,6 +40,8 @@ type Survey struct {
 	Inferred bool `json:"inferred,omitempty"`
 	// Failed says, by list method, why a list could not be had, or not to its end.
 	Failed map[string]string `json:"failed,omitempty"`
+	// Cut are the list methods of which only the beginning is kept.
+	Cut []string `json:"cut,omitempty"`
 	// Guarded is the method of a request that the server refuses without an access token,
 	// by HTTP 401; "" when it asks for none.
 	Guarded string `json:"guarded,omitempty"`
@@ -62,36 +64,47 @@ type Survey struct {
 // Lists are the methods of all lists, in the order in which they are read.
 var Lists = []string{"tools/list", "resources/list", "resources/templates/list", "prompts/list"}
 
+// Listing is one of the lists, and where the survey has it.
+type Listing struct {
+	Capability, Method, Member string
+	Into                       *[]map[string]any
+}
+
+// Listed are all lists, in the order of Lists.
+func (s *Survey) Listed() []Listing {
+	return []Listing{
+		{"tools", Lists[0], "tools", &s.Tools},
+		{"resources", Lists[1], "resources", &s.Resources},
+		{"resources", Lists[2], "resourceTemplates", &s.Templates},
+		{"prompts", Lists[3], "prompts", &s.Prompts},
+	}
+}
+
 // Take reads the lists of a server at a revision, on a connection whose handshake is
 // done, or, in the stateless era, that was asked what it is. What cannot be had within
 // the context is Failed.
 func Take(ctx context.Context, connection *scripted.Connection, revision string, handshake scripted.Handshake) *Survey {
 	found := introduced(revision, handshake)
 	found.Session = connection.HTTP != nil && connection.HTTP.Session() != ""
-	lists := []struct {
-		capability, method, member string
-		into                       *[]map[string]any
-	}{
-		{"tools", Lists[0], "tools", &found.Tools},
-		{"resources", Lists[1], "resources", &found.Resources},
-		{"resources", Lists[2], "resourceTemplates", &found.Templates},
-		{"prompts", Lists[3], "prompts", &found.Prompts},
-	}
 	if http := connection.HTTP; http != nil && protocol.Has(found.Revision, protocol.GETStream) {
 		// Where there is such a stream, changes are told on it.
 		http.Exchange(transport.Request{Method: "GET", Header: http.Header("GET")})
 	}
 	for range maxRounds {
 		mark := connection.Mark()
-		for _, list := range lists {
-			if !found.Declares(list.capability) {
+		for _, list := range found.Listed() {
+			if !found.Declares(list.Capability) {
 				continue
 			}
-			delete(found.Failed, list.method)
-			items, err := List(ctx, connection.Client, list.method, list.member)
-			*list.into = few(items)
+			delete(found.Failed, list.Method)
+			items, err := List(ctx, connection.Client, list.Method, list.Member)
+			*list.Into = few(items)
+			found.Cut = slices.DeleteFunc(found.Cut, func(method string) bool { return method == list.Method })
+			if len(*list.Into) < len(items) {
+				found.Cut = append(found.Cut, list.Method)
+			}
 			if err != nil {
-				found.Failed[list.method] = excerpt.Text(err.Error())
+				found.Failed[list.Method] = excerpt.Text(err.Error())
 			}
 		}
 		if len(found.Failed) > 0 || protocol.Has(found.Revision, protocol.Subscriptions) ||
