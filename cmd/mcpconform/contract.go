@@ -274,7 +274,7 @@ func (c *contracting) write(command *cobra.Command, arguments []string) error {
 	case len(paths) > 0 && (c.URL != "" || c.commandGiven):
 		return usageError("a contract is written of a server or of transcripts, not of both")
 	case len(paths) > 0:
-		found, notes, err = recordedContract(paths)
+		found, notes, err = recordedContract(paths, command.InOrStdin())
 	default:
 		if err := c.complete(command); err != nil {
 			return err
@@ -303,12 +303,12 @@ func (c *contracting) write(command *cobra.Command, arguments []string) error {
 }
 
 // recordedContract makes a contract of transcripts.
-func recordedContract(paths []string) (*contract.Contract, []string, error) {
+func recordedContract(paths []string, input io.Reader) (*contract.Contract, []string, error) {
 	names, err := runner.FindTranscripts(paths)
 	if err != nil {
 		return nil, nil, wrongRecording(err)
 	}
-	recordings, err := runner.OpenRecordings(names)
+	recordings, err := runner.OpenRecordings(names, input)
 	if err != nil {
 		return nil, nil, wrongRecording(err)
 	}
