@@ -312,7 +312,7 @@ func TestCompareEnds(t *testing.T) {
 			`{"$ref":"#/$defs/a","$defs":{"a":{"items":{"$ref":"#/$defs/b"}},"b":{"$ref":"#/$defs/a"}}}`,
 			`{"$ref":"#/$defs/a","$defs":{"a":{"items":{"items":{"$ref":"#/$defs/a"}}}}}`,
 		},
-		"a circle":        {`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `{"$ref":"#/$defs/b","$defs":{"b":{"$ref":"#/$defs/b"}}}`},
+		"a circle":         {`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `{"$ref":"#/$defs/b","$defs":{"b":{"$ref":"#/$defs/b"}}}`},
 		"through branches": {`{"anyOf":[{"type":"null"},{"items":{"$ref":"#"}}]}`, `{"type":["null","array"],"items":{"$ref":"#"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
