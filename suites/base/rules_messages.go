@@ -14,8 +14,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/lines"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -25,19 +25,19 @@ func messageRules() []rules.Rule {
 		{
 			Text:     "sends messages that are valid JSON",
 			Verifies: rules.Verifies("base.json.well-formed"),
-			Needs: []transcript.Lack{transcript.RawBytes},
+			Needs:    []transcript.Lack{transcript.RawBytes},
 			Judge:    lines.EveryWhole(isMeantAsMessage, flaw("one JSON text", jsonrpc.Syntax, jsonrpc.Trailing)),
 		},
 		{
 			Text:     "sends messages without a leading byte order mark",
 			Verifies: rules.Verifies("base.json.no-mark"),
-			Needs: []transcript.Lack{transcript.RawBytes},
+			Needs:    []transcript.Lack{transcript.RawBytes},
 			Judge:    rules.Every(lines.LooksLikeJSON, flaw("no byte order mark", jsonrpc.ByteOrderMark)),
 		},
 		{
 			Text:     "sends JSON objects without duplicate member names",
 			Verifies: rules.Verifies("base.json.names-unique"),
-			Needs: []transcript.Lack{transcript.RawBytes},
+			Needs:    []transcript.Lack{transcript.RawBytes},
 			Judge:    rules.Every(isObject, flaw("objects that name a member once", jsonrpc.Duplicate)),
 		},
 		{
@@ -61,7 +61,7 @@ func messageRules() []rules.Rule {
 		{
 			Text:     "uses different ids for requests that are open at the same time",
 			Verifies: rules.Verifies("base.requests.id-open"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    rules.OfClient(sharedIDs),
 		},
 	}, answerRules())
@@ -79,7 +79,7 @@ func answerRules() []rules.Rule {
 		{
 			Text:     "sends responses only with the id of a request that it received",
 			Verifies: rules.Verifies("base.responses.id"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    strayResponses,
 		},
 		{

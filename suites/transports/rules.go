@@ -14,7 +14,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "encodes its messages in UTF-8",
 			Verifies: rules.Verifies("transports.utf8"),
-			Needs: []transcript.Lack{transcript.RawBytes, transcript.Encoding},
+			Needs:    []transcript.Lack{transcript.RawBytes, transcript.Encoding},
 			Judge:    rules.Every(func(*rules.Message) bool { return true }, otherEncoding),
 		},
 	}

@@ -77,7 +77,7 @@ func formRules() []rules.Rule {
 		{
 			Text:     "gives each URL elicitation a unique elicitationId",
 			Verifies: rules.Verifies("elicitation.url.id-unique"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    sharedElicitationIDs,
 		},
 		{
@@ -88,7 +88,7 @@ func formRules() []rules.Rule {
 		{
 			Text:     "sends notifications/elicitation/complete only to clients that received URL elicitation",
 			Verifies: rules.Verifies("elicitation.completion.client"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    announcements(false),
 		},
 		{

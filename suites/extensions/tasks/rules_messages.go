@@ -31,7 +31,7 @@ func extensionMessageRules() []rules.Rule {
 		{
 			Text:     "sends no notifications/progress or notifications/message on subscriptions with taskIds",
 			Verifies: rules.Verifies("tasks-extension.notifications.others"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    strangersOnTasks,
 		},
 	}
@@ -140,7 +140,7 @@ func extensionClientRules() []rules.Rule {
 		{
 			Text:     "sends tasks/get no more often than pollIntervalMs allows",
 			Verifies: rules.Verifies("tasks-extension.poll.interval-respected"),
-			Needs: []transcript.Lack{transcript.Times},
+			Needs:    []transcript.Lack{transcript.Times},
 			Judge: rules.OfClient(func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				tasks.JudgePolls(conversation, reporter, "pollIntervalMs")
 			}),
@@ -148,19 +148,19 @@ func extensionClientRules() []rules.Rule {
 		{
 			Text:     "answers each key of a task's inputRequests only once",
 			Verifies: rules.Verifies("tasks-extension.input.answered-once"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    rules.OfClient(repeatedInputs),
 		},
 		{
 			Text:     "cancels extension tasks with tasks/cancel, not with notifications/cancelled",
 			Verifies: rules.Verifies("tasks-extension.cancel.by-request"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    rules.OfClient(cancelledTasks),
 		},
 		{
 			Text:     "repeats the taskId of tasks/get, tasks/update and tasks/cancel in the header Mcp-Name",
 			Verifies: rules.Verifies("tasks-extension.routing.name"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    mirrors.Every(mirrors.Task, mirrors.Missing, mirrors.Other),
 		},
 	}

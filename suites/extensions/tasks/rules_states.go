@@ -67,7 +67,7 @@ func extensionStateRules() []rules.Rule {
 		{
 			Text:     "gives extension tasks a taskId that cannot be guessed",
 			Verifies: rules.Verifies("tasks-extension.security.entropy"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				tasks.JudgeGuessableIDs(conversation, createdByExtension(conversation), reporter)
 			},

@@ -29,7 +29,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends each of its inputRequests with a unique key",
 			Verifies: rules.Verifies("mrtr.requests.keys"),
-			Needs: []transcript.Lack{transcript.RawBytes},
+			Needs:    []transcript.Lack{transcript.RawBytes},
 			Judge:    everyInputRequired(sharedKeys),
 		},
 		{

@@ -47,7 +47,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends the subscriptions/listen result or notifications/cancelled when it ends a subscription",
 			Verifies: rules.Verifies("subscriptions.closed.announced"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    brokenOff,
 		},
 		{

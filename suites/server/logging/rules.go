@@ -40,7 +40,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends no notifications/message below the level that was set",
 			Verifies: rules.Verifies("logging.level.respected"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				if conversation.Has(protocol.LogLevelInMeta) {
 					messagesAtOwnLevel(conversation, reporter)
@@ -52,13 +52,13 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends notifications/message only for requests with io.modelcontextprotocol/logLevel",
 			Verifies: rules.Verifies("logging.message.requested"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    unaskedMessages,
 		},
 		{
 			Text:     "sends notifications/message only on the stream of the response to its request",
 			Verifies: rules.Verifies("logging.message.own-stream"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    strayMessages,
 		},
 	}

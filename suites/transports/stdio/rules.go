@@ -22,7 +22,7 @@ func notificationRules() []rules.Rule {
 		{
 			Text:     "sends notifications only while a request or a subscription is open",
 			Verifies: rules.Verifies("transports.stdio.notifications"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    looseNotifications,
 		},
 	}
@@ -71,7 +71,7 @@ func lineRules() []rules.Rule {
 		{
 			Text:     "writes only MCP messages to its peer over stdio",
 			Verifies: rules.Verifies("transports.stdio.stdout", "transports.stdio.stdin"),
-			Needs: []transcript.Lack{transcript.RawBytes},
+			Needs:    []transcript.Lack{transcript.RawBytes},
 			Judge:    otherOutput,
 		},
 	}

@@ -20,7 +20,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends notifications/cancelled only for requests of its own",
 			Verifies: rules.Verifies("cancellation.own-requests"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    foreignCancellations,
 		},
 		{
@@ -31,13 +31,13 @@ func Rules() []rules.Rule {
 		{
 			Text:     "never sends notifications/cancelled for initialize",
 			Verifies: rules.Verifies("cancellation.not-initialize"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    rules.OfClient(cancelledInitializations),
 		},
 		{
 			Text:     "cancels tasks with tasks/cancel, not with notifications/cancelled",
 			Verifies: rules.Verifies("cancellation.not-tasks"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    taskCancellations,
 		},
 		{

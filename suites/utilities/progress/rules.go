@@ -28,19 +28,19 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends a different progressToken in each request that is in progress",
 			Verifies: rules.Verifies("progress.token.unique"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    sharedTokens,
 		},
 		{
 			Text:     "sends notifications/progress only with a progressToken from a request",
 			Verifies: rules.Verifies("progress.token.provided"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    unknownTokens,
 		},
 		{
 			Text:     "sends notifications/progress for a request only until it responds to it",
 			Verifies: rules.Verifies("progress.token.in-progress"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    lateProgress,
 		},
 		{Text: "increases progress with each notifications/progress of a token", Verifies: rules.Verifies("progress.increases"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: standstills},
@@ -48,13 +48,13 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends the progress of a task with the progressToken of its original request",
 			Verifies: rules.Verifies("progress.tasks.token"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    foreignTaskTokens,
 		},
 		{
 			Text:     "sends no notifications/progress for a task in a terminal status",
 			Verifies: rules.Verifies("progress.tasks.stops"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    lateTaskProgress,
 		},
 	}

@@ -28,7 +28,7 @@ func taskRules() []rules.Rule {
 		{
 			Text:     "returns tasks only for requests that it declares in tasks.requests",
 			Verifies: rules.Verifies("tasks.capability.declared"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    undeclaredTasks,
 		},
 		{
@@ -45,7 +45,7 @@ func taskRules() []rules.Rule {
 		{
 			Text:     "returns CreateTaskResult without the result of the operation",
 			Verifies: rules.Verifies("tasks.create.result-apart"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    resultTooEarly,
 		},
 		{Text: "returns a string as taskId", Verifies: rules.Verifies("tasks.id.string"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: judgeStates(taskMember("taskId"))},
@@ -53,7 +53,7 @@ func taskRules() []rules.Rule {
 		{
 			Text:     "generates taskIds that cannot be guessed, if the client sends no authorization",
 			Verifies: rules.Verifies("tasks.id.unguessable"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    guessableTaskIDs,
 		},
 		{Text: "creates tasks with the status working", Verifies: rules.Verifies("tasks.status.begins-working"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: otherBeginnings},
@@ -61,13 +61,13 @@ func taskRules() []rules.Rule {
 		{
 			Text:     "returns createdAt as an ISO 8601 timestamp in each task",
 			Verifies: rules.Verifies("tasks.created-at.given"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    judgeStates(taskTimestamp("createdAt")),
 		},
 		{
 			Text:     "returns lastUpdatedAt as an ISO 8601 timestamp in each task",
 			Verifies: rules.Verifies("tasks.updated-at.given"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    judgeStates(taskTimestamp("lastUpdatedAt")),
 		},
 	}, statusRules())
@@ -111,7 +111,7 @@ func statusRules() []rules.Rule {
 		{
 			Text:     "answers tasks/* requests with application/json or text/event-stream",
 			Verifies: rules.Verifies("tasks.transport.kept"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    taskExchanges,
 		},
 		{Text: "answers tasks/get with JSON, not with an event stream", Verifies: rules.Verifies("tasks.get.no-stream"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: streamedPolls},

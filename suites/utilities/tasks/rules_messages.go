@@ -23,13 +23,13 @@ func taskMessageRules() []rules.Rule {
 		{
 			Text:     "sends related-task metadata in requests that belong to a task",
 			Verifies: rules.Verifies("tasks.related.request"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    anonymousRequests,
 		},
 		{
 			Text:     "sends related-task metadata in notifications that belong to a task",
 			Verifies: rules.Verifies("tasks.related.notification"),
-			Needs: []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead},
 			Judge:    anonymousProgress,
 		},
 		{
