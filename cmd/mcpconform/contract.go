@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -382,19 +381,7 @@ func (c *contracting) accept(path string) string {
 	if c.configFile != "" {
 		words = append(words, "--config", c.configFile)
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.secretHeaders)) {
-		words = append(words, "--header", name+": ***")
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		words = append(words, "--env", name+"=***")
-	}
-	if c.URL != "" {
-		words = append(words, "--url", c.URL)
-	}
-	if len(c.Command) > 0 {
-		words = append(append(words, "--"), c.Command...)
-	}
-	return shellWords(words)
+	return shellWords(c.naming(words))
 }
 
 func (c *contracting) diff(_ *cobra.Command, paths []string) error {

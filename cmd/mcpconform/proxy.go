@@ -283,14 +283,11 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	if err != nil {
 		return usageError("--url %s", err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
+	listener, err := p.listening(ctx, relay.Grade())
 	if err != nil {
 		relay.Close()
-		return usageError("--listen %s: %s", p.listen, files.Reason(err))
+		return err
 	}
-	place, _ := url.Parse(p.URL) // NewRelay has read it
-	place.Scheme, place.Host, place.User = "http", listener.Addr().String(), nil
-	p.introduce(place, relay.Grade())
 	judging.Go(func() {
 		for connection := range ended {
 			p.announce(live.Take(connection.Header, connection.Events, connection.Name))
@@ -307,11 +304,18 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	return p.writeAndPrint(live)
 }
 
-// introduce says where clients are to come.
-func (p *proxying) introduce(place *url.URL, grade transcript.Grade) {
+// listening listens for clients, and says where they are to come.
+func (p *proxying) listening(ctx context.Context, grade transcript.Grade) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
+	if err != nil {
+		return nil, usageError("--listen %s: %s", p.listen, files.Reason(err))
+	}
+	place, _ := url.Parse(p.URL) // who stands before it has read it
+	place.Scheme, place.Host, place.User = "http", listener.Addr().String(), nil
 	_, _ = fmt.Fprintf(
 		stderr(), "Listening at %s for %s, grade %s. Ctrl-C ends it.\n", place, p.redactor().Redact(p.URL), grade,
 	)
+	return listener, nil
 }
 
 // watch looks at the connections that go on, until the context ends.

@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/fault"
-	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/proxy"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -25,7 +22,6 @@ type injecting struct {
 
 	mu    sync.Mutex
 	times map[string]int
-	draws *rand.Rand
 }
 
 // injecting reads --inject; nil for none.
@@ -57,11 +53,11 @@ func (p *proxying) injecting() (*injecting, error) {
 		}
 	}
 	draws := rand.New(rand.NewPCG(p.seed, 0)) //nolint:gosec // it is to be the same again
-	i := &injecting{Injection: injection, times: map[string]int{}, draws: draws}
+	i := &injecting{Injection: injection, times: map[string]int{}}
 	i.Chance = func() bool {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		return i.draws.Float64() < p.rate
+		return draws.Float64() < p.rate
 	}
 	i.Matched = func(one *fault.Fault) {
 		i.mu.Lock()
@@ -97,14 +93,11 @@ func (p *proxying) injectOverHTTP(ctx context.Context, recorder *proxy.Recorder,
 	if err != nil {
 		return usageError("--url %s", err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
+	listener, err := p.listening(ctx, transcript.Messages)
 	if err != nil {
 		between.Close()
-		return usageError("--listen %s: %s", p.listen, files.Reason(err))
+		return err
 	}
-	place, _ := url.Parse(p.URL) // NewInjector has read it
-	place.Scheme, place.Host, place.User = "http", listener.Addr().String(), nil
-	p.introduce(place, transcript.Messages)
 	go func() { _ = between.Serve(listener) }() // until it is closed
 	<-ctx.Done()
 	for _, connection := range between.Close() {

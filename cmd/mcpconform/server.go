@@ -754,6 +754,11 @@ func (s *settings) rerun(cell check.Cell, filter string) string {
 	if s.network {
 		words = append(words, "--network")
 	}
+	return shellWords(s.naming(words))
+}
+
+// naming adds to the words of a command those that name the target, without its secrets.
+func (s *settings) naming(words []string) []string {
 	for _, name := range slices.Sorted(maps.Keys(s.secretHeaders)) {
 		words = append(words, "--header", name+": ***")
 	}
@@ -766,7 +771,7 @@ func (s *settings) rerun(cell check.Cell, filter string) string {
 	if len(s.Command) > 0 {
 		words = append(append(words, "--"), s.Command...)
 	}
-	return shellWords(words)
+	return words
 }
 
 // shellWords writes a command as a shell reads it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -201,7 +202,7 @@ func postedTo(url *url.URL) string { return http.MethodPost + " " + url.RequestU
 func (e *exchange) belongs(a *account) {
 	e.account = a
 	a.open++
-	method := lower(e.request.Method)
+	method := strings.ToLower(e.request.Method)
 	a.names[method]++
 	e.stream = fmt.Sprintf("%s-%d", method, a.names[method])
 	for _, event := range e.held {
@@ -210,8 +211,6 @@ func (e *exchange) belongs(a *account) {
 	}
 	e.held = nil
 }
-
-func lower(method string) string { return string(bytes.ToLower([]byte(method))) }
 
 // decide finds the connection of what has no session: that of the handshake before, or a
 // new one.
@@ -295,7 +294,7 @@ func (e *exchange) event(event *transport.Event) {
 	e.record(recorded)
 }
 
-// end says how the answer ended; a nil error is a good end.
+// end records how the answer ended.
 func (e *exchange) end(note string) {
 	if e.ended {
 		return

@@ -15,8 +15,6 @@ import (
 // Live judges connections between two peers while they live, and after. It is safe for
 // concurrent use.
 type Live struct {
-	options Options
-
 	mu     sync.Mutex
 	roles  map[string]*judgement
 	known  map[string]bool // what was told
@@ -40,7 +38,7 @@ type Breach struct {
 
 // NewLive makes one for both roles. The error is a *plan.FilterError.
 func NewLive(options Options) (*Live, error) {
-	l := &Live{options: options, roles: map[string]*judgement{}, known: map[string]bool{}, opened: map[string]ongoing{}}
+	l := &Live{roles: map[string]*judgement{}, known: map[string]bool{}, opened: map[string]ongoing{}}
 	for _, role := range peers() {
 		options.Role = role
 		judging, err := newJudgement(options, 0)

@@ -256,7 +256,7 @@ func (r *Recordings) Each(show func(transcript.Header, []transcript.Event) error
 func (r *Recordings) enter(one part) error {
 	roles := []string{one.header.Role}
 	if one.header.Role == "" {
-		roles = []string{protocol.ServerRole, protocol.ClientRole}
+		roles = peers()
 	}
 	switch {
 	case len(r.Roles) == 0:
