@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
+	"os/exec"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -14,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -252,7 +253,7 @@ func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, injectin
 	}
 	exit, recorded, err := stand()
 	if err != nil {
-		return &contact.TargetError{Reason: fmt.Sprintf("cannot start %s: %s", server[0], files.Reason(err))}
+		return notStarted(server[0], err)
 	}
 	if p.reportsFiles() {
 		live, err := runner.NewLive(p.judging())
@@ -265,6 +266,21 @@ func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, injectin
 		}
 	}
 	return endLike(exit)
+}
+
+// Exit statuses of a shell for a command that it cannot start.
+const (
+	exitNotRunnable = 126
+	exitNotFound    = 127
+)
+
+// notStarted ends the program as a shell does in whose place it stands.
+func notStarted(command string, err error) error {
+	status := exitNotRunnable
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		status = exitNotFound
+	}
+	return &exitError{status, fmt.Sprintf("cannot start %s: %s", command, files.Reason(err))}
 }
 
 // overHTTP stands before the server at the URL until the context ends.

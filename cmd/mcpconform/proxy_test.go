@@ -63,6 +63,25 @@ func TestProxyOverStdio(t *testing.T) {
 	}
 }
 
+// A command that cannot be started ends the proxy as it ends a shell, and nothing is said
+// where the server would speak.
+func TestProxyStartsNothing(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	writeFile(t, directory, "text", "no program")
+	for command, status := range map[string]int{
+		"no-such-command-here": 127, "./missing": 127, "./missing/server": 127, "./text": 126, "./": 126, "./text/server": 126,
+	} {
+		for _, more := range [][]string{nil, {"--inject", "progress-falls"}} {
+			ended := mcpconformIn(t, directory, args("proxy", "--record", "recorded", more, "--", command, "--flag")...)
+			ended.demand(t, status, "mcpconform: cannot start "+command+": ")
+			ended.oneLine(t)
+		}
+	}
+	mcpconformIn(t, directory, "server", "-q", "--revision", "2025-06-18", "--", os.Args[0], "proxy", "--record", "recorded", "--", "./missing").
+		demand(t, exitUnreachable, "cannot start ./missing")
+}
+
 var relayedAt = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/mcp`)
 
 // Over HTTP the proxy tells who breaks what as it sees it, and ends with a report of each.
