@@ -55,6 +55,8 @@ type proxying struct {
 	keepSize   string
 	keepAge    time.Duration
 	serverHost bool
+	forward    bool
+	client     []string // that a forward proxy runs
 	every      time.Duration
 
 	inject []string
@@ -65,7 +67,7 @@ type proxying struct {
 func newProxy() *cobra.Command {
 	p := &proxying{settings: &settings{}}
 	command := &cobra.Command{
-		Use:   "proxy [flags] (--url URL | -- COMMAND ARG...)",
+		Use:   "proxy [flags] (--url URL | -- COMMAND ARG... | --forward --url URL [-- CLIENT ARG...])",
 		Short: "Stand between a client and a server, record and judge both",
 		Long: `Proxy passes everything on between a client and a server that nobody can script,
 and changes nothing: it copies bytes, and records and judges a copy of them. Over
@@ -73,10 +75,15 @@ stdio the client starts "mcpconform proxy -- COMMAND" in the place of the server
 command; over HTTP it is given the URL that proxy prints. --record keeps every
 connection, secrets hidden, for mcpconform check, which judges them again.
 
+A client that checks for which URL its tokens are must know the server by its own:
+--forward makes a proxy of the other kind, which the client is told of by HTTP_PROXY
+and the like, or which runs it.
+
 Both peers are judged by the rules of the revision that they agreed on. What one
 does in answer to something illegal of the other is not held against it.`,
 		Example: `  mcpconform proxy --record recordings -- ./my-server --flag
   mcpconform proxy --record recordings --url http://localhost:3000/mcp
+  mcpconform proxy --record recordings --forward --url https://example.com/mcp -- ./my-client
   mcpconform check recordings`,
 		RunE: p.run,
 	}
@@ -114,6 +121,12 @@ does in answer to something illegal of the other is not held against it.`,
 		false,
 		"name the server, not the proxy, in the Host field of requests; always so over TLS",
 	)
+	flags.BoolVar(
+		&p.forward,
+		"forward",
+		false,
+		"be a proxy that the client is told of, and that opens TLS to the server; what follows -- is the client",
+	)
 	flags.DurationVar(&p.every, "every", 0, "write the reports that are files again after each such time")
 	flags.StringSliceVar(
 		&p.inject,
@@ -139,6 +152,12 @@ does in answer to something illegal of the other is not held against it.`,
 
 func (p *proxying) run(command *cobra.Command, arguments []string) error {
 	starts := command.ArgsLenAtDash() == 0 && len(arguments) > 0
+	if p.forward {
+		if err := p.completeForward(starts, arguments); err != nil {
+			return err
+		}
+		arguments, starts = nil, false
+	}
 	switch {
 	case len(arguments) > 0 && !starts:
 		return usageError(
@@ -147,7 +166,9 @@ func (p *proxying) run(command *cobra.Command, arguments []string) error {
 			strings.Join(arguments, " "),
 		)
 	case starts == (p.URL != ""):
-		return usageError("proxy needs either --url URL or -- and the command that starts the server")
+		return usageError(
+			"proxy needs either --url URL or -- and the command that starts the server; with --forward, --url URL and -- and the client",
+		)
 	case p.record == "" && !p.reportsFiles():
 		if starts {
 			return usageError(
@@ -292,9 +313,11 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	debug.SetMemoryLimit(memoryBetween)
 	var judging sync.WaitGroup
 	ended := make(chan *proxy.Connection, 4096)
+	told := &telling{quiet: p.quiet}
 	relay, err := proxy.NewRelay(p.URL, proxy.RelayOptions{
-		ServerHost: p.serverHost, Recorder: recorder, Budget: transcript.NewMemoryBudget(judgedMemory),
-		Ended: func(connection *proxy.Connection) { ended <- connection },
+		ServerHost: p.serverHost, Forward: p.forward, Recorder: recorder, Tell: told.tell,
+		Budget: transcript.NewMemoryBudget(judgedMemory),
+		Ended:  func(connection *proxy.Connection) { ended <- connection },
 	})
 	if err != nil {
 		return usageError("--url %s", err)
@@ -304,20 +327,33 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 		relay.Close()
 		return err
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	wait, forget := func() error { return nil }, func() {}
+	if p.forward {
+		if wait, forget, err = p.toldOf(ctx, listener.Addr().String(), relay.Authority(), stop); err != nil {
+			_ = listener.Close()
+			relay.Close()
+			return err
+		}
+	}
+	defer forget()
 	judging.Go(func() {
 		for connection := range ended {
 			p.announce(live.Take(connection.Header, connection.Events, connection.Name))
 			connection.Release()
 		}
 	})
-	ctx, stop := context.WithCancelCause(ctx)
 	go func() { stop(relay.Serve(listener)) }()
 	p.watch(ctx, relay, live)
+	failed := wait()
 	_ = listener.Close()
 	relay.Close()
 	close(ended)
 	judging.Wait()
-	return p.writeAndPrint(live)
+	if found := p.writeAndPrint(live); found != nil {
+		return found
+	}
+	return failed
 }
 
 // listening listens for clients, and says where they are to come.
@@ -325,6 +361,13 @@ func (p *proxying) listening(ctx context.Context, grade transcript.Grade) (net.L
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
 	if err != nil {
 		return nil, usageError("--listen %s: %s", p.listen, files.Reason(err))
+	}
+	if p.forward {
+		_, _ = fmt.Fprintf(
+			stderr(), "Proxy at http://%s for clients of %s, grade %s. Ctrl-C ends it.\n",
+			listener.Addr(), p.redactor().Redact(p.URL), grade,
+		)
+		return listener, nil
 	}
 	place, _ := url.Parse(p.URL) // who stands before it has read it
 	place.Scheme, place.Host, place.User = "http", listener.Addr().String(), nil

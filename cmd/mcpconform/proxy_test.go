@@ -3,6 +3,15 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +22,8 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
+	"github.com/mcpconform/mcpconform/reference/client"
+	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -110,6 +121,203 @@ func TestProxyOverHTTP(t *testing.T) {
 	later, _ := verdictsOf(t, filepath.Join(directory, "later.json"))
 	if !slices.Equal(live, later) {
 		t.Errorf("live %v is broken, and later %v", live, later)
+	}
+}
+
+// guarded is a server that wants tokens, over TLS or not, and the certificate by which it is
+// believed.
+func guarded(t *testing.T, secure bool) (url, certificate string) {
+	t.Helper()
+	reference, err := server.New(server.Options{Authorization: server.Scoped(listening(t, "reference", "authorization-server"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	listener, err := reference.Listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url = "http://" + listener.Addr().String() + "/mcp"
+	if secure {
+		example := httptest.NewTLSServer(nil) // has a certificate for this address
+		example.Close()
+		config := &tls.Config{Certificates: example.TLS.Certificates, MinVersion: tls.VersionTLS12}
+		listener, url = tls.NewListener(listener, config), strings.Replace(url, "http", "https", 1)
+		certificate = writeFile(t, t.TempDir(), "server.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: example.Certificate().Raw})))
+	}
+	served := make(chan error, 1)
+	go func() { served <- reference.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return url, certificate
+}
+
+// environmentTold is what a forward proxy tells the client to have in its environment.
+func environmentTold(t *testing.T, said *bufio.Reader, last string) map[string]string {
+	t.Helper()
+	told := map[string]string{}
+	for {
+		line, err := said.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, value, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if found {
+			told[name] = strings.Trim(value, "'")
+		}
+		if name == last {
+			return told
+		}
+	}
+}
+
+// Through a forward proxy a client that checks what its tokens are for gets them, and what
+// passes is recorded without them and held against nobody. Before another URL it gives up.
+func TestProxyForward(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		revision string
+		secure   bool
+	}{{"2025-06-18", true}, {"2026-07-28", true}, {"2025-11-25", false}} {
+		t.Run(fmt.Sprintf("%s %t", test.revision, test.secure), func(t *testing.T) {
+			t.Parallel()
+			at, certificate := guarded(t, test.secure)
+			directory := t.TempDir()
+			options := client.Options{URL: at, Revision: test.revision}
+			carrier := &http.Transport{DisableCompression: true}
+			one := watchLater(t, directory, "proxy", "--forward", "--record", "recorded", "--json", "{role}.json", "--url", at)
+			last := "NODE_USE_ENV_PROXY"
+			if test.secure {
+				one.command.Env = append(one.command.Env, trustFile+"="+certificate)
+				last = "NODE_EXTRA_CA_CERTS"
+			}
+			one.begin()
+			told := environmentTold(t, one.said, last)
+			proxyURL, err := url.Parse(told["HTTPS_PROXY"])
+			if err != nil || told["HTTP_PROXY"] != told["HTTPS_PROXY"] || told["http_proxy"] != told["HTTP_PROXY"] || told["NO_PROXY"] != "" {
+				t.Fatalf("%v: %v", told, err)
+			}
+			carrier.Proxy = http.ProxyURL(proxyURL)
+			if test.secure {
+				trusted := x509.NewCertPool()
+				bundle, err := os.ReadFile(told[trustFile])
+				if err != nil || !trusted.AppendCertsFromPEM(bundle) || told["REQUESTS_CA_BUNDLE"] != told[trustFile] {
+					t.Fatalf("%v: %v", told, err)
+				}
+				carrier.TLSClientConfig = &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
+			}
+			options.Transport = carrier
+			if err := client.Run(t.Context(), options); err != nil {
+				t.Error(err)
+			}
+			carrier.CloseIdleConnections()
+			if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			ended := one.finish()
+			ended.demand(t, exitConforms, "grade head", "server in ", "client in ", "0 failed")
+			for _, role := range protocol.Roles()[:2] {
+				if broken, all := verdictsOf(t, filepath.Join(directory, role+".json")); len(broken) > 0 || len(all) == 0 {
+					t.Errorf("the %s is blamed for %v\n%s", role, broken, ended)
+				}
+			}
+			holdsNoToken(t, filepath.Join(directory, "recorded"), at)
+			if test.secure {
+				return
+			}
+			behind := watch(t, directory, "proxy", "-q", "--server-host", "--url", at)
+			line, err := behind.said.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = client.Run(t.Context(), client.Options{URL: relayedAt.FindString(line), Revision: test.revision})
+			if err == nil || !strings.Contains(err.Error(), "resource") {
+				t.Errorf("before another URL the client ends with %v", err)
+			}
+			_ = behind.command.Process.Signal(syscall.SIGTERM)
+			behind.finish()
+		})
+	}
+}
+
+// holdsNoToken fails the test if recordings have a token, or do not have what is asked with one.
+func holdsNoToken(t *testing.T, directory, at string) {
+	t.Helper()
+	paths, _ := filepath.Glob(filepath.Join(directory, "*.jsonl"))
+	var all strings.Builder
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	if strings.Contains(all.String(), "eyJ") || !strings.Contains(all.String(), `"Authorization":["Bearer ***"]`) {
+		t.Errorf("of tokens, the recording has %q", regexp.MustCompile(`.{50}(eyJ|Authorization).{50}`).FindString(all.String()))
+	}
+	if metadata := strings.TrimSuffix(at, "/mcp") + "/.well-known/oauth-protected-resource"; !strings.Contains(all.String(), metadata) {
+		t.Errorf("%s is not recorded", metadata)
+	}
+}
+
+// A forward proxy runs a client, and stops with it: with its status, unless what it saw is worse.
+func TestProxyForwardRunsClient(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		script string
+		status int
+		says   []string
+	}{
+		"good":    {`test "$HTTP_PROXY" = "$https_proxy" && test -z "$NO_PROXY" && grep -q CERTIFICATE "$SSL_CERT_FILE" "$NODE_EXTRA_CA_CERTS" && read word && echo "got $word"`, exitConforms, []string{"got input", "No connection was seen"}},
+		"bad":     {"exit 7", 7, []string{"mcpconform: the client exited with status 7"}},
+		"killed":  {"kill -9 $$", exitDoesNot, []string{"mcpconform: the client was killed"}},
+		"missing": {"", 127, []string{"cannot start ./missing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			words := []string{"sh", "-c", test.script}
+			if test.script == "" {
+				words = []string{"./missing"}
+			}
+			one := watchLater(t, t.TempDir(), args("proxy", "--forward", "--url", "https://127.0.0.1:1/mcp", "--", words)...)
+			one.command.Stdin = strings.NewReader("input\n")
+			one.begin()
+			one.finish().demand(t, test.status, test.says...)
+		})
+	}
+	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
+		one := watch(t, t.TempDir(), "proxy", "--forward", "--url", "https://127.0.0.1:1/mcp", "--", "sh", "-c", "echo begun >&2; exec sleep 1000")
+		for line := ""; line != "begun\n"; {
+			var err error
+			if line, err = one.said.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = one.command.Process.Signal(syscall.SIGTERM)
+		one.finish().demand(t, exitConforms)
+	})
+}
+
+// The flags of a forward proxy that do not fit are told.
+func TestProxyForwardUsage(t *testing.T) {
+	t.Parallel()
+	at := []string{"--url", "https://127.0.0.1:1/mcp"}
+	for says, flags := range map[string][]string{
+		"--forward needs --url URL":                         {"--", "./client"},
+		"--server-host has no use with --forward":           args(at, "--server-host"),
+		"--inject does not work with --forward":             args(at, "--inject", "progress-falls"),
+		"--listen 0.0.0.0:0 is reached from other machines": args(at, "--listen", "0.0.0.0:0"),
+		"--listen :0 is reached from other machines":        args(at, "--listen", ":0"),
+		`proxy takes no argument "client"`:                  args(at, "client"),
+	} {
+		ended := mcpconform(t, args("proxy", "--forward", flags)...)
+		ended.demand(t, exitUsage, says)
+		ended.oneLine(t)
 	}
 }
 

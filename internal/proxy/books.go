@@ -286,7 +286,8 @@ func (e *exchange) event(event *transport.Event) {
 	if names {
 		if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
 			e.link.books.name(postedTo(at), e.account)
-			if upstream := e.link.books.upstream; at.Scheme == upstream.Scheme && at.Host == upstream.Host {
+			if upstream := e.link.books.upstream; !e.link.books.options.Forward && at.Scheme == upstream.Scheme &&
+				at.Host == upstream.Host {
 				recorded.Note = "passed on with the origin of the proxy"
 			}
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 // NewRehoster returns what names a server to it by its own name.
-func NewRehoster(to io.Writer, host string) io.Writer { return &rehoster{to: to, host: host} }
+func NewRehoster(to io.Writer, host string) io.Writer { return rehosted(to, host) }
 
 // NewStayer returns what keeps a client at a relay of that host.
 func NewStayer(to io.Writer, server, host string) (through io.Writer, flush func()) {

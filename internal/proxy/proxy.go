@@ -97,9 +97,9 @@ type side struct {
 	lost int // bytes, since the last chunk that had room
 }
 
-// pass hands a copy of a chunk to the recorder.
+// pass hands a copy of a chunk to the recorder; a nil side records nothing.
 func (s *side) pass(chunk []byte) {
-	if len(chunk) == 0 {
+	if s == nil || len(chunk) == 0 {
 		return
 	}
 	s.mu.Lock()
@@ -114,6 +114,9 @@ func (s *side) pass(chunk []byte) {
 
 // over says that nothing more comes.
 func (s *side) over(err error) {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lost := s.lost

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// rehoster writes requests of HTTP/1.1 to a server under its own name: it changes the value of the Host
-// field, and of an absolute target, and passes on all else as it comes. What it cannot read
-// it passes on.
-type rehoster struct {
-	to   io.Writer
-	host string // of the server
+// requests passes on requests of HTTP/1.1, their heads rewritten, and all else as it comes.
+// What it cannot read it passes on.
+type requests struct {
+	to      io.Writer
+	rewrite func(head []byte) ([]byte, error) // which may choose where this request goes
 
 	state  framing
 	head   []byte // of which the end has not come
@@ -36,7 +35,7 @@ const (
 const maxHead = 1 << 20
 
 // Write passes on what comes. It holds back nothing but a head that is not whole.
-func (r *rehoster) Write(piece []byte) (int, error) {
+func (r *requests) Write(piece []byte) (int, error) {
 	whole := len(piece)
 	for len(piece) > 0 {
 		if r.failed {
@@ -60,7 +59,7 @@ func (r *rehoster) Write(piece []byte) (int, error) {
 }
 
 // takeHead takes a head until its end.
-func (r *rehoster) takeHead(piece []byte) (taken int, err error) {
+func (r *requests) takeHead(piece []byte) (taken int, err error) {
 	if len(r.head) == 0 { // empty lines may stand before a request
 		if empty := len(piece) - len(bytes.TrimLeft(piece, "\r\n")); empty > 0 {
 			_, err = r.to.Write(piece[:empty])
@@ -81,7 +80,9 @@ func (r *rehoster) takeHead(piece []byte) (taken int, err error) {
 	head := r.head[:end]
 	r.head = nil
 	r.begin(head)
-	_, err = r.to.Write(r.rewrite(head))
+	if head, err = r.rewrite(head); err == nil {
+		_, err = r.to.Write(head)
+	}
 	return end - before, err
 }
 
@@ -105,7 +106,7 @@ func endOfHead(text []byte, before int) int {
 }
 
 // begin reads how long the body is.
-func (r *rehoster) begin(head []byte) {
+func (r *requests) begin(head []byte) {
 	r.state, r.left = inHead, 0
 	upgrades := false
 	for line := range bytes.Lines(head) {
@@ -130,19 +131,35 @@ func (r *rehoster) begin(head []byte) {
 	r.failed = upgrades || bytes.HasPrefix(head, []byte("CONNECT ")) // what follows may be no request
 }
 
-// rewrite is the head with another host.
-func (r *rehoster) rewrite(head []byte) []byte {
+// rehosted writes requests to a server under its own name: what changes is the value of the
+// Host field, and of an absolute target.
+func rehosted(to io.Writer, host string) *requests {
+	return &requests{to: to, rewrite: func(head []byte) ([]byte, error) {
+		return rewriteHead(head, func(target []byte) []byte { return retarget(target, host) }, host, nil), nil
+	}}
+}
+
+// rewriteHead is a head with another target, another host, and without some fields.
+func rewriteHead(head []byte, target func([]byte) []byte, host string, drops func(name string) bool) []byte {
 	var text []byte
-	first := true
+	first, dropped := true, false
 	for line := range bytes.Lines(head) {
 		content := bytes.TrimRight(line, "\r\n")
 		ending := line[len(content):]
-		switch name, _, found := bytes.Cut(content, []byte(":")); {
+		name, value, found := bytes.Cut(content, []byte(":"))
+		folded := len(content) > 0 && (content[0] == ' ' || content[0] == '\t') // goes on with the field before
+		dropped = folded && dropped || !folded && found && !first && drops != nil && drops(string(name))
+		switch {
+		case dropped:
 		case first && len(content) > 0:
 			first = false
-			text = append(append(text, r.retarget(content)...), ending...)
-		case found && strings.EqualFold(string(name), "Host"):
-			text = append(append(append(text, name...), ": "+r.host...), ending...)
+			words := bytes.SplitN(content, []byte(" "), 3)
+			if len(words) == 3 {
+				words[1] = target(words[1])
+			}
+			text = append(append(text, bytes.Join(words, []byte(" "))...), ending...)
+		case found && strings.EqualFold(string(name), "Host") && !strings.EqualFold(string(bytes.TrimSpace(value)), host):
+			text = append(append(append(text, name...), ": "+host...), ending...)
 		default:
 			text = append(text, line...)
 		}
@@ -150,26 +167,30 @@ func (r *rehoster) rewrite(head []byte) []byte {
 	return text
 }
 
-// retarget is a request line whose target names the server, if it names any host.
-func (r *rehoster) retarget(line []byte) []byte {
-	words := bytes.SplitN(line, []byte(" "), 3)
-	if len(words) < 3 {
-		return line
+// retarget is a target that names the server, if it names any host.
+func retarget(target []byte, host string) []byte {
+	scheme, _, path, absolute := splitTarget(target)
+	if !absolute {
+		return target
 	}
-	scheme, rest, absolute := bytes.Cut(words[1], []byte("://"))
+	return append(append(append([]byte{}, scheme...), "://"+host...), path...)
+}
+
+// splitTarget takes an absolute target to pieces.
+func splitTarget(target []byte) (scheme, authority, path []byte, absolute bool) {
+	scheme, rest, absolute := bytes.Cut(target, []byte("://"))
 	if !absolute || bytes.ContainsAny(scheme, "/?") {
-		return line
+		return nil, nil, nil, false
 	}
-	path := bytes.IndexAny(rest, "/?")
-	if path < 0 {
-		path = len(rest)
+	at := bytes.IndexAny(rest, "/?")
+	if at < 0 {
+		at = len(rest)
 	}
-	words[1] = append(append(append([]byte{}, scheme...), "://"+r.host...), rest[path:]...)
-	return bytes.Join(words, []byte(" "))
+	return scheme, rest[:at], rest[at:], true
 }
 
 // follow tells how much of a piece belongs to the body.
-func (r *rehoster) follow(piece []byte) int {
+func (r *requests) follow(piece []byte) int {
 	switch r.state {
 	case inBody, inChunk:
 		taken := min(int64(len(piece)), r.left)

@@ -3,11 +3,13 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,8 +20,14 @@ import (
 // Relay stands between clients and a server over HTTP: for each connection of a client it
 // has one to the server, and copies the bytes of both. To a server over TLS, or where it is
 // told to, it writes the name of the server into the Host field; everything else stays as it came.
+//
+// As a forward proxy it is what clients are told of beside the server's own URL, and names
+// stay as they are.
 type Relay struct {
 	upstream *url.URL
+	options  RelayOptions
+	shown    *tls.Certificate // to clients that come for a server over TLS; nil where none do
+	trusted  []byte           // the authority of it
 	grade    transcript.Grade
 	queue    *queue
 	books    *books
@@ -37,7 +45,13 @@ type RelayOptions struct {
 	// ServerHost writes the host of the server into the Host field of requests, where that
 	// would name the relay. It is always so over TLS.
 	ServerHost bool
-	Recorder   *Recorder
+	// Forward makes it a forward proxy.
+	Forward  bool
+	Recorder *Recorder
+	// Roots are the authorities that may speak for a server; nil for those of the system.
+	Roots *x509.CertPool
+	// Tell is told in a line what keeps a client from the server. It must not block. Nil for nobody.
+	Tell func(line string)
 	// Budget is the memory for what is judged of all connections; nil for no bound.
 	Budget *transcript.MemoryBudget
 	// Ended is told of each connection that is over; it must not block, and release each in the end. Nil for nobody.
@@ -52,10 +66,19 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 		return nil, fmt.Errorf("the URL of the server %q must be http://HOST/PATH or https://HOST/PATH", upstream)
 	}
 	grade := transcript.Bytes
-	if options.ServerHost || parsed.Scheme == "https" {
+	if options.ServerHost || options.Forward || parsed.Scheme == "https" {
 		grade = transcript.Heads
 	}
-	r := &Relay{upstream: parsed, grade: grade, queue: newQueue(), open: map[net.Conn]bool{}}
+	if options.Tell == nil {
+		options.Tell = func(string) {}
+	}
+	r := &Relay{upstream: parsed, options: options, grade: grade, open: map[net.Conn]bool{}}
+	if options.Forward && parsed.Scheme == "https" {
+		if r.shown, r.trusted, err = newAuthority(parsed.Hostname()); err != nil {
+			return nil, err
+		}
+	}
+	r.queue = newQueue()
 	r.life, r.stop = context.WithCancel(context.Background())
 	r.books = newBooks(parsed, grade, options)
 	return r, nil
@@ -63,6 +86,10 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 
 // Grade says what the relay changes.
 func (r *Relay) Grade() transcript.Grade { return r.grade }
+
+// Authority is the certificate, in PEM, of the authority that clients of a forward proxy must
+// trust; nil where nobody speaks TLS with it. Its key is in memory alone, as long as the relay.
+func (r *Relay) Authority() []byte { return r.trusted }
 
 // Serve serves the clients that come to a listener until it is closed.
 func (r *Relay) Serve(listener net.Listener) error {
@@ -80,6 +107,10 @@ func (r *Relay) Serve(listener net.Listener) error {
 		}
 		go func() {
 			defer r.drop(client)
+			if r.options.Forward {
+				r.forward(client)
+				return
+			}
 			r.serve(client)
 		}()
 	}
@@ -145,7 +176,7 @@ func (r *Relay) serve(client net.Conn) {
 	cancel()
 	if err != nil {
 		reset(client)
-		r.queue.put(-perChunk, func() { r.books.unreachable(err) })
+		r.fail("The server cannot be reached", err)
 		return
 	}
 	if !r.hold(server) {
@@ -159,7 +190,7 @@ func (r *Relay) serve(client net.Conn) {
 	known.Store(client.LocalAddr().String())
 	var toServer io.Writer = &hostReader{to: server, host: &known}
 	if r.grade == transcript.Heads {
-		toServer = &hostReader{to: &rehoster{to: server, host: r.upstream.Host}, host: &known}
+		toServer = &hostReader{to: rehosted(server, r.upstream.Host), host: &known}
 	}
 	toClient := &stayer{to: client, server: r.upstream.Scheme + "://" + r.upstream.Host, host: &known}
 	var copying sync.WaitGroup
@@ -170,20 +201,52 @@ func (r *Relay) serve(client net.Conn) {
 	_ = server.Close()
 }
 
+// fail tells and records what keeps a client from the server.
+func (r *Relay) fail(what string, err error) {
+	failure := fmt.Errorf("%s: %w", what, err)
+	r.options.Tell(failure.Error())
+	r.queue.put(-perChunk, func() { r.books.unreachable(failure) })
+}
+
+// dial connects to the server, over TLS if it is reached so.
 func (r *Relay) dial(ctx context.Context) (net.Conn, error) {
-	port := r.upstream.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[r.upstream.Scheme]
+	conn, err := dial(ctx, addressOf(r.upstream))
+	if err != nil || r.upstream.Scheme != "https" {
+		return conn, err
 	}
-	address := net.JoinHostPort(r.upstream.Hostname(), port)
-	if r.upstream.Scheme == "https" {
-		dialer := tls.Dialer{Config: &tls.Config{
-			ServerName: r.upstream.Hostname(), NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
-		}}
-		return dialer.DialContext(ctx, "tcp", address)
-	}
+	return r.secure(ctx, conn)
+}
+
+func dial(ctx context.Context, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	return dialer.DialContext(ctx, "tcp", address)
+}
+
+// secure speaks TLS with the server; a connection on which that fails is closed.
+func (r *Relay) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
+	server := tls.Client(conn, &tls.Config{
+		ServerName: r.upstream.Hostname(),
+		RootCAs:    r.options.Roots,
+		NextProtos: onlyHTTP1(),
+		MinVersion: tls.VersionTLS12,
+	})
+	if err := server.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return server, nil
+}
+
+// onlyHTTP1 is what is spoken inside of TLS: of what is copied as it is.
+func onlyHTTP1() []string { return []string{"http/1.1"} }
+
+// addressOf is where the server of a URL listens.
+func addressOf(at *url.URL) string {
+	port := at.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
+	}
+	return net.JoinHostPort(strings.ToLower(at.Hostname()), port)
 }
 
 // copyWay copies one way, and ends as its source ends: in order, or broken.
@@ -212,7 +275,7 @@ func closeWrite(conn net.Conn) {
 // reset breaks a connection so that the other side sees no good end.
 func reset(conn net.Conn) {
 	inner := conn
-	if over, is := conn.(*tls.Conn); is {
+	for over, is := inner.(interface{ NetConn() net.Conn }); is; over, is = inner.(interface{ NetConn() net.Conn }) {
 		inner = over.NetConn()
 	}
 	if tcp, is := inner.(*net.TCPConn); is {

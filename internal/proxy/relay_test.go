@@ -21,8 +21,9 @@ import (
 
 // relayed is a relay before a server, and what it has recorded.
 type relayed struct {
-	address string // of the relay
-	stop    func() []recording
+	address   string // of the relay
+	authority []byte
+	stop      func() []recording
 }
 
 type recording struct {
@@ -58,7 +59,7 @@ func relay(t *testing.T, options proxy.RelayOptions, upstream string) relayed {
 		return recordings(t, directory)
 	})
 	t.Cleanup(func() { stop() })
-	return relayed{listener.Addr().String(), stop}
+	return relayed{listener.Addr().String(), one.Authority(), stop}
 }
 
 // recordings are what lies in a directory, in the order of the names.

@@ -132,14 +132,19 @@ func (g *guard) owns(r *http.Request, user string) bool {
 	return !identified || g.ownedBy(r, user)
 }
 
-// resource is the server as this client knows it.
-func (g *guard) resource(r *http.Request) string {
-	return "http://" + strings.ToLower(r.Host) + g.server.options.Path
+// originOf is the origin of the server as this client knows it.
+func originOf(r *http.Request) string {
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + strings.ToLower(r.Host)
 }
 
-func (g *guard) metadataURL(r *http.Request) string {
-	return "http://" + strings.ToLower(r.Host) + g.server.resourcePath()
-}
+// resource is the server as this client knows it.
+func (g *guard) resource(r *http.Request) string { return originOf(r) + g.server.options.Path }
+
+func (g *guard) metadataURL(r *http.Request) string { return originOf(r) + g.server.resourcePath() }
 
 // serveMetadata tells anyone where to get a token.
 func (g *guard) serveMetadata(w http.ResponseWriter, r *http.Request) {
@@ -169,7 +174,7 @@ func (g *guard) serveIssuer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the authorization server does not answer", http.StatusBadGateway)
 		return
 	}
-	document["issuer"] = "http://" + strings.ToLower(r.Host)
+	document["issuer"] = originOf(r)
 	body, err := json.Marshal(document)
 	if err != nil {
 		panic(err) // it was read from JSON
