@@ -48,6 +48,10 @@ var claims = []claim{
 		return []int{version}
 	}},
 	{`at most (\d+) MiB of memory`, func(*testing.T) []int { return []int{memoryBound >> 10} }},
+	{
+		`like a shell with (\d+) where the command is not found, and with (\d+) where it cannot be started`,
+		func(*testing.T) []int { return []int{exitNotFound, exitNotRunnable} },
+	},
 	{`all (\d+) at 2024-11-05, all (\d+) at 2025-03-26, all (\d+) at 2025-06-18, all (\d+) at 2025-11-25 and all (\d+) at 2026-07-28 are catalogued`, sentences},
 }
 
