@@ -55,6 +55,7 @@ type proxying struct {
 	keepSize   string
 	keepAge    time.Duration
 	serverHost bool
+	rewrite    bool
 	forward    bool
 	client     []string // that a forward proxy runs
 	every      time.Duration
@@ -122,6 +123,12 @@ does in answer to something illegal of the other is not held against it.`,
 		"name the server, not the proxy, in the Host field of requests; always so over TLS",
 	)
 	flags.BoolVar(
+		&p.rewrite,
+		"rewrite-metadata",
+		false,
+		"name the proxy where a client learns what its tokens are for, for a server that takes such tokens",
+	)
+	flags.BoolVar(
 		&p.forward,
 		"forward",
 		false,
@@ -185,6 +192,9 @@ func (p *proxying) run(command *cobra.Command, arguments []string) error {
 		if err := complete(); err != nil {
 			return err
 		}
+	}
+	if p.rewrite && (starts || len(p.inject) > 0) {
+		return usageError("--rewrite-metadata is for a server at a --url, without --inject")
 	}
 	injecting, err := p.injecting()
 	if err != nil {
@@ -315,7 +325,7 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	ended := make(chan *proxy.Connection, 4096)
 	told := &telling{quiet: p.quiet}
 	relay, err := proxy.NewRelay(p.URL, proxy.RelayOptions{
-		ServerHost: p.serverHost, Forward: p.forward, Recorder: recorder, Tell: told.tell,
+		ServerHost: p.serverHost, RewriteMetadata: p.rewrite, Forward: p.forward, Recorder: recorder, Tell: told.tell,
 		Budget: transcript.NewMemoryBudget(judgedMemory),
 		Ended:  func(connection *proxy.Connection) { ended <- connection },
 	})

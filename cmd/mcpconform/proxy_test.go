@@ -244,6 +244,50 @@ func TestProxyForward(t *testing.T) {
 	}
 }
 
+// Before another URL, a client gets a token where the proxy rewrites metadata; it is of use where
+// the server takes tokens for whomever. Without, the client gives up.
+func TestProxyRewritesMetadata(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		flag, fault, ends string
+	}{
+		{"--rewrite-metadata", "takes-any-audience", ""},
+		{"--rewrite-metadata", "", "not for this server"},
+		{"--server-host", "takes-any-audience", "resource"},
+	} {
+		t.Run(test.flag+" "+test.fault, func(t *testing.T) {
+			t.Parallel()
+			directory := t.TempDir()
+			arguments := []string{"reference", "server", "--auth", listening(t, "reference", "authorization-server")}
+			if test.fault != "" {
+				arguments = append(arguments, "--fault", test.fault)
+			}
+			at := listening(t, arguments...)
+			one := watch(t, directory, "proxy", "-q", "--record", "recorded", "--server-host", test.flag, "--url", at)
+			line, err := one.said.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			carrier := &http.Transport{DisableCompression: true}
+			err = client.Run(t.Context(), client.Options{URL: relayedAt.FindString(line), Revision: "2025-11-25", Transport: carrier})
+			carrier.CloseIdleConnections()
+			if (err == nil) != (test.ends == "") || err != nil && !strings.Contains(err.Error(), test.ends) {
+				t.Errorf("the client ends with %v, wanted %q", err, test.ends)
+			}
+			_ = one.command.Process.Signal(syscall.SIGTERM)
+			ended := one.finish()
+			if test.ends == "" {
+				ended.demand(t, exitConforms, "No failure found", " 0 failed")
+				holdsNoToken(t, filepath.Join(directory, "recorded"), at)
+			}
+		})
+	}
+	for _, more := range [][]string{{"--", "./server"}, {"--url", "http://127.0.0.1:1/mcp", "--inject", "progress-falls"}} {
+		mcpconform(t, args("proxy", "--record", filepath.Join(t.TempDir(), "recorded"), "--rewrite-metadata", more)...).
+			demand(t, exitUsage, "--rewrite-metadata is for a server at a --url, without --inject")
+	}
+}
+
 // holdsNoToken fails the test if recordings have a token, or do not have what is asked with one.
 func holdsNoToken(t *testing.T, directory, at string) {
 	t.Helper()
@@ -310,6 +354,7 @@ func TestProxyForwardUsage(t *testing.T) {
 	for says, flags := range map[string][]string{
 		"--forward needs --url URL":                         {"--", "./client"},
 		"--server-host has no use with --forward":           args(at, "--server-host"),
+		"--rewrite-metadata has no use with --forward":      args(at, "--rewrite-metadata"),
 		"--inject does not work with --forward":             args(at, "--inject", "progress-falls"),
 		"--listen 0.0.0.0:0 is reached from other machines": args(at, "--listen", "0.0.0.0:0"),
 		"--listen :0 is reached from other machines":        args(at, "--listen", ":0"),

@@ -26,6 +26,8 @@ func (p *proxying) completeForward(starts bool, arguments []string) error {
 		return usageError("--forward needs --url URL, of the server whose traffic is recorded and judged")
 	case p.serverHost:
 		return usageError("--server-host has no use with --forward: clients name the server themselves")
+	case p.rewrite:
+		return usageError("--rewrite-metadata has no use with --forward: clients name the server themselves")
 	case len(p.inject) > 0:
 		return usageError("--inject does not work with --forward")
 	case err == nil && !oauth.Loopback(host):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,9 @@ const (
 )
 
 func (b *books) begin(header transcript.Header) *account {
-	header.Grade = b.grade
+	if header.Grade == "" {
+		header.Grade = b.grade
+	}
 	if len(b.all) >= maxAccounts {
 		oldest := b.all[0]
 		for _, one := range b.all {
@@ -155,6 +158,7 @@ type exchange struct {
 	stream  string
 	held    []transcript.Event
 	status  int
+	moved   bool // the client gets the body with the origin of the relay
 	ended   bool
 }
 
@@ -174,7 +178,11 @@ func (l *link) begin(request *http.Request) *exchange {
 		e.belongs(b.known[postedTo(request.URL)])
 	case request.URL.Path != b.upstream.Path || request.Method == http.MethodOptions:
 		if l.beside == nil {
-			l.beside = b.begin(transcript.Header{Transport: protocol.HTTP, Unjudged: true})
+			header := transcript.Header{Transport: protocol.HTTP, Unjudged: true}
+			if b.options.RewriteMetadata { // which is here
+				header.Grade = transcript.Messages
+			}
+			l.beside = b.begin(header)
 		}
 		e.belongs(l.beside)
 	case protocol.Has(request.Header.Get(transport.VersionHeader), protocol.Statelessness):
@@ -263,13 +271,25 @@ func (e *exchange) answered(status int, header http.Header) {
 			e.link.last = nil // the next has an id
 		}
 	}
-	e.record(
-		transcript.Event{
-			Kind: transcript.Head,
-			From: protocol.Server,
-			HTTP: &transcript.HTTP{Status: status, Header: header},
-		},
-	)
+	event := transcript.Event{
+		Kind: transcript.Head,
+		From: protocol.Server,
+		HTTP: &transcript.HTTP{Status: status, Header: header},
+	}
+	if e.link.books.options.RewriteMetadata &&
+		slices.ContainsFunc(header.Values("WWW-Authenticate"), e.link.books.namesServer) {
+		event.Note = movedNote
+	}
+	e.record(event)
+}
+
+// origin is that of the server.
+func (b *books) origin() string { return b.upstream.Scheme + "://" + b.upstream.Host }
+
+// namesServer tells whether a challenge names metadata at the server.
+func (b *books) namesServer(challenge string) bool {
+	at := namesMetadata.FindStringIndex(challenge)
+	return at != nil && isBelow(challenge[at[1]:], b.origin())
 }
 
 // event takes a block of an event stream. One that names the endpoint of HTTP with SSE
@@ -288,7 +308,7 @@ func (e *exchange) event(event *transport.Event) {
 			e.link.books.name(postedTo(at), e.account)
 			if upstream := e.link.books.upstream; !e.link.books.options.Forward && at.Scheme == upstream.Scheme &&
 				at.Host == upstream.Host {
-				recorded.Note = "passed on with the origin of the proxy"
+				recorded.Note = movedNote
 			}
 		}
 	}

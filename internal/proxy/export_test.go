@@ -15,3 +15,12 @@ func NewStayer(to io.Writer, server, host string) (through io.Writer, flush func
 	one := &stayer{to: to, server: server, host: &known}
 	return one, one.flush
 }
+
+// NewMover returns what puts the origin of a relay of that host in the place of a server's, and
+// what tells it of a request.
+func NewMover(to io.Writer, server, host string) (through io.Writer, request func(head string), flush func()) {
+	var known atomic.Value
+	known.Store(host)
+	one := &mover{to: to, server: server, host: &known}
+	return one, func(head string) { one.request([]byte(head)) }, one.flush
+}

@@ -128,6 +128,11 @@ func (e *exchange) readAnswer(answer *http.Response) (note string) {
 	if transport.MediaType(answer.Header.Get("Content-Type")) != "text/event-stream" {
 		read, size, err := collect(body)
 		e.decide(nil)
+		if e.link.books.options.RewriteMetadata && isMetadata(e.request.Method, e.request.URL.Path, answer) {
+			if _, _, resource := resourceIn(read); isBelow(resource, e.link.books.origin()) {
+				e.moved = true
+			}
+		}
 		e.body(protocol.Server, read, size, err)
 		return endNote(err)
 	}
@@ -172,6 +177,9 @@ func collect(body io.Reader) (read []byte, size int, err error) {
 // body records a body: a message, or what stands where one belongs.
 func (e *exchange) body(from protocol.Party, body []byte, size int, err error) {
 	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body}
+	if e.moved && from == protocol.Server {
+		event.Note = movedNote
+	}
 	switch {
 	case size == 0:
 		return

@@ -45,6 +45,10 @@ type RelayOptions struct {
 	// ServerHost writes the host of the server into the Host field of requests, where that
 	// would name the relay. It is always so over TLS.
 	ServerHost bool
+	// RewriteMetadata lets clients of OAuth take the relay for the resource: it names itself in
+	// protected resource metadata, and in challenges, where they name the server. Each is noted.
+	// Not for a forward proxy.
+	RewriteMetadata bool
 	// Forward makes it a forward proxy.
 	Forward  bool
 	Recorder *Recorder
@@ -188,14 +192,30 @@ func (r *Relay) serve(client net.Conn) {
 	asks, answers := r.books.connection(r.queue)
 	var known atomic.Value // the relay, as the client calls it
 	known.Store(client.LocalAddr().String())
-	var toServer io.Writer = &hostReader{to: server, host: &known}
-	if r.grade == transcript.Heads {
-		toServer = &hostReader{to: rehosted(server, r.upstream.Host), host: &known}
+	origin := r.books.origin()
+	stays := &stayer{to: client, server: origin, host: &known}
+	toServer, toClient, flush := io.Writer(server), io.Writer(stays), stays.flush
+	switch moves := (&mover{to: stays, server: origin, host: &known}); {
+	case r.options.RewriteMetadata:
+		rehosts := rehosted(server, r.upstream.Host).rewrite
+		toServer = &requests{to: server, rewrite: func(head []byte) ([]byte, error) {
+			moves.request(head)
+			if r.grade == transcript.Bytes {
+				return head, nil
+			}
+			return rehosts(head)
+		}}
+		toClient, flush = moves, func() {
+			moves.flush()
+			stays.flush()
+		}
+	case r.grade == transcript.Heads:
+		toServer = rehosted(server, r.upstream.Host)
 	}
-	toClient := &stayer{to: client, server: r.upstream.Scheme + "://" + r.upstream.Host, host: &known}
+	toServer = &hostReader{to: toServer, host: &known}
 	var copying sync.WaitGroup
 	copying.Go(func() { copyWay(server, toServer, client, asks, func() {}) })
-	copying.Go(func() { copyWay(client, toClient, server, answers, toClient.flush) })
+	copying.Go(func() { copyWay(client, toClient, server, answers, flush) })
 	copying.Wait()
 	_ = client.Close() // both are over
 	_ = server.Close()
