@@ -56,6 +56,7 @@ type proxying struct {
 	keepAge    time.Duration
 	serverHost bool
 	rewrite    bool
+	http2      bool
 	forward    bool
 	client     []string // that a forward proxy runs
 	every      time.Duration
@@ -122,6 +123,7 @@ does in answer to something illegal of the other is not held against it.`,
 		false,
 		"name the server, not the proxy, in the Host field of requests; always so over TLS",
 	)
+	flags.BoolVar(&p.http2, "http2", false, "speak HTTP/2 with a server over TLS, such as one that speaks nothing else")
 	flags.BoolVar(
 		&p.rewrite,
 		"rewrite-metadata",
@@ -192,6 +194,9 @@ func (p *proxying) run(command *cobra.Command, arguments []string) error {
 		if err := complete(); err != nil {
 			return err
 		}
+	}
+	if p.http2 && (!strings.HasPrefix(strings.ToLower(p.URL), "https://") || len(p.inject) > 0) {
+		return usageError("--http2 is for a server at a --url that begins with https://, without --inject")
 	}
 	if p.rewrite && (starts || len(p.inject) > 0) {
 		return usageError("--rewrite-metadata is for a server at a --url, without --inject")
@@ -325,9 +330,14 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	ended := make(chan *proxy.Connection, 4096)
 	told := &telling{quiet: p.quiet}
 	relay, err := proxy.NewRelay(p.URL, proxy.RelayOptions{
-		ServerHost: p.serverHost, RewriteMetadata: p.rewrite, Forward: p.forward, Recorder: recorder, Tell: told.tell,
-		Budget: transcript.NewMemoryBudget(judgedMemory),
-		Ended:  func(connection *proxy.Connection) { ended <- connection },
+		ServerHost:      p.serverHost,
+		RewriteMetadata: p.rewrite,
+		HTTP2:           p.http2,
+		Forward:         p.forward,
+		Recorder:        recorder,
+		Tell:            told.tell,
+		Budget:          transcript.NewMemoryBudget(judgedMemory),
+		Ended:           func(connection *proxy.Connection) { ended <- connection },
 	})
 	if err != nil {
 		return usageError("--url %s", err)

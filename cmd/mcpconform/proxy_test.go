@@ -9,8 +9,11 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -285,6 +288,58 @@ func TestProxyRewritesMetadata(t *testing.T) {
 	for _, more := range [][]string{{"--", "./server"}, {"--url", "http://127.0.0.1:1/mcp", "--inject", "progress-falls"}} {
 		mcpconform(t, args("proxy", "--record", filepath.Join(t.TempDir(), "recorded"), "--rewrite-metadata", more)...).
 			demand(t, exitUsage, "--rewrite-metadata is for a server at a --url, without --inject")
+	}
+}
+
+// A server that speaks HTTP/2 has the verdicts through the proxy that it has over HTTP/1.1.
+func TestProxyHTTP2(t *testing.T) {
+	t.Parallel()
+	at := listening(t, "reference", "server")
+	behind, err := url.Parse(strings.TrimSuffix(at, "/mcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(request *httputil.ProxyRequest) {
+			request.SetURL(behind)
+			request.Out.Host = request.In.Host
+			if request.In.ProtoMajor != 2 {
+				t.Errorf("the server got a request of %s", request.In.Proto)
+			}
+		},
+	})
+	front.EnableHTTP2 = true
+	front.StartTLS()
+	t.Cleanup(front.Close)
+	directory := t.TempDir()
+	certificate := writeFile(t, directory, "server.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})))
+	one := watchLater(t, directory, "proxy", "--http2", "--record", "recorded", "--json", "{role}.json", "--url", front.URL+"/mcp")
+	one.command.Env = append(one.command.Env, trustFile+"="+certificate)
+	one.begin()
+	line, err := one.said.ReadString('\n')
+	if err != nil || !strings.Contains(line, "grade message") {
+		t.Fatalf("%q: %v", line, err)
+	}
+	run := func(file, at string) map[string]reports.Verdict {
+		mcpconformIn(t, directory, "server", "-q", "--revision", "2025-11-25", "--filter", "lifecycle || tools || transports", "--json", file, "--url", at).
+			demand(t, exitConforms)
+		return resultsOf(t, filepath.Join(directory, file))
+	}
+	direct, proxied := run("direct.json", at), run("through.json", relayedAt.FindString(line))
+	for text, verdict := range direct {
+		if proxied[text] != verdict {
+			t.Errorf("%s is %s, and over HTTP/2 %q", text, verdict, proxied[text])
+		}
+	}
+	_ = one.command.Process.Signal(syscall.SIGTERM)
+	ended := one.finish()
+	if broken, all := verdictsOf(t, filepath.Join(directory, "server.json")); len(broken) > 0 || len(all) == 0 {
+		t.Errorf("broken is %v\n%s", broken, ended)
+	}
+	for _, more := range [][]string{{"--", "./server"}, {"--url", at}, {"--url", front.URL, "--inject", "progress-falls"}} {
+		mcpconformIn(t, directory, args("proxy", "--record", "recorded", "--http2", more)...).
+			demand(t, exitUsage, "--http2 is for a server at a --url that begins with https://, without --inject")
 	}
 }
 

@@ -50,7 +50,9 @@ type RelayOptions struct {
 	// Not for a forward proxy.
 	RewriteMetadata bool
 	// Forward makes it a forward proxy.
-	Forward  bool
+	Forward bool
+	// HTTP2 speaks that with a server over TLS; with clients, HTTP/1.1 still.
+	HTTP2    bool
 	Recorder *Recorder
 	// Roots are the authorities that may speak for a server; nil for those of the system.
 	Roots *x509.CertPool
@@ -72,6 +74,9 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 	grade := transcript.Bytes
 	if options.ServerHost || options.Forward || parsed.Scheme == "https" {
 		grade = transcript.Heads
+	}
+	if options.HTTP2 {
+		grade = transcript.Messages
 	}
 	if options.Tell == nil {
 		options.Tell = func(string) {}
@@ -209,7 +214,7 @@ func (r *Relay) serve(client net.Conn) {
 			moves.flush()
 			stays.flush()
 		}
-	case r.grade == transcript.Heads:
+	case r.grade != transcript.Bytes:
 		toServer = rehosted(server, r.upstream.Host)
 	}
 	toServer = &hostReader{to: toServer, host: &known}
@@ -244,17 +249,24 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 
 // secure speaks TLS with the server; a connection on which that fails is closed.
 func (r *Relay) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
-	server := tls.Client(conn, &tls.Config{
-		ServerName: r.upstream.Hostname(),
-		RootCAs:    r.options.Roots,
-		NextProtos: onlyHTTP1(),
-		MinVersion: tls.VersionTLS12,
-	})
+	if r.options.HTTP2 {
+		return r.overHTTP2(ctx, conn)
+	}
+	config := r.clientTLS()
+	config.NextProtos = onlyHTTP1()
+	server := tls.Client(conn, config)
 	if err := server.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
+		if strings.Contains(err.Error(), "no application protocol") {
+			err = fmt.Errorf("%w: if it speaks HTTP/2 alone, there is --http2", err)
+		}
 		return nil, err
 	}
 	return server, nil
+}
+
+func (r *Relay) clientTLS() *tls.Config {
+	return &tls.Config{ServerName: r.upstream.Hostname(), RootCAs: r.options.Roots, MinVersion: tls.VersionTLS12}
 }
 
 // onlyHTTP1 is what is spoken inside of TLS: of what is copied as it is.
