@@ -185,8 +185,11 @@ func openTapes(paths []string, input io.Reader) (
 		return nil, nil, nil, usageError("nothing of these recordings can be played: %s",
 			strings.TrimPrefix(notes[0], "not played: "))
 	case len(tapes) > 1:
-		notes = append(notes, fmt.Sprintf("%d connections are played one after the other, in the order in which they began",
-			len(tapes)))
+		notes = append(
+			notes,
+			fmt.Sprintf("%d connections are played one after the other, in the order in which they began",
+				len(tapes)),
+		)
 	}
 	return tapes, recorded, notes, nil
 }
@@ -195,7 +198,11 @@ func openTapes(paths []string, input io.Reader) (
 func (r *replaying) outputs(found *reports.Replay) []output {
 	all := []output{
 		{flag: "--junit", path: r.junit, write: func(_ *reports.Run, w io.Writer) error { return found.JUnit(w) }},
-		{flag: "--markdown", path: r.markdown, write: func(_ *reports.Run, w io.Writer) error { return found.Markdown(w) }},
+		{
+			flag:  "--markdown",
+			path:  r.markdown,
+			write: func(_ *reports.Run, w io.Writer) error { return found.Markdown(w) },
+		},
 		{flag: "--json", path: r.json, write: func(_ *reports.Run, w io.Writer) error { return found.Write(w) }},
 	}
 	for i := range all {

@@ -131,7 +131,14 @@ func (p *player) compare(one *begun, recorded, live outcome) {
 	switch {
 	case recorded.kind == unanswered && live.kind == unanswered:
 	case recorded.kind == unanswered || live.kind == unanswered && p.cancelled(one):
-		p.change(reports.Telling, one.name, "", "it is answered, and was not, or the other way round", recorded.String(), live.String())
+		p.change(
+			reports.Telling,
+			one.name,
+			"",
+			"it is answered, and was not, or the other way round",
+			recorded.String(),
+			live.String(),
+		)
 	case one.Method == "tools/call" && recorded.kind != live.kind && invalid(recorded) && invalid(live):
 		// server/tools#error-handling leaves to servers which of them it is.
 		p.change(reports.Telling, one.name, "", "the error is told in the other way", recorded.String(), live.String())

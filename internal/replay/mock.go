@@ -233,7 +233,11 @@ func (v *visit) take(message jsonrpc.Message) *answering {
 		}
 		return &answering{live: message, raw: v.mock.refuse(message)}
 	}
-	return &answering{live: message, raw: jsonrpc.NewError(jsonrpc.NullID, jsonrpc.InvalidRequest, "not a message")}
+	code := int64(jsonrpc.InvalidRequest)
+	if _, broken := message.Broken(); broken {
+		code = jsonrpc.ParseError
+	}
+	return &answering{live: message, raw: jsonrpc.NewError(jsonrpc.NullID, code, "not a message")}
 }
 
 // match finds what was recorded of such a message: what this client has not had yet, or else

@@ -63,16 +63,17 @@ type Connection struct {
 func Play(ctx context.Context, tapes []*Tape, options Options) (*Played, error) {
 	played := &Played{}
 	known := newValues(options)
-	for _, tape := range tapes {
-		if slices.ContainsFunc(options.Replace, func(pair [2]string) bool { return strings.Contains(hidden, pair[0]) }) {
+	for at := 0; at < len(tapes) && ctx.Err() == nil; at++ {
+		tape := tapes[at]
+		if slices.ContainsFunc(
+			options.Replace,
+			func(pair [2]string) bool { return strings.Contains(hidden, pair[0]) },
+		) {
 			tape.reveal()
 		}
 		p := &player{Played: played, options: options, tape: tape, values: known}
 		if err := p.play(ctx); err != nil {
 			return played, err
-		}
-		if ctx.Err() != nil {
-			break
 		}
 	}
 	played.Carried = known.carried
@@ -135,7 +136,7 @@ func (p *player) play(ctx context.Context) error {
 	}
 	for _, event := range p.tape.talk.Events {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // what was played is reported
+			return nil
 		}
 		if p.lost != nil {
 			break
@@ -202,7 +203,7 @@ func (p *player) event(ctx context.Context, event transcript.Event) {
 			}
 			stop()
 		}
-	case event.IsDeparture():
+	case event.IsClientLeaving():
 		for _, one := range p.of(event.Stream) {
 			if len(one.Answers) == 0 && !one.settled {
 				p.hear(ctx, one)
@@ -331,7 +332,10 @@ func (p *player) deliver(ctx context.Context, message *rules.Message, outgoing s
 				continue
 			}
 			name := fmt.Sprintf("%d %s", len(p.Steps)+1, step(element))
-			p.Steps = append(p.Steps, reports.ReplayStep{Name: name, Recorded: outcomeOf(element).String(), Live: "no answer"})
+			p.Steps = append(
+				p.Steps,
+				reports.ReplayStep{Name: name, Recorded: outcomeOf(element).String(), Live: "no answer"},
+			)
 			one := &begun{Message: element, name: name, sent: time.Now()}
 			one.pending = p.client.Expect(element.ID, element.Method, mark, delivery)
 			p.started[element] = one

@@ -45,7 +45,7 @@ func Open(name string, header transcript.Header, events []transcript.Event) (*Ta
 	switch {
 	case header.Joined:
 		return nil, fmt.Errorf("%s: the connection had begun before it was recorded", name)
-	case header.Dropped || slices.ContainsFunc(events, isKind(transcript.Gap)):
+	case header.Dropped || lacks(events):
 		return nil, fmt.Errorf("%s: the recording lacks a part of the connection", name)
 	case slices.ContainsFunc(events, func(one transcript.Event) bool { return one.Made != "" && one.IsContent() }):
 		return nil, fmt.Errorf("%s: the recorder has changed messages", name)
@@ -74,8 +74,11 @@ func Open(name string, header transcript.Header, events []transcript.Event) (*Ta
 	return t, nil
 }
 
-func isKind(kind transcript.Kind) func(transcript.Event) bool {
-	return func(event transcript.Event) bool { return event.Kind == kind }
+// lacks tells whether something is missing between events. What is missing behind them all,
+// nobody can play.
+func lacks(events []transcript.Event) bool {
+	gap := slices.IndexFunc(events, func(one transcript.Event) bool { return one.Kind == transcript.Gap })
+	return gap >= 0 && slices.ContainsFunc(events[gap:], transcript.Event.IsContent)
 }
 
 func fromClient(message *rules.Message) bool { return message.Event.From == protocol.Client }

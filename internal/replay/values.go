@@ -193,7 +193,7 @@ func (v *values) applied(to string, path []string, value any) any {
 	case map[string]any:
 		changed := make(map[string]any, len(value))
 		for name, member := range value {
-			if len(path) == 2 && path[1] == "inputResponses" {
+			if slices.Equal(path, []string{"params", "inputResponses"}) {
 				if key, there := v.live[inputKey+name]; there {
 					changed[key.value] = v.applied(to, append(slices.Clip(path), name), member)
 					continue
@@ -248,8 +248,12 @@ func (v *values) carry(to, recorded string, origin origin) {
 	}
 	v.told[recorded+"\x00"+origin.value] = true
 	v.carried = append(v.carried, reports.ReplayValue{
-		From: origin.from, To: to,
-		Recorded: strconv.Quote(excerpt.Short([]byte(recorded))), Live: strconv.Quote(excerpt.Short([]byte(origin.value))),
+		From: origin.from,
+		To:   to,
+		Recorded: strconv.Quote(
+			excerpt.Short([]byte(recorded)),
+		),
+		Live: strconv.Quote(excerpt.Short([]byte(origin.value))),
 	})
 }
 

@@ -75,8 +75,8 @@ func (e Event) Place() Place { return Place{e.Connection, e.Sequence} }
 // sent on purpose, or breaks a requirement itself.
 func (e Event) IsIllegal() bool { return e.Deliberate != "" || e.Breaks != "" }
 
-// IsDeparture tells whether the client left a stream before its end.
-func (e Event) IsDeparture() bool {
+// IsClientLeaving tells whether the client left a stream before its end.
+func (e Event) IsClientLeaving() bool {
 	return e.Kind == End && (e.Note == ClientLeft || e.Note == HarnessClosed)
 }
 
