@@ -14,7 +14,7 @@ func contractDiff() *ContractDiff {
 		Format: ContractFormat, Old: "old.yaml", New: "the server", Accept: "mcpconform contract write -- ./my-server",
 		Notes: []string{"prompts/list failed"},
 		Items: []string{"revisions", "tool \x1b[31m|`a`", "tool b", "tool c"},
-		Changes: []ContractChange{
+		Changes: []Difference{
 			{Impact: Wording, Item: "tool b", Where: "/description", Says: "description changed", Was: `"a"`, Is: "\"]]>\u202e<b>alert(1)\""},
 			{Impact: Unclear, Item: "tool c", Where: "/_meta", Says: "_meta changed"},
 			{Impact: Breaking, Item: "tool \x1b[31m|`a`", Says: "the tool is gone"},

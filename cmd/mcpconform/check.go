@@ -14,7 +14,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/importer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -147,12 +146,12 @@ func (s *settings) writeArchive(path string, recordings *runner.Recordings) erro
 		if err != nil {
 			return err
 		}
-		err = recordings.Each(func(header transcript.Header, events []transcript.Event) error {
-			for position := range events {
-				events[position] = reports.RedactAll(redactor, events[position])
+		err = recordings.Each(func(one runner.Recorded) error {
+			for position := range one.Events {
+				one.Events[position] = reports.RedactAll(redactor, one.Events[position])
 			}
-			header.Agreement = reports.RedactAll(redactor, header.Agreement)
-			return writer.Connection(header, events)
+			one.Header.Agreement = reports.RedactAll(redactor, one.Header.Agreement)
+			return writer.Connection(one.Header, one.Events)
 		})
 		written = writer.Written()
 		return cmp.Or(err, writer.Close())

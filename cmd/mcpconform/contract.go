@@ -120,25 +120,8 @@ func contractNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 
 // addTarget adds the flags that say which server it is about.
 func (c *contracting) addTarget(flags *pflag.FlagSet, revision string) {
-	flags.StringVar(&c.URL, "url", "", "the server's MCP `URL`, for Streamable HTTP")
-	flags.StringVar(&c.Transport, "transport", "", "stdio, http or sse; default: what the target allows")
+	c.addServer(flags)
 	flags.StringVar(&c.revision, "revision", "", "the `R`evision to read it at; default: "+revision)
-	flags.StringArrayVar(&c.header, "header", nil, "`\"NAME: VALUE\"` sent with every HTTP request; may be repeated")
-	flags.StringArrayVar(&c.env, "env", nil, "`NAME=VALUE` in the environment of the server; may be repeated")
-	flags.StringVar(&c.start, "start", "", "`COMMAND` that starts the server at --url, split at spaces")
-	flags.StringVar(
-		&c.configFile,
-		"config",
-		"",
-		"config `FILE` that names the server (default mcpconform.yaml, if there is one)",
-	)
-	flags.DurationVar(&c.Timeout, "timeout", 0, "how long one reply may take (default 5s)")
-	flags.DurationVar(
-		&c.Deadline,
-		"deadline",
-		0,
-		"how long all of it may take (default "+inShort(runner.DefaultDeadline)+")",
-	)
 }
 
 // addOutputs adds those of what a comparison is told by.
@@ -152,32 +135,10 @@ func (c *contracting) addOutputs(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 }
 
-// separate takes the command from the arguments; the others are files.
-func (c *contracting) separate(command *cobra.Command, arguments []string) (paths []string, err error) {
-	dash := command.ArgsLenAtDash()
-	switch {
-	case dash < 0:
-		return arguments, nil
-	case len(arguments) == dash:
-		return nil, usageError("no command after --; name the command that starts the server")
-	}
-	c.Command, c.commandGiven = arguments[dash:], true
-	return arguments[:dash], nil
-}
-
 // complete makes sure of the flags that name a server.
 func (c *contracting) complete(command *cobra.Command) error {
-	if err := c.readConfig(command); err != nil {
+	if err := c.completeServer(command, "contract "+command.Name()); err != nil {
 		return err
-	}
-	switch {
-	case c.URL != "" && len(c.Command) > 0:
-		return usageError("--url and a command exclude each other: a server is reached by one of them")
-	case c.URL == "" && len(c.Command) == 0:
-		return usageError(
-			"contract %s needs a server: --url URL, or the command that starts it after --",
-			command.Name(),
-		)
 	}
 	c.Revision = "auto"
 	if c.revision != "" {

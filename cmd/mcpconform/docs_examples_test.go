@@ -38,7 +38,8 @@ var notRun = map[string]string{
 	"mcpconform authorization-server --url https://auth.example.com --client-id my-client --client-secret my-secret --login 'my-login {url}'": "listens at the port of the redirect URI; TestAuthorizationServer runs one",
 	"mcpconform authorization-server --url https://auth.example.com --documents https://tunnel.example.com --documents-listen 127.0.0.1:8443": "needs a tunnel",
 	"mcpconform proxy --record recordings --url http://localhost:3000/mcp":                                                                    "stands there until it is interrupted; TestProxyOverHTTP",
-	"mcpconform proxy --record recordings --forward --url https://example.com/mcp -- ./my-client": "needs a server over TLS; TestProxyForward has one",
+	"mcpconform proxy --record recordings --forward --url https://example.com/mcp -- ./my-client":                                             "needs a server over TLS; TestProxyForward has one",
+	"mcpconform replay recordings --as-server --transport http --listen 127.0.0.1:3000":                                                       "stands there until it is interrupted; TestReplay runs it",
 	"go test ./cmd/mcpconform -run TestDocs -update":                                                                                          "changes the documentation",
 	"sha256sum --check --ignore-missing checksums.txt":                                                                                        "needs a release",
 	"tar -xzf mcpconform_1.2.3_linux_amd64.tar.gz":                                                                                            "needs a release",
@@ -352,7 +353,7 @@ func scriptOf(t *testing.T, one *example) string {
 		return fmt.Sprintf("serves %s%s\n", one.at(), strings.TrimPrefix(command, "mcpconform serve"))
 	}
 	status := exitConforms
-	if verb == "check" && strings.Contains(one.output, "FAILED") {
+	if (verb == "check" || verb == "replay") && strings.Contains(one.output, "FAILED") {
 		status = exitDoesNot
 	}
 	if verb == "server" || verb == "client" {

@@ -162,6 +162,7 @@ func (e *edits) write(t *testing.T) {
 // testedElsewhere are blocks that other tests read, by document and language.
 var testedElsewhere = map[string]string{
 	"docs/clients.md json": "docs/clients_test.go validates them",
+	"docs/replay.md yaml":  "TestReplayRules plays by them",
 	"docs/clients.md go":   "docs/clients_test.go compiles it and has it checked",
 }
 

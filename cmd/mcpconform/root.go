@@ -51,6 +51,7 @@ with its reports and status 1. A second signal ends it at once, without reports.
 		newServe(),
 		newProxy(),
 		newCheck(),
+		newReplay(),
 		newContract(),
 		newList(),
 		newRequirements(),

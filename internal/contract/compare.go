@@ -17,7 +17,7 @@ func Compare(before, after *Contract) *reports.ContractDiff {
 	found := &reports.ContractDiff{
 		Format:  reports.ContractFormat,
 		Items:   []string{"revisions", "capabilities"},
-		Changes: []reports.ContractChange{},
+		Changes: []reports.Difference{},
 	}
 	c := &comparer{found: found}
 	c.revisions(before, after)
@@ -49,7 +49,7 @@ func (c *comparer) add(impact reports.Impact, where, says string, was, is any) {
 	if len(c.found.Changes) >= maxChanges && impact != reports.Breaking {
 		return
 	}
-	c.found.Changes = append(c.found.Changes, reports.ContractChange{
+	c.found.Changes = append(c.found.Changes, reports.Difference{
 		Impact: impact, Item: c.item, Where: where, Says: says, Was: shown(was), Is: shown(is),
 	})
 }

@@ -46,3 +46,8 @@ func (r *Regexp) ReplaceAllString(text, by string) string {
 func (r *Regexp) ReplaceAllStringFunc(text string, by func(string) string) string {
 	return r.compiled().ReplaceAllStringFunc(text, by)
 }
+
+// FindAllString is that of package regexp.
+func (r *Regexp) FindAllString(text string, most int) []string {
+	return r.compiled().FindAllString(text, most)
+}

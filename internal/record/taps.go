@@ -71,7 +71,7 @@ func (e *exchange) recordEnd(err error) {
 	note := transcript.Complete
 	switch {
 	case e.request.Context().Err() != nil && err != nil:
-		note = "the client left"
+		note = transcript.ClientLeft
 	case err != nil && !errors.Is(err, errClosed):
 		note = err.Error()
 	case !e.answered:

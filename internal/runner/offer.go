@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -36,6 +37,16 @@ func OfferOf(ctx context.Context, options Options) (*Offer, error) {
 		return err
 	})
 	return found, err
+}
+
+// Reach says how a server is reached over a transport, with the patience of a run.
+func Reach(options Options, over string) (scripted.Target, error) {
+	if err := options.defaults(); err != nil {
+		return scripted.Target{}, err
+	}
+	to, err := newRun(options, time.Now()).reach(context.Background(), over)
+	to.Work = repliesToStart * to.Reply
+	return to, err
 }
 
 // withinDeadline does some work that ends with the deadline of the options.
@@ -84,6 +95,13 @@ func (r *run) offer(ctx context.Context) (*Offer, error) {
 	return nil, &contact.TargetError{Reason: reason, Unspoken: unspoken}
 }
 
+// Recorded is a connection that was recorded.
+type Recorded struct {
+	Name   string
+	Header transcript.Header
+	Events []transcript.Event
+}
+
 // Offer reads what the recorded server declared and listed at the newest revision at which it
 // was recorded: of each list what came last. What was not listed, or not to its end, is Failed.
 func (r *Recordings) Offer() (*Offer, error) {
@@ -92,49 +110,65 @@ func (r *Recordings) Offer() (*Offer, error) {
 			"these transcripts are of a client: they have nothing that the server under test offers",
 		}
 	}
-	var found *Offer
-	for _, one := range r.sittings {
-		header, events, err := one.read()
-		if err != nil {
-			return nil, err
-		}
-		header.Role = protocol.ServerRole
-		conversation := recall(header, events, one[0].path)
-		if header.Unjudged || conversation.ServerCapabilities == nil ||
-			!slices.Contains(protocol.Released(), conversation.Revision) {
-			continue
-		}
-		if found == nil {
-			found = &Offer{}
-		}
-		found.Speaks = append(found.Speaks, conversation.Revision)
-		if found.Survey == nil || conversation.Revision > found.Revision {
-			found.Cell = conversation.Cell
-			found.Survey = &survey.Survey{Revision: conversation.Revision, Failed: map[string]string{}}
-		}
-		if conversation.Revision == found.Revision {
-			found.hear(conversation)
-		}
+	found := &Offer{}
+	err := r.Each(func(one Recorded) error {
+		found.read(one)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	if found == nil {
+	return found.whole()
+}
+
+// OfferIn does so for connections that are in memory.
+func OfferIn(connections []Recorded) (*Offer, error) {
+	found := &Offer{}
+	for _, one := range connections {
+		found.read(one)
+	}
+	return found.whole()
+}
+
+// read adds what a recorded connection shows, if it is of the newest revision so far.
+func (o *Offer) read(one Recorded) {
+	one.Header.Role = protocol.ServerRole
+	conversation := recall(one.Header, one.Events, one.Name)
+	if one.Header.Unjudged || conversation.ServerCapabilities == nil ||
+		!slices.Contains(protocol.Released(), conversation.Revision) {
+		return
+	}
+	o.Speaks = append(o.Speaks, conversation.Revision)
+	if o.Survey == nil || conversation.Revision > o.Revision {
+		o.Cell = conversation.Cell
+		o.Survey = &survey.Survey{Revision: conversation.Revision, Failed: map[string]string{}}
+	}
+	if conversation.Revision == o.Revision {
+		o.hear(conversation)
+	}
+}
+
+// whole is the offer when all was read.
+func (o *Offer) whole() (*Offer, error) {
+	if o.Survey == nil {
 		return nil, &RecordingError{
 			"none of these transcripts shows what a server offers: record one from its first message on",
 		}
 	}
-	for _, list := range found.Survey.Listed() {
-		_, known := found.Survey.Failed[list.Method]
+	for _, list := range o.Survey.Listed() {
+		_, known := o.Survey.Failed[list.Method]
 		switch {
-		case !found.Survey.Declares(list.Capability):
-			delete(found.Survey.Failed, list.Method)
-		case known && found.Survey.Failed[list.Method] == "":
-			delete(found.Survey.Failed, list.Method) // it was recorded to its end
+		case !o.Survey.Declares(list.Capability):
+			delete(o.Survey.Failed, list.Method)
+		case known && o.Survey.Failed[list.Method] == "":
+			delete(o.Survey.Failed, list.Method) // it was recorded to its end
 		case !known:
-			found.Survey.Failed[list.Method] = "it was not recorded"
+			o.Survey.Failed[list.Method] = "it was not recorded"
 		}
 	}
-	slices.Sort(found.Speaks)
-	found.Speaks = slices.Compact(found.Speaks)
-	return found, nil
+	slices.Sort(o.Speaks)
+	o.Speaks = slices.Compact(o.Speaks)
+	return o, nil
 }
 
 // hear adds what a recorded connection shows.

@@ -239,11 +239,11 @@ func shownPath(path string) string {
 }
 
 // Each shows all connections one after the other, each read anew.
-func (r *Recordings) Each(show func(transcript.Header, []transcript.Event) error) error {
+func (r *Recordings) Each(show func(Recorded) error) error {
 	for _, one := range r.sittings {
 		header, events, err := one.read()
 		if err == nil {
-			err = show(header, events)
+			err = show(Recorded{one[0].path, header, events})
 		}
 		if err != nil {
 			return err

@@ -303,7 +303,21 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 	if !isRaw {
 		message.Raw = jsonrpc.NewRequest(id, method, c.WithMeta(params))
 	}
-	mark, reply := c.inbox.len(), c.tempo.patience(method, c.reply)
+	mark := c.inbox.len()
+	pending := c.expect(id, method, mark)
+	pending.Params, pending.Raw, pending.Delivery = params, isRaw, c.wire.send(ctx, message, id)
+	return pending
+}
+
+// Expect has a request waited for that was sent in a batch, when so much had been received.
+func (c *Client) Expect(id jsonrpc.ID, method string, mark int, delivery *Delivery) *Pending {
+	pending := c.expect(id, method, mark)
+	pending.Raw, pending.Delivery = true, delivery
+	return pending
+}
+
+func (c *Client) expect(id jsonrpc.ID, method string, mark int) *Pending {
+	reply := c.tempo.patience(method, c.reply)
 	c.mu.Lock()
 	c.pending[id] = asked{method: method, at: time.Now(), first: mark == 0}
 	c.mu.Unlock()
@@ -311,10 +325,7 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 	if slices.Contains(working, method) {
 		patience = max(patience, c.work)
 	}
-	return &Pending{
-		ID: id, Method: method, Params: params, Raw: isRaw, Mark: mark,
-		client: c, patience: patience, reply: reply, Delivery: c.wire.send(ctx, message, id),
-	}
+	return &Pending{ID: id, Method: method, Mark: mark, client: c, patience: patience, reply: reply}
 }
 
 // working are the requests that have a server run code of its author, which may take
@@ -524,9 +535,9 @@ func (c *Client) takeOne(ctx context.Context, received Received) {
 			c.tempo.note(request.method, time.Since(request.at))
 		}
 		if c.pending[received.ID].method == "initialize" {
-			result, _ := received.Result()
-			object, _ := result.(map[string]any)
-			c.batches = protocol.Has(mcp.Text(object, "protocolVersion"), protocol.Batches)
+			if result, agreed := received.Result(); agreed {
+				c.batches = protocol.Has(mcp.Text(result, "protocolVersion"), protocol.Batches)
+			}
 		}
 		delete(c.pending, received.ID)
 		c.mu.Unlock()

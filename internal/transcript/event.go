@@ -37,6 +37,12 @@ const (
 // order.
 const Complete = "complete"
 
+// The notes of an End that the client came to: it left a stream before its end.
+const (
+	ClientLeft    = "the client left"
+	HarnessClosed = "closed by the harness"
+)
+
 // Event is one thing that happened on a connection.
 type Event struct {
 	Sequence   int            // position in its connection, from 0
@@ -68,6 +74,11 @@ func (e Event) Place() Place { return Place{e.Connection, e.Sequence} }
 // IsIllegal tells whether who is judged need not answer to the event as to a legal one: it was
 // sent on purpose, or breaks a requirement itself.
 func (e Event) IsIllegal() bool { return e.Deliberate != "" || e.Breaks != "" }
+
+// IsClientLeaving tells whether the client left a stream before its end.
+func (e Event) IsClientLeaving() bool {
+	return e.Kind == End && (e.Note == ClientLeft || e.Note == HarnessClosed)
+}
 
 // IsContent reports a message, or a body that is none.
 func (e Event) IsContent() bool { return e.Kind == Message || e.Kind == Body }

@@ -555,7 +555,7 @@ func (e *Exchange) read() {
 		note = transcript.Complete
 	case e.closed:
 		err = &Error{Kind: ErrClosed, Doing: e.doing, Detail: "the harness closed the stream"}
-		note = "closed by the harness"
+		note = transcript.HarnessClosed
 	default:
 		note = err.Error()
 	}

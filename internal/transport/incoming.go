@@ -269,7 +269,7 @@ func (i *Incoming) Left() {
 		i.finish(connectionCut) // which is why the client is gone
 	case !i.over:
 		i.over = true
-		i.append(transcript.Event{Kind: transcript.End, From: protocol.Client, Note: "the client left"})
+		i.append(transcript.Event{Kind: transcript.End, From: protocol.Client, Note: transcript.ClientLeft})
 		close(i.done)
 	}
 }

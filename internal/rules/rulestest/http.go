@@ -72,7 +72,7 @@ func CarryFor(t *testing.T, cell rules.Cell, script string) *rules.Conversation 
 		case ".":
 			event.Kind, event.Note = transcript.End, transcript.Complete
 		case "x":
-			event.Kind, event.Note = transcript.End, "closed by the harness"
+			event.Kind, event.Note = transcript.End, transcript.HarnessClosed
 		default:
 			t.Fatalf("cannot read %q", line)
 		}

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+)
+
+// maxMessage bounds a message of a client, in bytes.
+const maxMessage = 16 << 20
+
+// OverStdio answers a client on its standard streams, until in ends or the context does.
+func (m *Mock) OverStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	var answering sync.WaitGroup
+	defer answering.Wait()
+	defer stop()
+	to, v := &lineStream{out: out}, m.visit()
+	lines := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := readLine(lines)
+		if len(bytes.TrimSpace(line)) > 0 {
+			message := jsonrpc.Parse(line)
+			elements := []jsonrpc.Message{message}
+			if message.Kind == jsonrpc.Batch {
+				elements = elementsOf(message)
+			}
+			for _, element := range elements {
+				if one := v.take(element); one != nil {
+					answering.Go(func() {
+						v.say(ctx, one, to.send)
+						v.follow(ctx, one, to.send)
+					})
+				}
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// readLine reads a line of bounded length.
+func readLine(from *bufio.Reader) (line []byte, err error) {
+	for {
+		piece, err := from.ReadSlice('\n')
+		line = append(line, piece...)
+		if len(line) > maxMessage {
+			return nil, fmt.Errorf("the client sent a message of more than %d MiB", maxMessage>>20)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimRight(line, "\r\n"), err
+		}
+	}
+}
+
+// elementsOf are the messages of a batch.
+func elementsOf(batch jsonrpc.Message) (all []jsonrpc.Message) {
+	const most = 1000
+	for _, raw := range jsonrpc.Elements(batch.Raw, most) {
+		all = append(all, jsonrpc.Parse(raw))
+	}
+	return all
+}
+
+// lineStream writes messages as lines.
+type lineStream struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (s *lineStream) send(raw []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = s.out.Write(append(bytes.Clone(raw), '\n')) // the client has left, if it fails
+}

@@ -1,0 +1,354 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/transport"
+)
+
+// recording makes events of lines: "> " begins what the client said, "< " what the server did.
+func recording(lines string) []transcript.Event {
+	events := []transcript.Event{{Kind: transcript.Open, From: protocol.Client, Stream: "stdio"}}
+	for line := range strings.SplitSeq(strings.TrimSpace(lines), "\n") {
+		line = strings.TrimSpace(line)
+		event := transcript.Event{Kind: transcript.Message, From: protocol.Client, Stream: "stdio", Raw: []byte(line[2:])}
+		if line[0] == '<' {
+			event.From = protocol.Server
+		}
+		events = append(events, event)
+	}
+	for position := range events {
+		events[position].Sequence = position
+		events[position].At = time.Unix(1, 0).Add(time.Duration(position) * time.Millisecond)
+	}
+	return events
+}
+
+func tape(t *testing.T, lines string) *Tape {
+	t.Helper()
+	made, err := Open("a.jsonl", transcript.Header{Transport: protocol.Stdio, Grade: transcript.Bytes}, recording(lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// hello is a handshake.
+const hello = `
+	> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+	< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+	> {"jsonrpc":"2.0","method":"notifications/initialized"}
+`
+
+func call(id int, tool, arguments string) string {
+	return fmt.Sprintf(`> {"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`+"\n", id, tool, arguments)
+}
+
+func result(id int, result string) string {
+	return fmt.Sprintf(`< {"jsonrpc":"2.0","id":%d,"result":%s}`+"\n", id, result)
+}
+
+// playedTo plays a tape to the mock of another recording.
+func playedTo(t *testing.T, from, to *Tape, change func(*Options)) *Played {
+	t.Helper()
+	var told []string
+	mock := NewMock([]*Tape{to}, func(text string) { told = append(told, text) })
+	server := httptest.NewServer(mock.Handler(false))
+	t.Cleanup(server.Close)
+	options := Options{
+		Target: scripted.Target{
+			Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second, Limits: transport.DefaultLimits,
+		},
+		Begin: transcript.NewLog,
+	}
+	if change != nil {
+		change(&options)
+	}
+	played, err := Play(t.Context(), []*Tape{from}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return played
+}
+
+func told(played *Played) (all []string) {
+	for _, one := range played.Changes {
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s: %s", one.Impact, one.Item, one.Where, one.Says)))
+	}
+	return all
+}
+
+// Each difference of an answer has its impact.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	const text = `{"content":[{"type":"text","text":"a"}]}`
+	for name, test := range map[string]struct {
+		method         string
+		recorded, live string
+		rules          string
+		exact          bool
+		want           string
+	}{
+		"the same":         {"tools/call", text, text, "", false, ""},
+		"another value":    {"tools/call", text, `{"content":[{"type":"text","text":"b"}]}`, "", false, "told 2 tools/call t /result/content/0/text: the value is another"},
+		"exact":            {"tools/call", text, `{"content":[{"type":"text","text":"b"}]}`, "", true, "failed 2 tools/call t /result/content/0/text: the value is another"},
+		"exact by a rule":  {"tools/call", text, `{"content":[{"type":"text","text":"b"}]}`, "- method: tools/call\n  of: t\n  pointer: /content/*/text\n  compare: exact\n", false, "failed 2 tools/call t /result/content/0/text: the value is another"},
+		"another tool's":   {"tools/call", text, `{"content":[{"type":"text","text":"b"}]}`, "- method: tools/call\n  of: other*\n  compare: exact\n", false, "told 2 tools/call t /result/content/0/text: the value is another"},
+		"ignored":          {"tools/call", text, `{"content":[{"type":"text","text":"b"}]}`, "- method: tools/call\n  pointer: /content\n  compare: ignore\n", true, ""},
+		"shape":            {"tools/call", text, `{"content":[{"type":"text","text":"b"}]}`, "- method: tools/call\n  compare: shape\n", true, ""},
+		"other blocks":     {"tools/call", text, `{"content":[]}`, "", false, "warned 2 tools/call t /result/content: the content has other blocks"},
+		"another type":     {"resources/read", `{"contents":[{"uri":"a:b","size":1}]}`, `{"contents":[{"uri":"a:b","size":"1"}]}`, "", false, "warned 2 resources/read /result/contents/0/size: the value is of another type"},
+		"a member gone":    {"resources/read", `{"contents":[{"uri":"a:b","text":"x"}]}`, `{"contents":[{"uri":"a:b"}]}`, "", false, `warned 2 resources/read /result/contents/0: the member "text" is gone`},
+		"a member new":     {"resources/read", `{"contents":[{"uri":"a:b"}]}`, `{"contents":[{"uri":"a:b","text":"x"}]}`, "", false, `told 2 resources/read /result/contents/0: the member "text" is new`},
+		"more":             {"resources/read", `{"contents":[]}`, `{"contents":[{"uri":"a:b"}]}`, "", false, "told 2 resources/read /result/contents: the array has another length"},
+		"meta":             {"tools/call", `{"_meta":{"a":1},"content":[]}`, `{"_meta":{"a":2},"content":[]}`, "", true, ""},
+		"an error":         {"tools/call", text, `!{"code":-32603,"message":"x"}`, "", false, "failed 2 tools/call t : the request comes to something else"},
+		"a tool's error":   {"tools/call", text, `{"isError":true,"content":[{"type":"text","text":"a"}]}`, "", false, "failed 2 tools/call t : the request comes to something else"},
+		"told otherwise":   {"tools/call", `{"isError":true,"content":[]}`, `!{"code":-32602,"message":"x"}`, "", false, "told 2 tools/call t : the error is told in the other way"},
+		"another code":     {"tools/call", `!{"code":-32601,"message":"x"}`, `!{"code":-32603,"message":"x"}`, "", false, "failed 2 tools/call t /error/code: the error has another code"},
+		"another message":  {"tools/call", `!{"code":-32601,"message":"x"}`, `!{"code":-32601,"message":"y"}`, "", true, ""},
+		"a page of a list": {"tools/list", `{"tools":[]}`, `{"tools":[],"nextCursor":"a"}`, "", true, "told 2 tools/list /result/nextCursor: the list has pages of another size"},
+		"how far a task":   {"tasks/get", `{"taskId":"a","status":"working"}`, `{"taskId":"a","status":"completed","pollInterval":1}`, "", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			built := func(answer string) *Tape {
+				lines := hello + call(1, "t", "{}")
+				if test.method != "tools/call" {
+					lines = hello + fmt.Sprintf(`> {"jsonrpc":"2.0","id":1,"method":%q}`, test.method) + "\n"
+				}
+				if refusal, refuses := strings.CutPrefix(answer, "!"); refuses {
+					return tape(t, lines+`< {"jsonrpc":"2.0","id":1,"error":`+refusal+"}")
+				}
+				return tape(t, lines+result(1, answer))
+			}
+			played := playedTo(t, built(test.recorded), built(test.live), func(options *Options) {
+				options.Exact = test.exact
+				rules, err := ReadRules("rules.yaml", []byte(test.rules))
+				if err != nil {
+					t.Fatal(err)
+				}
+				options.Rules = rules
+			})
+			if got := strings.Join(told(played), "\n"); got != test.want {
+				t.Errorf("found %q, not %q", got, test.want)
+			}
+			if len(played.Steps) != 2 {
+				t.Errorf("%d steps", len(played.Steps))
+			}
+		})
+	}
+}
+
+// What a server chooses anew goes back to it as it chose it, wherever it came from.
+func TestValueFlow(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		recorded, live string // the result that brings a handle
+		took, takes    string // the arguments that take it back
+		noFlow         bool
+	}{
+		"structured":    {`{"content":[],"structuredContent":{"id":"ticket-123"}}`, `{"content":[],"structuredContent":{"id":"ticket-987"}}`, `{"id":"ticket-123"}`, `{"id":"ticket-987"}`, false},
+		"JSON in text":  {`{"content":[{"type":"text","text":"{\"id\":\"abcdef\"}"}]}`, `{"content":[{"type":"text","text":"{\"id\":\"uvwxyz\"}"}]}`, `{"id":"abcdef"}`, `{"id":"uvwxyz"}`, false},
+		"in a sentence": {`{"content":[{"type":"text","text":"Made ticket T-12345."}]}`, `{"content":[{"type":"text","text":"Made ticket T-98765."}]}`, `{"id":"T-12345"}`, `{"id":"T-98765"}`, false},
+		"in a URI":      {`{"content":[{"type":"text","text":"T-12345"}]}`, `{"content":[{"type":"text","text":"T-98765"}]}`, `{"uri":"see T-12345 there"}`, `{"uri":"see T-98765 there"}`, false},
+		"a word":        {`{"content":[{"type":"text","text":"it was scripted so"}]}`, `{"content":[{"type":"text","text":"it was another so"}]}`, `{"id":"scripted"}`, `{"id":"scripted"}`, false},
+		"too short":     {`{"content":[],"structuredContent":{"id":"a1"}}`, `{"content":[],"structuredContent":{"id":"b2"}}`, `{"id":"a1"}`, `{"id":"a1"}`, false},
+		"still there":   {`{"content":[],"structuredContent":{"ids":["one-11","two-22"]}}`, `{"content":[],"structuredContent":{"ids":["two-22","one-11"]}}`, `{"id":"one-11"}`, `{"id":"one-11"}`, false},
+		"switched off":  {`{"content":[],"structuredContent":{"id":"ticket-123"}}`, `{"content":[],"structuredContent":{"id":"ticket-987"}}`, `{"id":"ticket-123"}`, `{"id":"ticket-123"}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			built := func(brings, takes string) *Tape {
+				return tape(t, hello+call(1, "make", "{}")+result(1, brings)+call(2, "use", takes)+result(2, `{"content":[]}`))
+			}
+			played := playedTo(t, built(test.recorded, test.took), built(test.live, test.takes), func(options *Options) { options.NoFlow = test.noFlow })
+			if played.Steps[2].Live != "result" {
+				t.Errorf("the live server is asked for another value: %v", told(played))
+			}
+			if carried := len(played.Carried); (carried == 1) != (test.took != test.takes) {
+				t.Errorf("told are %v", played.Carried)
+			}
+		})
+	}
+}
+
+// What a client said itself is not taken for the server's, nor what the specification has taken
+// back as it is for a word.
+func TestOwnWordsAndCursors(t *testing.T) {
+	t.Parallel()
+	built := func(echoed, cursor string) *Tape {
+		return tape(t, hello+call(1, "echo", `{"text":"hello-1"}`)+result(1, `{"content":[{"type":"text","text":"`+echoed+`"}]}`)+
+			call(2, "echo", `{"text":"hello-1"}`)+result(2, `{"content":[]}`)+
+			`> {"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"+result(3, `{"tools":[],"nextCursor":"`+cursor+`"}`)+
+			`> {"jsonrpc":"2.0","id":4,"method":"tools/list","params":{"cursor":"`+cursor+`"}}`+"\n"+result(4, `{"tools":[]}`))
+	}
+	played := playedTo(t, built("hello-1", "p2"), built("hello-2", "q7"), nil)
+	for _, one := range played.Steps {
+		if one.Live != one.Recorded {
+			t.Errorf("%+v", one)
+		}
+	}
+}
+
+// What cannot be played is told before.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	one := tape(t, hello+call(1, "t", `{"when":"2026-11-28"}`)+
+		`< {"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{}}`+"\n"+
+		`> {"jsonrpc":"2.0","id":"s","result":{"action":"accept"}}`+"\n"+result(1, `{"content":[]}`)+
+		call(2, "login", `{"password":"***"}`))
+	notes := strings.Join(one.Notes(), "\n")
+	for _, want := range []string{
+		"tools/call t has the date 2026-11-28", "elicitation/create of the server is answered as it was recorded",
+		"tools/call login is not played: a secret is hidden in it",
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("lacks %q:\n%s", want, notes)
+		}
+	}
+	never := func(map[string]any) bool { return false }
+	if names := one.Forbidden(never); !slices.Equal(names, []string{"t"}) {
+		t.Errorf("forbidden are %v", names)
+	}
+	one.reveal()
+	if names := one.Forbidden(never); !slices.Equal(names, []string{"t", "login"}) {
+		t.Errorf("forbidden are %v", names)
+	}
+}
+
+// A recording of which a part is unknown is not played.
+func TestUnfit(t *testing.T) {
+	t.Parallel()
+	whole := recording(hello)
+	gap := slices.Insert(slices.Clone(whole), 2, transcript.Event{Kind: transcript.Gap})
+	changed := slices.Clone(whole)
+	changed[1].Made = "injected"
+	for want, test := range map[string]struct {
+		header transcript.Header
+		events []transcript.Event
+	}{
+		"had begun before":      {transcript.Header{Joined: true}, whole},
+		"lacks a part":          {transcript.Header{}, gap},
+		"a part of the conn":    {transcript.Header{Dropped: true}, whole},
+		"has changed messages":  {transcript.Header{}, changed},
+		"the client says nothi": {transcript.Header{}, whole[:1]},
+	} {
+		test.header.Transport = protocol.Stdio
+		if _, err := Open("a", test.header, test.events); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"- method: tools/call\n  compare: exactly\n":                          `rules.yaml:1: compare is "exactly"`,
+		"- method: tools/call\n  compare: exact\n  pointer: content\n":        `the pointer "content" must begin with /`,
+		"- method: tools/call\n  compar: exact\n":                             "rules.yaml:2",
+		"- method: tools/call\n  compare: exact\n  of: '['\n":                 "no pattern",
+		"method: tools/call\n":                                                "expected a list of rules",
+		"- method: tools/call\n  compare: exact\n- method: x\n  compare: 1\n": "rules.yaml:3",
+	} {
+		if _, err := ReadRules("rules.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, not %s", text, err, want)
+		}
+	}
+}
+
+// The mock answers what it has, in order, with the ids and tokens of the client, and nothing else.
+func TestMock(t *testing.T) {
+	t.Parallel()
+	recorded := tape(t, hello+
+		`> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":1},"_meta":{"progressToken":"old"}}}
+		< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"old","progress":1}}
+		< {"jsonrpc":"2.0","id":7,"method":"roots/list"}
+		> {"jsonrpc":"2.0","id":7,"result":{"roots":[]}}
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"n":1}}}
+		< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{"a":1}}}
+		< {"jsonrpc":"2.0","id":2,"result":{"content":[],"structuredContent":{"n":2}}}`)
+	var texts []string
+	mock := NewMock([]*Tape{recorded}, func(text string) { texts = append(texts, text) })
+	in, client := io.Pipe()
+	server, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- mock.OverStdio(t.Context(), in, out) }()
+	lines := json.NewDecoder(server)
+	say := func(text string) { _, _ = io.WriteString(client, text+"\n") }
+	expect := func(parts ...string) {
+		t.Helper()
+		var line json.RawMessage
+		if err := lines.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(string(line), part) {
+				t.Errorf("%s lacks %s", line, part)
+			}
+		}
+	}
+	say(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{"a":1},"clientInfo":{"name":"d"}}}`)
+	expect(`"id":"i"`, `"protocolVersion":"2025-06-18"`)
+	say(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"arguments":{"a":1.0},"name":"t","_meta":{"progressToken":5}}}`)
+	expect(`"progressToken":5`)
+	expect(`"roots/list"`, `"id":"replay-1"`)
+	say(`{"jsonrpc":"2.0","id":"replay-1","error":{"code":-32601,"message":"no"}}`)
+	expect(`"id":9`, `"n":1`)
+	expect("list_changed")
+	say(`{"jsonrpc":"2.0","id":10,"method":"ping"}`)
+	expect(`"id":10`, `"result":{}`)
+	for _, n := range []string{`"n":2`, `"n":2`} { // and then the last again
+		say(`{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"t","arguments":{"a":1}}}`)
+		expect(`"id":11`, n)
+	}
+	say(`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"t","arguments":{"a":2}}}`)
+	expect(`"id":12`, "-32603", "differs at /params/arguments/a")
+	say(`[]`)
+	say(`nothing`)
+	expect("-32700")
+	_ = client.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	all := strings.Join(texts, "\n")
+	for _, want := range []string{
+		"asks for the revision 2024-11-05, and was recorded with 2025-06-18", "answers roots/list with an error, and was recorded with a result",
+		"tools/call t came once more than recorded", "the recording has no tools/call",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("lacks %q:\n%s", want, all)
+		}
+	}
+	if played, missing := mock.Played(); played != 3 || len(missing) != 0 || len(mock.Unmatched()) != 1 {
+		t.Errorf("%d played, missing %v, unmatched %v", played, missing, mock.Unmatched())
+	}
+}
+
+// What stands in a request of the stateless era under keys that the server chose, matches by
+// method and order.
+func TestInputRequests(t *testing.T) {
+	t.Parallel()
+	known := newValues(Options{})
+	recorded, _ := jsonrpc.Decode([]byte(`{"inputRequests":{"a":{"method":"roots/list"},"b":{"method":"elicitation/create"}},"requestState":"s1"}`))
+	live, _ := jsonrpc.Decode([]byte(`{"inputRequests":{"x":{"method":"elicitation/create"},"y":{"method":"roots/list"}},"requestState":"t2"}`))
+	known.learn("1 tools/call t", recorded, live)
+	retry, _ := jsonrpc.Decode([]byte(`{"id":2,"method":"tools/call","params":{"requestState":"s1","inputResponses":{"a":{"roots":[]},"b":{"action":"decline"}}}}`))
+	raw, changed := known.apply("tools/call t", nil, retry)
+	const want = `{"id":2,"method":"tools/call","params":{"inputResponses":{"x":{"action":"decline"},"y":{"roots":[]}},"requestState":"t2"}}`
+	if !changed || string(raw) != want {
+		t.Errorf("found %s", raw)
+	}
+}
