@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -274,7 +273,6 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 		return err
 	}
 	debug.SetMemoryLimit(memoryBetween)
-	var judging sync.WaitGroup
 	ended := make(chan *proxy.Connection, 4096)
 	relay, err := proxy.NewRelay(p.URL, proxy.RelayOptions{
 		ServerHost: p.serverHost, Recorder: recorder, Budget: transcript.NewMemoryBudget(judgedMemory),
@@ -288,19 +286,17 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 		relay.Close()
 		return err
 	}
-	judging.Go(func() {
-		for connection := range ended {
-			p.announce(live.Take(connection.Header, connection.Events, connection.Name))
-			connection.Release()
-		}
-	})
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() { stop(relay.Serve(listener)) }()
-	p.watch(ctx, relay, live)
+	p.watch(ctx, relay, ended, live)
 	_ = listener.Close()
-	relay.Close()
-	close(ended)
-	judging.Wait()
+	go func() {
+		relay.Close()
+		close(ended)
+	}()
+	for connection := range ended {
+		p.take(live, connection)
+	}
 	return p.writeAndPrint(live)
 }
 
@@ -318,8 +314,19 @@ func (p *proxying) listening(ctx context.Context, grade transcript.Grade) (net.L
 	return listener, nil
 }
 
-// watch looks at the connections that go on, until the context ends.
-func (p *proxying) watch(ctx context.Context, relay *proxy.Relay, live *runner.Live) {
+// take judges a connection that is over.
+func (p *proxying) take(live *runner.Live, connection *proxy.Connection) {
+	p.announce(live.Take(connection.Header, connection.Events, connection.Name))
+	connection.Release()
+}
+
+// watch judges the connections that go on and those that are over, until the context ends.
+func (p *proxying) watch(
+	ctx context.Context,
+	relay *proxy.Relay,
+	ended <-chan *proxy.Connection,
+	live *runner.Live,
+) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	var again <-chan time.Time
@@ -332,6 +339,8 @@ func (p *proxying) watch(ctx context.Context, relay *proxy.Relay, live *runner.L
 		select {
 		case <-ctx.Done():
 			return
+		case connection := <-ended:
+			p.take(live, connection)
 		case <-again:
 			if err := p.write(live); err != nil {
 				_, _ = fmt.Fprintf(stderr(), "mcpconform: %s\n", err) // it may work the next time
