@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/proxy"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/serve"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -54,6 +55,8 @@ type proxying struct {
 	keepAge    time.Duration
 	serverHost bool
 	every      time.Duration
+	page       string
+	traffic    *serve.Traffic // for the page; nil for none
 
 	inject []string
 	rate   float64
@@ -112,6 +115,12 @@ does in answer to something illegal of the other is not held against it.`,
 		false,
 		"name the server, not the proxy, in the Host field of requests; always so over TLS",
 	)
+	flags.StringVar(
+		&p.page,
+		"page",
+		"",
+		"show the traffic, as it passes, on a page at `ADDR`, HOST:PORT, such as 127.0.0.1:0, which picks a free port",
+	)
 	flags.DurationVar(&p.every, "every", 0, "write the reports that are files again after each such time")
 	flags.StringSliceVar(
 		&p.inject,
@@ -146,12 +155,10 @@ func (p *proxying) run(command *cobra.Command, arguments []string) error {
 		)
 	case starts == (p.URL != ""):
 		return usageError("proxy needs either --url URL or -- and the command that starts the server")
-	case p.record == "" && !p.reportsFiles():
-		if starts {
-			return usageError(
-				"proxy needs --record DIR, or a report that is a file, such as --html {role}.html: standard output is the server's",
-			)
-		}
+	case starts && p.record == "" && p.page == "" && !p.reportsFiles():
+		return usageError(
+			"proxy needs --record DIR, --page ADDR, or a report that is a file, such as --html {role}.html: standard output is the server's",
+		)
 	}
 	p.Command = arguments
 	recorder, err := p.recorder()
@@ -205,6 +212,10 @@ func (p *proxying) recorder() (*proxy.Recorder, error) {
 		Directory: p.record, PartAge: p.partAge, KeepAge: p.keepAge, Redactor: p.redactor(),
 		Harness: transcript.Harness{Name: "mcpconform", Version: version()},
 	}
+	if p.page != "" {
+		p.traffic = serve.NewTraffic()
+		options.Watch = p.traffic.See
+	}
 	for _, one := range []struct {
 		flag, text string
 		size       *int64
@@ -249,7 +260,12 @@ func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, injectin
 			return proxy.StdioWithFaults(server, takeSignals(ending()), recorder, injecting.Injection)
 		}
 	}
+	hide, err := p.showWhile(recorder)
+	if err != nil {
+		return err
+	}
 	exit, recorded, err := stand()
+	hide()
 	if err != nil {
 		return &contact.TargetError{Reason: fmt.Sprintf("cannot start %s: %s", server[0], files.Reason(err))}
 	}
@@ -281,14 +297,15 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	if err != nil {
 		return usageError("--url %s", err)
 	}
-	listener, err := p.listening(ctx, relay.Grade())
+	listener, hide, err := p.listening(ctx, relay.Grade(), live)
 	if err != nil {
 		relay.Close()
 		return err
 	}
+	defer hide()
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() { stop(relay.Serve(listener)) }()
-	p.watch(ctx, relay, ended, live)
+	p.watch(ctx, recorder, live, ended, func() { relay.Tidy(idleTime) })
 	_ = listener.Close()
 	go func() {
 		relay.Close()
@@ -300,18 +317,33 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	return p.writeAndPrint(live)
 }
 
-// listening listens for clients, and says where they are to come.
-func (p *proxying) listening(ctx context.Context, grade transcript.Grade) (net.Listener, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
+// listening listens for clients, and says where they are to come. What is judged is shown,
+// where that is asked for, until hide is called.
+func (p *proxying) listening(
+	ctx context.Context,
+	grade transcript.Grade,
+	live *runner.Live,
+) (listener net.Listener, hide func(), err error) {
+	listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
 	if err != nil {
-		return nil, usageError("--listen %s: %s", p.listen, files.Reason(err))
+		return nil, nil, usageError("--listen %s: %s", p.listen, files.Reason(err))
+	}
+	hide, where, err := p.show(live)
+	if err != nil {
+		_ = listener.Close()
+		return nil, nil, err
 	}
 	place, _ := url.Parse(p.URL) // who stands before it has read it
 	place.Scheme, place.Host, place.User = "http", listener.Addr().String(), nil
 	_, _ = fmt.Fprintf(
-		stderr(), "Listening at %s for %s, grade %s. Ctrl-C ends it.\n", place, p.redactor().Redact(p.URL), grade,
+		stderr(),
+		"Listening at %s for %s, grade %s. Ctrl-C ends it.\n%s",
+		place,
+		p.redactor().Redact(p.URL),
+		grade,
+		where,
 	)
-	return listener, nil
+	return listener, hide, nil
 }
 
 // take judges a connection that is over.
@@ -323,9 +355,10 @@ func (p *proxying) take(live *runner.Live, connection *proxy.Connection) {
 // watch judges the connections that go on and those that are over, until the context ends.
 func (p *proxying) watch(
 	ctx context.Context,
-	relay *proxy.Relay,
-	ended <-chan *proxy.Connection,
+	recorder *proxy.Recorder,
 	live *runner.Live,
+	ended <-chan *proxy.Connection,
+	tidy func(),
 ) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -346,8 +379,8 @@ func (p *proxying) watch(
 				_, _ = fmt.Fprintf(stderr(), "mcpconform: %s\n", err) // it may work the next time
 			}
 		case <-look.C:
-			relay.Tidy(idleTime)
-			for _, open := range relay.Open() {
+			tidy()
+			for _, open := range recorder.Open() {
 				if len(open.Events) > judgedLarge {
 					continue
 				}
@@ -360,7 +393,7 @@ func (p *proxying) watch(
 // announce prints who broke what, when it is first seen.
 func (p *proxying) announce(breaches []runner.Breach) {
 	for _, breach := range breaches {
-		if p.quiet {
+		if p.quiet || len(p.Command) > 0 { // standard error is the server's
 			return
 		}
 		where := ""

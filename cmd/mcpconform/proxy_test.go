@@ -3,13 +3,17 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
@@ -91,6 +95,83 @@ func TestProxyOverHTTP(t *testing.T) {
 	later, _ := verdictsOf(t, filepath.Join(directory, "later.json"))
 	if !slices.Equal(live, later) {
 		t.Errorf("live %v is broken, and later %v", live, later)
+	}
+}
+
+var shownAt = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/[A-Z2-7]+/`)
+
+// The page shows what passes while it does, and who broke what, without secrets.
+func TestProxyPage(t *testing.T) {
+	t.Parallel()
+	// shows asks the page until what it shows has all parts.
+	shows := func(t *testing.T, page, path string, parts ...string) (text string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; {
+			answer, err := http.Get(page + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			text = string(body)
+			missing := slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return strings.Contains(text, part) })
+			switch {
+			case len(missing) == 0:
+				return text
+			case time.Now().After(deadline):
+				t.Fatalf("%q is not in %s", missing, text)
+			}
+			runtime.Gosched()
+		}
+	}
+	name := regexp.MustCompile(`"name":"([^"]+)"`)
+	t.Run("http", func(t *testing.T) {
+		t.Parallel()
+		one := watch(t, t.TempDir(), "proxy", "--page", "127.0.0.1:0", "--url", listening(t, "reference", "server", "--fault", "progress-falls"))
+		first, _ := one.said.ReadString('\n')
+		second, err := one.said.ReadString('\n')
+		page := shownAt.FindString(second)
+		if err != nil || page == "" {
+			t.Fatalf("%q %q: %v", first, second, err)
+		}
+		shows(t, page, "", "Who breaks what")
+		mcpconformIn(t, t.TempDir(), "server", "-q", "--revision", "2025-06-18", "--filter", "progress", "--header", "Authorization: Bearer verysecretvalue",
+			"--url", relayedAt.FindString(first)).demand(t, exitDoesNot)
+		text := shows(t, page, "now", `"over":true`, "mcpconform-reference-server", `"requirement":"progress.increases MUST"`)
+		shows(t, page, "now?of="+name.FindStringSubmatch(text)[1], `"title":"initialize"`, `"title":"answer to initialize"`)
+		if strings.Contains(text, "verysecretvalue") {
+			t.Errorf("the page has a secret: %s", text)
+		}
+		if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		one.finish().demand(t, exitDoesNot)
+		if answer, err := http.Get(page); err == nil {
+			_ = answer.Body.Close()
+			t.Error("the page is there when the proxy has ended")
+		}
+	})
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		one := watchLater(t, t.TempDir(), "proxy", "--page", "127.0.0.1:0", "--", os.Args[0], "reference", "server", "--stdio")
+		in, err := one.command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		one.begin()
+		line, err := one.said.ReadString('\n')
+		page := shownAt.FindString(line)
+		if err != nil || page == "" {
+			t.Fatalf("%q: %v", line, err)
+		}
+		_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a-client","version":"7"}}}`+"\n")
+		text := shows(t, page, "now", "a-client 7", "mcpconform-reference-server", `"over":false`)
+		shows(t, page, "text?number=1&of="+name.FindStringSubmatch(text)[1], "clientInfo")
+		_ = in.Close()
+		one.finish().demand(t, 0)
+	})
+	for _, address := range []string{"here", "127.0.0.1:99999"} {
+		mcpconform(t, "proxy", "--page", address, "--url", "http://127.0.0.1:1/mcp").demand(t, exitUsage, "--page ", address)
 	}
 }
 

@@ -105,14 +105,6 @@ func (b *books) close() {
 	}
 }
 
-func (b *books) snapshot() []*Connection {
-	all := make([]*Connection, len(b.all))
-	for i, one := range b.all {
-		all[i] = one.connection()
-	}
-	return all
-}
-
 // quietTime is how long nothing happens in a connection before its file is closed, until
 // more comes.
 const quietTime = 10 * time.Second

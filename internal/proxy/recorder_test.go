@@ -171,6 +171,40 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 }
 
+// Who watches sees each event, secrets hidden, whether or not anything is written.
+func TestWatched(t *testing.T) {
+	t.Parallel()
+	const secret = "verysecretvalue"
+	for _, directory := range []string{"", t.TempDir()} {
+		var seen []string
+		recorder, err := NewRecorder(RecorderOptions{
+			Directory: directory, Redactor: reports.NewRedactor(reports.Secret{Key: "KEY", Value: secret}),
+			Watch: func(header transcript.Header, event transcript.Event) {
+				seen = append(seen, fmt.Sprintf("%s %s %s %v", event.Connection, header.Revision, event.Raw, header.Capabilities))
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		track := recorder.begin(transcript.Header{Transport: protocol.Stdio}, nil)
+		track.log.Append(message(`{"id":1,"method":"initialize","params":{"capabilities":{},"k":"` + secret + `"}}`))
+		answer := message(`{"id":1,"result":{"protocolVersion":"` + secret + `","capabilities":{"experimental":{"k":"` + secret + `"}}}}`)
+		answer.From = protocol.Server
+		track.log.Append(answer)
+		if open := recorder.Open(); len(open) != 1 || open[0].Name != track.name || len(open[0].Events) != 2 {
+			t.Errorf("open is %+v", open)
+		}
+		track.close()
+		if open := recorder.Open(); len(open) > 0 {
+			t.Errorf("open is %+v", open)
+		}
+		all := strings.Join(seen, "\n")
+		if len(seen) != 3 || !strings.HasPrefix(seen[1], track.name+" ") || strings.Contains(all, secret) || strings.Contains(all, "experimental:") {
+			t.Errorf("seen\n%s", all)
+		}
+	}
+}
+
 // What the recorder cannot follow is left out of the record, which says so; a recorder that
 // breaks leaves the traffic alone.
 func TestGaps(t *testing.T) {

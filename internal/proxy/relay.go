@@ -100,15 +100,6 @@ func (r *Relay) Close() {
 	r.queue.close()
 }
 
-// Open returns what is known of the connections that are not over.
-func (r *Relay) Open() []*Connection {
-	found := make(chan []*Connection, 1)
-	if !r.queue.put(-perChunk, func() { found <- r.books.snapshot() }) {
-		return nil // it is closed
-	}
-	return <-found
-}
-
 // Tidy ends the records of sessions in which nothing has happened for so long, and of which
 // nothing is under way.
 func (r *Relay) Tidy(idle time.Duration) {
