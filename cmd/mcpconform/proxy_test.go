@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -173,6 +174,30 @@ func TestProxyPage(t *testing.T) {
 	for _, address := range []string{"here", "127.0.0.1:99999"} {
 		mcpconform(t, "proxy", "--page", address, "--url", "http://127.0.0.1:1/mcp").demand(t, exitUsage, "--page ", address)
 	}
+}
+
+// A proxy that is killed leaves no server behind, and its client sees the end.
+func TestProxyThatIsKilled(t *testing.T) {
+	t.Parallel()
+	one, in, out := piped(t, "proxy", "--record", t.TempDir(), "--", "/bin/sh", "-c", "echo $$; while read x; do echo $x; done; sleep 60")
+	text, err := out.ReadString('\n')
+	server, wrong := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || wrong != nil {
+		t.Fatalf("%q: %v, %v", text, err, wrong)
+	}
+	if err := one.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 {
+		t.Errorf("came %q, %v", rest, err)
+	}
+	_ = one.command.Wait()
+	for deadline := time.Now().Add(time.Minute); syscall.Kill(server, 0) == nil; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the server is there still")
+		}
+	}
+	_ = in.Close()
 }
 
 // The whole suite has the same verdicts through the proxy, over each transport.

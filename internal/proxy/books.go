@@ -165,10 +165,7 @@ func (l *link) begin(request *http.Request) *exchange {
 	case b.known[postedTo(request.URL)] != nil && request.Method == http.MethodPost:
 		e.belongs(b.known[postedTo(request.URL)])
 	case request.URL.Path != b.upstream.Path || request.Method == http.MethodOptions:
-		if l.beside == nil {
-			l.beside = b.begin(transcript.Header{Transport: protocol.HTTP, Unjudged: true})
-		}
-		e.belongs(l.beside)
+		e.belongs(l.besides())
 	case protocol.Has(request.Header.Get(transport.VersionHeader), protocol.Statelessness):
 		if l.last == nil {
 			l.last = b.begin(transcript.Header{Transport: protocol.HTTP, Agreement: b.options.Recorder.discovered()})
@@ -176,6 +173,14 @@ func (l *link) begin(request *http.Request) *exchange {
 		e.belongs(l.last)
 	}
 	return e
+}
+
+// besides has what is not for the MCP endpoint.
+func (l *link) besides() *account {
+	if l.beside == nil {
+		l.beside = l.books.begin(transcript.Header{Transport: protocol.HTTP, Unjudged: true})
+	}
+	return l.beside
 }
 
 // serverURL is the URL of a request as the server knows it: what the server names, such as an

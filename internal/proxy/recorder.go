@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/files"
@@ -52,7 +53,8 @@ const leastPartSize = 64 << 10
 // concurrent use.
 type Recorder struct {
 	options RecorderOptions
-	begun   string // names the files of this recorder among those of others
+	begun   string       // names the files of this recorder among those of others
+	files   atomic.Int32 // that are open
 
 	mu     sync.Mutex
 	count  int
@@ -173,7 +175,14 @@ func (t *track) write(event transcript.Event) {
 	if err != nil {
 		t.fail(err)
 	}
+	if t.recorder.files.Load() > maxOpenFiles {
+		t.rest()
+	}
 }
+
+// maxOpenFiles bounds the files that are open at a time: a session that says nothing for a
+// while is no reason to run out of them.
+const maxOpenFiles = 128
 
 func empty(a transcript.Agreement) bool {
 	return a.Revision == "" && a.Capabilities.Client == nil && a.Capabilities.Server == nil && a.Tools == nil
@@ -196,7 +205,8 @@ func (t *track) open(now time.Time) error {
 	if t.counted != nil { // it rests
 		file, err := os.OpenFile(t.path(), os.O_WRONLY|os.O_APPEND, 0o600)
 		if err == nil {
-			t.file, t.counted.file = file, file
+			t.hold(file)
+			t.counted.file = file
 		}
 		return err
 	}
@@ -215,8 +225,14 @@ func (t *track) open(now time.Time) error {
 		_ = file.Close() // nothing in it is of use
 		return err
 	}
-	t.file, t.counted, t.writer, t.opened = file, counted, writer, now
+	t.hold(file)
+	t.counted, t.writer, t.opened = counted, writer, now
 	return nil
+}
+
+func (t *track) hold(file *os.File) {
+	t.file = file
+	t.recorder.files.Add(1)
 }
 
 func (t *track) path() string {
@@ -262,6 +278,7 @@ func (t *track) rest() {
 	if t.file != nil {
 		_ = t.file.Close() // what could not be written was told
 		t.file = nil
+		t.recorder.files.Add(-1)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,61 @@ func TestKeptFiles(t *testing.T) {
 		if len(headers) < 2 || len(headers) > 5 || !slices.ContainsFunc(headers, func(one transcript.Header) bool { return one.Recording == newest }) {
 			t.Errorf("%s: %d files are left", name, len(headers))
 		}
+	}
+}
+
+// A clock that is set while a connection goes on takes nothing from the record, nor its order.
+func TestRecordWhenTheClockJumps(t *testing.T) {
+	t.Parallel()
+	recorder := recorderIn(t, RecorderOptions{PartAge: time.Hour})
+	track := recorder.begin(transcript.Header{Transport: protocol.Stdio}, nil)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for position, jump := range []int{0, -10, 10, 0, -10} {
+		event := message(strconv.Itoa(position))
+		event.At = at.AddDate(jump, 0, 0)
+		track.log.Append(event)
+	}
+	track.close()
+	_, events := written(t, recorder.options.Directory)
+	var told []string
+	for _, event := range slices.Concat(events...) {
+		told = append(told, string(event.Raw))
+	}
+	if want := []string{"0", "1", "2", "3", "4", ""}; !slices.Equal(told, want) {
+		t.Errorf("written %q", told)
+	}
+}
+
+// However many connections go on, few files are open, and each has all of its connection.
+func TestOpenFilesAreBounded(t *testing.T) {
+	t.Parallel()
+	recorder := recorderIn(t, RecorderOptions{})
+	var tracks []*track
+	for range 3 * maxOpenFiles {
+		tracks = append(tracks, recorder.begin(transcript.Header{Transport: protocol.Stdio}, nil))
+	}
+	for range 3 {
+		for _, one := range tracks {
+			one.log.Append(message("x"))
+			if open := recorder.files.Load(); open > maxOpenFiles {
+				t.Fatalf("%d files are open", open)
+			}
+		}
+	}
+	for _, one := range tracks {
+		one.close()
+	}
+	if open := recorder.files.Load(); open != 0 {
+		t.Errorf("%d files are open in the end", open)
+	}
+	_, events := written(t, recorder.options.Directory)
+	for _, one := range events {
+		if len(one) != 4 {
+			t.Errorf("a file has %d events", len(one))
+		}
+	}
+	if len(events) != len(tracks) {
+		t.Errorf("%d files", len(events))
 	}
 }
 

@@ -64,12 +64,26 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 // Grade says what the relay changes.
 func (r *Relay) Grade() transcript.Grade { return r.grade }
 
+// acceptAgain is how long to wait when no connection can be accepted for the moment.
+const acceptAgain = 100 * time.Millisecond
+
 // Serve serves the clients that come to a listener until it is closed.
 func (r *Relay) Serve(listener net.Listener) error {
 	for {
 		client, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return nil
+		}
+		if passing, is := errors.AsType[interface {
+			error
+			Temporary() bool
+		}](err); is && passing.Temporary() { // there are too many open files, which ends
+			select {
+			case <-time.After(acceptAgain):
+				continue
+			case <-r.life.Done():
+				return nil
+			}
 		}
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -85,9 +86,27 @@ func (l *Live) Take(header transcript.Header, events []transcript.Event, name st
 func (l *Live) examine(header transcript.Header, events []transcript.Event, name string) map[string]examined {
 	found := make(map[string]examined, len(l.roles))
 	for role, judging := range l.roles {
-		found[role] = judging.examine(header, slices.Clone(events), name) // which marks them
+		found[role] = judging.examineSafely(header, slices.Clone(events), name) // which marks them
 	}
 	return found
+}
+
+// examineSafely keeps a defect of a rule from what passes.
+func (j *judgement) examineSafely(
+	header transcript.Header,
+	events []transcript.Event,
+	name string,
+) (found examined) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			found = examined{defect: fmt.Sprintf(
+				"the connection %s could not be judged: %v; this is a defect of mcpconform: report it, with its recording",
+				name,
+				cause,
+			)}
+		}
+	}()
+	return j.examine(header, events, name)
 }
 
 // news are the breaches that were not told yet.
@@ -149,7 +168,7 @@ func (l *Live) now(role string) *judgement {
 // fresh is a judgement by the same options that has seen nothing.
 func (j *judgement) fresh() *judgement {
 	report := *j.report
-	report.Cells, report.Recorded = nil, &reports.Recorded{}
+	report.Cells, report.Errors, report.Recorded = nil, slices.Clone(report.Errors), &reports.Recorded{}
 	return &judgement{
 		collector: collector{options: j.options, chosen: j.chosen, catalogue: j.catalogue, report: &report},
 		started:   time.Now(), rules: j.rules,

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -102,6 +104,52 @@ func TestLive(t *testing.T) {
 	}
 	if broken, notices := brokenNow(t, all); len(broken) != 1 || !strings.HasSuffix(broken[0], " 3") || len(notices) > 0 {
 		t.Errorf("broken is %v, with notices %q", broken, notices)
+	}
+}
+
+// A rule that has a defect leaves the proxy alone, and is told.
+func TestLiveWithADefect(t *testing.T) {
+	t.Parallel()
+	all, one := live(t, ""), converse()
+	for _, judging := range all.roles {
+		judging.rules = []rules.Rule{{
+			Text: "panics", Verifies: rules.Verifies("base.schema.requests"),
+			Judge: func(*rules.Conversation, *rules.Reporter) { panic("a defect") },
+		}}
+	}
+	if told := append(all.Look(one.connection()), all.Take(one.connection())...); len(told) > 0 {
+		t.Errorf("told %+v", told)
+	}
+	runs := all.Reports()
+	for _, run := range runs {
+		if len(run.Errors) != 1 || !strings.Contains(run.Errors[0], "one could not be judged: a defect; this is a defect of mcpconform") {
+			t.Errorf("%+v", run.Errors)
+		}
+	}
+	if len(runs) != 2 {
+		t.Errorf("%d reports", len(runs))
+	}
+}
+
+// A clock that is set while a connection goes on is held against nobody.
+func TestLiveWhenTheClockJumps(t *testing.T) {
+	t.Parallel()
+	const ask, answer = `>{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, `<{"jsonrpc":"2.0","id":%d,"result":{"tools":[]}}`
+	for _, jump := range []time.Duration{-10 * 365 * 24 * time.Hour, 10 * 365 * 24 * time.Hour} {
+		all, one := live(t, ""), converse()
+		for id := range 10 {
+			one.say(fmt.Sprintf(ask, id+1), fmt.Sprintf(answer, id+1))
+		}
+		header, events, name := one.connection()
+		for position := range events {
+			events[position].At = events[position].At.Round(0) // as of a clock that is set
+			if position%3 == 1 {
+				events[position].At = events[position].At.Add(jump)
+			}
+		}
+		if told := all.Take(header, events, name); len(told) > 0 {
+			t.Errorf("after %s: told %+v", jump, told)
+		}
 	}
 }
 

@@ -432,7 +432,8 @@ func (j *judgement) judge(header transcript.Header, events []transcript.Event, n
 
 // examined is what was found in one connection.
 type examined struct {
-	joined, altered bool // it is not judged for that
+	joined, altered bool   // it is not judged for that
+	defect          string // of the harness, for which it is not judged
 	judged          bool
 	cut             bool // there was more of it
 	draft           bool
@@ -475,6 +476,9 @@ func (j *judgement) examine(header transcript.Header, events []transcript.Event,
 	return found
 }
 
+// maxDefects bounds those that are told.
+const maxDefects = 3
+
 // count takes what was found in a connection, which was recorded in some transcripts.
 func (j *judgement) count(found examined, transcripts int) {
 	switch {
@@ -482,6 +486,10 @@ func (j *judgement) count(found examined, transcripts int) {
 		j.joined++
 	case found.altered:
 		j.altered++
+	case found.defect != "":
+		if len(j.report.Errors) < maxDefects {
+			j.failed(errors.New(found.defect))
+		}
 	case found.judged:
 		j.report.Recorded.Judged += transcripts
 		state := j.cell(found)
@@ -659,7 +667,7 @@ func introduction(conversation *rules.Conversation) map[string]any {
 // conclude makes the report.
 func (j *judgement) conclude() (*reports.Run, error) {
 	switch {
-	case len(j.cells) > 0 || j.report.Interrupted != "":
+	case len(j.cells) > 0 || j.report.Interrupted != "" || len(j.report.Errors) > 0:
 	case j.altered > 0:
 		return nil, &RecordingError{"none of these transcripts is judged: faults were injected into all of them"}
 	case j.joined > 0:
