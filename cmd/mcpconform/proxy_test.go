@@ -238,18 +238,76 @@ func TestProxyChangesNoVerdict(t *testing.T) {
 				}
 			}
 			stop()
-			direct, proxied := resultsOf(t, filepath.Join(directory, "direct.json")), resultsOf(t, filepath.Join(directory, "through.json"))
-			for text, verdict := range direct {
-				if proxied[text] != verdict {
-					t.Errorf("%s is %s, and through the proxy %q", text, verdict, proxied[text])
-				}
-			}
+			sameThrough(t, directory)
 			// What the harness provoked is not held against the server.
 			checked := mcpconformIn(t, directory, "check", "-q", "--role", "server", "--json", "check.json", "recorded")
 			if broken, _ := verdictsOf(t, filepath.Join(directory, "check.json")); len(broken) > 0 {
 				t.Errorf("broken is %v\n%s", broken, checked)
 			}
 		})
+	}
+}
+
+// throughProxy is a client that comes to the URL of its server by way of a proxy.
+const throughProxy = `#!/bin/sh
+# PROGRAM RECORDINGS URL
+said=$(mktemp -u) && mkfifo "$said" || exit 70
+"$1" proxy -q --record "$2" --url "$3" 2>"$said" >/dev/null &
+exec 4<"$said"
+rm "$said"
+read -r _ _ url _ <&4
+"$1" reference client "$url"
+status=$?
+kill -TERM $!
+wait $!
+exit $status
+`
+
+// A client has the same verdicts through the proxy, over each transport, and nothing that the
+// harness provoked is held against it.
+func TestProxyChangesNoVerdictOfAClient(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ revision, transport, filter string }{
+		{"2025-11-25", protocol.Stdio, "tools"}, {"2026-07-28", protocol.HTTP, "mrtr"}, {"2024-11-05", protocol.SSE, "lifecycle"},
+		{"2025-11-25", protocol.Stdio, ""}, {"2026-07-28", protocol.Stdio, ""}, {"2025-11-25", protocol.HTTP, ""},
+		{"2026-07-28", protocol.HTTP, ""}, {"2024-11-05", protocol.SSE, ""},
+	} {
+		t.Run(test.revision+" "+test.transport+" "+test.filter, func(t *testing.T) {
+			if test.filter == "" {
+				slowtest.Skip(t)
+			}
+			directory := t.TempDir()
+			recorded := filepath.Join(directory, "recorded")
+			direct := []string{os.Args[0], "reference", "client"}
+			through := args(direct[0], direct[1:], os.Args[0], "proxy", "--record", recorded, "--", "{server}")
+			if test.transport != protocol.Stdio {
+				writeFile(t, directory, "through", throughProxy)
+				through = []string{"/bin/sh", filepath.Join(directory, "through"), os.Args[0], recorded}
+			}
+			for file, client := range map[string][]string{"direct.json": direct, "through.json": through} {
+				mcpconformIn(t, directory, args("client", "-q", "--revision", test.revision, "--transport", test.transport, "--filter", test.filter, "--json", file, "--", client)...).
+					demand(t, exitConforms)
+			}
+			sameThrough(t, directory)
+			checked := mcpconformIn(t, directory, "check", "-q", "--role", "client", "--json", "check.json", "recorded")
+			if broken, judged := verdictsOf(t, filepath.Join(directory, "check.json")); len(broken) > 0 || len(judged) == 0 {
+				t.Errorf("broken is %v of %v\n%s", broken, judged, checked)
+			}
+		})
+	}
+}
+
+// sameThrough demands that each verdict of a direct run is that of the one through the proxy.
+func sameThrough(t *testing.T, directory string) {
+	t.Helper()
+	direct, proxied := resultsOf(t, filepath.Join(directory, "direct.json")), resultsOf(t, filepath.Join(directory, "through.json"))
+	for text, verdict := range direct {
+		if proxied[text] != verdict {
+			t.Errorf("%s is %s, and through the proxy %q", text, verdict, proxied[text])
+		}
+	}
+	if len(direct) == 0 || len(proxied) != len(direct) {
+		t.Errorf("%d results, and through the proxy %d", len(direct), len(proxied))
 	}
 }
 

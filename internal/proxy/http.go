@@ -72,7 +72,7 @@ func (l *link) readRequests(source io.Reader) {
 		e := l.begin(request)
 		head := &transcript.HTTP{
 			Method: request.Method,
-			URL:    l.books.serverURL(request),
+			URL:    e.serverURL(),
 			Header: request.Header.Clone(),
 		}
 		if head.Header.Get("Host") == "" && request.Host != "" {

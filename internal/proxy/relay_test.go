@@ -321,6 +321,27 @@ func TestSessionsAreKeptApart(t *testing.T) {
 	}
 }
 
+// Where there are no sessions, what belongs to a request may have come over another
+// connection of the client: nothing is missed in the record of either.
+func TestConnectionsWithoutSessions(t *testing.T) {
+	t.Parallel()
+	asked := post(`{"id":1,"method":"ping"}`, "MCP-Protocol-Version: 2026-07-28\r\n")
+	for count := range 4 {
+		relayed := relay(t, proxy.RelayOptions{}, serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+		for range count {
+			talk(t, relayed.address, asked, asked)
+		}
+		gaps := 0
+		recorded := relayed.stop()
+		for _, one := range recorded {
+			gaps += strings.Count(strings.Join(story(one.events), " "), "gap")
+		}
+		if want := max(0, count-1); len(recorded) != count || gaps < want || gaps > count || count < 2 && gaps > 0 {
+			t.Errorf("of %d connections %d are recorded, with %d gaps", count, len(recorded), gaps)
+		}
+	}
+}
+
 func serve(t *testing.T, handler http.Handler) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -333,9 +354,21 @@ func serve(t *testing.T, handler http.Handler) (url string) {
 	return "http://" + listener.Addr().String() + "/mcp"
 }
 
-// Over HTTP with SSE a stream and what is posted to its endpoint are one connection.
+// Over HTTP with SSE a stream and what is posted to its endpoint are one connection. What is
+// posted is recorded at the URL that the server names, whether it is of its own or of the
+// relay, which it takes from the Host field.
 func TestStreamsOfHTTPWithSSE(t *testing.T) {
 	t.Parallel()
+	for name, endpoint := range map[string]string{"relative": "messages?session=1", "of the Host field": "http://x/messages?session=1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			streamOfHTTPWithSSE(t, endpoint)
+		})
+	}
+}
+
+func streamOfHTTPWithSSE(t *testing.T, endpoint string) {
+	t.Helper()
 	streams := make(chan chan string, 2)
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -347,12 +380,13 @@ func TestStreamsOfHTTPWithSSE(t *testing.T) {
 		}
 		stream := make(chan string)
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, "event: endpoint\ndata: messages?session=1\n\n")
+		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s\n\n", endpoint)
 		_ = http.NewResponseController(w).Flush()
 		streams <- stream
 		_, _ = fmt.Fprintf(w, "event: message\ndata: %s\n\n", <-stream)
 	})
-	relayed := relay(t, proxy.RelayOptions{}, serve(t, server))
+	upstream := serve(t, server)
+	relayed := relay(t, proxy.RelayOptions{}, upstream)
 	client, err := net.Dial("tcp", relayed.address)
 	if err != nil {
 		t.Fatal(err)
@@ -376,6 +410,13 @@ func TestStreamsOfHTTPWithSSE(t *testing.T) {
 	recorded := relayed.stop()
 	if len(recorded) != 1 || recorded[0].header.Transport != "sse" || recorded[0].header.Joined {
 		t.Fatalf("recorded %+v", recorded)
+	}
+	at := endpoint
+	if !strings.Contains(endpoint, "://") {
+		at = strings.Replace(upstream, "mcp", endpoint, 1)
+	}
+	if !slices.ContainsFunc(recorded[0].events, func(one transcript.Event) bool { return one.HTTP != nil && one.HTTP.URL == at }) {
+		t.Errorf("nothing is posted to %s: %+v", at, recorded[0].events)
 	}
 	told := strings.Join(story(recorded[0].events), "\n")
 	for _, part := range []string{"get-1 GET", "get-1 200", "post-1 POST", `post-1 client {"id":7}`, "post-1 202", `get-1 server {"id":7}`, "get-1 end complete"} {
