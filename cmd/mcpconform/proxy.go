@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/proxy"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/serve"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -60,6 +60,8 @@ type proxying struct {
 	forward    bool
 	client     []string // that a forward proxy runs
 	every      time.Duration
+	page       string
+	traffic    *serve.Traffic // for the page; nil for none
 
 	inject []string
 	rate   float64
@@ -136,6 +138,12 @@ does in answer to something illegal of the other is not held against it.`,
 		false,
 		"be a proxy that the client is told of, and that opens TLS to the server; what follows -- is the client",
 	)
+	flags.StringVar(
+		&p.page,
+		"page",
+		"",
+		"show the traffic, as it passes, on a page at `ADDR`, HOST:PORT, such as 127.0.0.1:0, which picks a free port",
+	)
 	flags.DurationVar(&p.every, "every", 0, "write the reports that are files again after each such time")
 	flags.StringSliceVar(
 		&p.inject,
@@ -178,12 +186,10 @@ func (p *proxying) run(command *cobra.Command, arguments []string) error {
 		return usageError(
 			"proxy needs either --url URL or -- and the command that starts the server; with --forward, --url URL and -- and the client",
 		)
-	case p.record == "" && !p.reportsFiles():
-		if starts {
-			return usageError(
-				"proxy needs --record DIR, or a report that is a file, such as --html {role}.html: standard output is the server's",
-			)
-		}
+	case starts && p.record == "" && p.page == "" && !p.reportsFiles():
+		return usageError(
+			"proxy needs --record DIR, --page ADDR, or a report that is a file, such as --html {role}.html: standard output is the server's",
+		)
 	}
 	p.Command = arguments
 	recorder, err := p.recorder()
@@ -243,6 +249,10 @@ func (p *proxying) recorder() (*proxy.Recorder, error) {
 		Directory: p.record, PartAge: p.partAge, KeepAge: p.keepAge, Redactor: p.redactor(),
 		Harness: transcript.Harness{Name: "mcpconform", Version: version()},
 	}
+	if p.page != "" {
+		p.traffic = serve.NewTraffic()
+		options.Watch = p.traffic.See
+	}
 	for _, one := range []struct {
 		flag, text string
 		size       *int64
@@ -287,7 +297,12 @@ func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, injectin
 			return proxy.StdioWithFaults(server, takeSignals(ending()), recorder, injecting.Injection)
 		}
 	}
+	hide, err := p.showWhile(recorder)
+	if err != nil {
+		return err
+	}
 	exit, recorded, err := stand()
+	hide()
 	if err != nil {
 		return notStarted(server[0], err)
 	}
@@ -326,7 +341,6 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 		return err
 	}
 	debug.SetMemoryLimit(memoryBetween)
-	var judging sync.WaitGroup
 	ended := make(chan *proxy.Connection, 4096)
 	told := &telling{quiet: p.quiet}
 	relay, err := proxy.NewRelay(p.URL, proxy.RelayOptions{
@@ -342,11 +356,12 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 	if err != nil {
 		return usageError("--url %s", err)
 	}
-	listener, err := p.listening(ctx, relay.Grade())
+	listener, hide, err := p.listening(ctx, relay.Grade(), live)
 	if err != nil {
 		relay.Close()
 		return err
 	}
+	defer hide()
 	ctx, stop := context.WithCancelCause(ctx)
 	wait, forget := func() error { return nil }, func() {}
 	if p.forward {
@@ -357,48 +372,73 @@ func (p *proxying) overHTTP(ctx context.Context, recorder *proxy.Recorder) error
 		}
 	}
 	defer forget()
-	judging.Go(func() {
-		for connection := range ended {
-			p.announce(live.Take(connection.Header, connection.Events, connection.Name))
-			connection.Release()
-		}
-	})
 	go func() { stop(relay.Serve(listener)) }()
-	p.watch(ctx, relay, live)
+	p.watch(ctx, recorder, live, ended, func() { relay.Tidy(idleTime) })
 	failed := wait()
 	_ = listener.Close()
-	relay.Close()
-	close(ended)
-	judging.Wait()
+	go func() {
+		relay.Close()
+		close(ended)
+	}()
+	for connection := range ended {
+		p.take(live, connection)
+	}
 	if found := p.writeAndPrint(live); found != nil {
 		return found
 	}
 	return failed
 }
 
-// listening listens for clients, and says where they are to come.
-func (p *proxying) listening(ctx context.Context, grade transcript.Grade) (net.Listener, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
+// listening listens for clients, and says where they are to come. What is judged is shown,
+// where that is asked for, until hide is called.
+func (p *proxying) listening(
+	ctx context.Context,
+	grade transcript.Grade,
+	live *runner.Live,
+) (listener net.Listener, hide func(), err error) {
+	listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", p.listen)
 	if err != nil {
-		return nil, usageError("--listen %s: %s", p.listen, files.Reason(err))
+		return nil, nil, usageError("--listen %s: %s", p.listen, files.Reason(err))
+	}
+	hide, where, err := p.show(live)
+	if err != nil {
+		_ = listener.Close()
+		return nil, nil, err
 	}
 	if p.forward {
 		_, _ = fmt.Fprintf(
 			stderr(), "Proxy at http://%s for clients of %s, grade %s. Ctrl-C ends it.\n",
 			listener.Addr(), p.redactor().Redact(p.URL), grade,
 		)
-		return listener, nil
+		return listener, hide, nil
 	}
 	place, _ := url.Parse(p.URL) // who stands before it has read it
 	place.Scheme, place.Host, place.User = "http", listener.Addr().String(), nil
 	_, _ = fmt.Fprintf(
-		stderr(), "Listening at %s for %s, grade %s. Ctrl-C ends it.\n", place, p.redactor().Redact(p.URL), grade,
+		stderr(),
+		"Listening at %s for %s, grade %s. Ctrl-C ends it.\n%s",
+		place,
+		p.redactor().Redact(p.URL),
+		grade,
+		where,
 	)
-	return listener, nil
+	return listener, hide, nil
 }
 
-// watch looks at the connections that go on, until the context ends.
-func (p *proxying) watch(ctx context.Context, relay *proxy.Relay, live *runner.Live) {
+// take judges a connection that is over.
+func (p *proxying) take(live *runner.Live, connection *proxy.Connection) {
+	p.announce(live.Take(connection.Header, connection.Events, connection.Name))
+	connection.Release()
+}
+
+// watch judges the connections that go on and those that are over, until the context ends.
+func (p *proxying) watch(
+	ctx context.Context,
+	recorder *proxy.Recorder,
+	live *runner.Live,
+	ended <-chan *proxy.Connection,
+	tidy func(),
+) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	var again <-chan time.Time
@@ -411,13 +451,15 @@ func (p *proxying) watch(ctx context.Context, relay *proxy.Relay, live *runner.L
 		select {
 		case <-ctx.Done():
 			return
+		case connection := <-ended:
+			p.take(live, connection)
 		case <-again:
 			if err := p.write(live); err != nil {
 				_, _ = fmt.Fprintf(stderr(), "mcpconform: %s\n", err) // it may work the next time
 			}
 		case <-look.C:
-			relay.Tidy(idleTime)
-			for _, open := range relay.Open() {
+			tidy()
+			for _, open := range recorder.Open() {
 				if len(open.Events) > judgedLarge {
 					continue
 				}
@@ -430,7 +472,7 @@ func (p *proxying) watch(ctx context.Context, relay *proxy.Relay, live *runner.L
 // announce prints who broke what, when it is first seen.
 func (p *proxying) announce(breaches []runner.Breach) {
 	for _, breach := range breaches {
-		if p.quiet {
+		if p.quiet || len(p.Command) > 0 { // standard error is the server's
 			return
 		}
 		where := ""

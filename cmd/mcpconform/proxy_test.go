@@ -18,10 +18,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
@@ -421,6 +424,107 @@ func TestProxyForwardUsage(t *testing.T) {
 	}
 }
 
+var shownAt = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/[A-Z2-7]+/`)
+
+// The page shows what passes while it does, and who broke what, without secrets.
+func TestProxyPage(t *testing.T) {
+	t.Parallel()
+	// shows asks the page until what it shows has all parts.
+	shows := func(t *testing.T, page, path string, parts ...string) (text string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; {
+			answer, err := http.Get(page + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			text = string(body)
+			missing := slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return strings.Contains(text, part) })
+			switch {
+			case len(missing) == 0:
+				return text
+			case time.Now().After(deadline):
+				t.Fatalf("%q is not in %s", missing, text)
+			}
+			runtime.Gosched()
+		}
+	}
+	name := regexp.MustCompile(`"name":"([^"]+)"`)
+	t.Run("http", func(t *testing.T) {
+		t.Parallel()
+		one := watch(t, t.TempDir(), "proxy", "--page", "127.0.0.1:0", "--url", listening(t, "reference", "server", "--fault", "progress-falls"))
+		first, _ := one.said.ReadString('\n')
+		second, err := one.said.ReadString('\n')
+		page := shownAt.FindString(second)
+		if err != nil || page == "" {
+			t.Fatalf("%q %q: %v", first, second, err)
+		}
+		shows(t, page, "", "Who breaks what")
+		mcpconformIn(t, t.TempDir(), "server", "-q", "--revision", "2025-06-18", "--filter", "progress", "--header", "Authorization: Bearer verysecretvalue",
+			"--url", relayedAt.FindString(first)).demand(t, exitDoesNot)
+		text := shows(t, page, "now", `"over":true`, "mcpconform-reference-server", `"requirement":"progress.increases MUST"`)
+		shows(t, page, "now?of="+name.FindStringSubmatch(text)[1], `"title":"initialize"`, `"title":"answer to initialize"`)
+		if strings.Contains(text, "verysecretvalue") {
+			t.Errorf("the page has a secret: %s", text)
+		}
+		if err := one.command.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		one.finish().demand(t, exitDoesNot)
+		if answer, err := http.Get(page); err == nil {
+			_ = answer.Body.Close()
+			t.Error("the page is there when the proxy has ended")
+		}
+	})
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		one := watchLater(t, t.TempDir(), "proxy", "--page", "127.0.0.1:0", "--", os.Args[0], "reference", "server", "--stdio")
+		in, err := one.command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		one.begin()
+		line, err := one.said.ReadString('\n')
+		page := shownAt.FindString(line)
+		if err != nil || page == "" {
+			t.Fatalf("%q: %v", line, err)
+		}
+		_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a-client","version":"7"}}}`+"\n")
+		text := shows(t, page, "now", "a-client 7", "mcpconform-reference-server", `"over":false`)
+		shows(t, page, "text?number=1&of="+name.FindStringSubmatch(text)[1], "clientInfo")
+		_ = in.Close()
+		one.finish().demand(t, 0)
+	})
+	for _, address := range []string{"here", "127.0.0.1:99999"} {
+		mcpconform(t, "proxy", "--page", address, "--url", "http://127.0.0.1:1/mcp").demand(t, exitUsage, "--page ", address)
+	}
+}
+
+// A proxy that is killed leaves no server behind, and its client sees the end.
+func TestProxyThatIsKilled(t *testing.T) {
+	t.Parallel()
+	one, in, out := piped(t, "proxy", "--record", t.TempDir(), "--", "/bin/sh", "-c", "echo $$; while read x; do echo $x; done; sleep 60")
+	text, err := out.ReadString('\n')
+	server, wrong := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || wrong != nil {
+		t.Fatalf("%q: %v, %v", text, err, wrong)
+	}
+	if err := one.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(out); err != nil || len(rest) > 0 {
+		t.Errorf("came %q, %v", rest, err)
+	}
+	_ = one.command.Wait()
+	for deadline := time.Now().Add(time.Minute); syscall.Kill(server, 0) == nil; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the server is there still")
+		}
+	}
+	_ = in.Close()
+}
+
 // The whole suite has the same verdicts through the proxy, over each transport.
 func TestProxyChangesNoVerdict(t *testing.T) {
 	slowtest.Skip(t)
@@ -459,18 +563,76 @@ func TestProxyChangesNoVerdict(t *testing.T) {
 				}
 			}
 			stop()
-			direct, proxied := resultsOf(t, filepath.Join(directory, "direct.json")), resultsOf(t, filepath.Join(directory, "through.json"))
-			for text, verdict := range direct {
-				if proxied[text] != verdict {
-					t.Errorf("%s is %s, and through the proxy %q", text, verdict, proxied[text])
-				}
-			}
+			sameThrough(t, directory)
 			// What the harness provoked is not held against the server.
 			checked := mcpconformIn(t, directory, "check", "-q", "--role", "server", "--json", "check.json", "recorded")
 			if broken, _ := verdictsOf(t, filepath.Join(directory, "check.json")); len(broken) > 0 {
 				t.Errorf("broken is %v\n%s", broken, checked)
 			}
 		})
+	}
+}
+
+// throughProxy is a client that comes to the URL of its server by way of a proxy.
+const throughProxy = `#!/bin/sh
+# PROGRAM RECORDINGS URL
+said=$(mktemp -u) && mkfifo "$said" || exit 70
+"$1" proxy -q --record "$2" --url "$3" 2>"$said" >/dev/null &
+exec 4<"$said"
+rm "$said"
+read -r _ _ url _ <&4
+"$1" reference client "$url"
+status=$?
+kill -TERM $!
+wait $!
+exit $status
+`
+
+// A client has the same verdicts through the proxy, over each transport, and nothing that the
+// harness provoked is held against it.
+func TestProxyChangesNoVerdictOfAClient(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ revision, transport, filter string }{
+		{"2025-11-25", protocol.Stdio, "tools"}, {"2026-07-28", protocol.HTTP, "mrtr"}, {"2024-11-05", protocol.SSE, "lifecycle"},
+		{"2025-11-25", protocol.Stdio, ""}, {"2026-07-28", protocol.Stdio, ""}, {"2025-11-25", protocol.HTTP, ""},
+		{"2026-07-28", protocol.HTTP, ""}, {"2024-11-05", protocol.SSE, ""},
+	} {
+		t.Run(test.revision+" "+test.transport+" "+test.filter, func(t *testing.T) {
+			if test.filter == "" {
+				slowtest.Skip(t)
+			}
+			directory := t.TempDir()
+			recorded := filepath.Join(directory, "recorded")
+			direct := []string{os.Args[0], "reference", "client"}
+			through := args(direct[0], direct[1:], os.Args[0], "proxy", "--record", recorded, "--", "{server}")
+			if test.transport != protocol.Stdio {
+				writeFile(t, directory, "through", throughProxy)
+				through = []string{"/bin/sh", filepath.Join(directory, "through"), os.Args[0], recorded}
+			}
+			for file, client := range map[string][]string{"direct.json": direct, "through.json": through} {
+				mcpconformIn(t, directory, args("client", "-q", "--revision", test.revision, "--transport", test.transport, "--filter", test.filter, "--json", file, "--", client)...).
+					demand(t, exitConforms)
+			}
+			sameThrough(t, directory)
+			checked := mcpconformIn(t, directory, "check", "-q", "--role", "client", "--json", "check.json", "recorded")
+			if broken, judged := verdictsOf(t, filepath.Join(directory, "check.json")); len(broken) > 0 || len(judged) == 0 {
+				t.Errorf("broken is %v of %v\n%s", broken, judged, checked)
+			}
+		})
+	}
+}
+
+// sameThrough demands that each verdict of a direct run is that of the one through the proxy.
+func sameThrough(t *testing.T, directory string) {
+	t.Helper()
+	direct, proxied := resultsOf(t, filepath.Join(directory, "direct.json")), resultsOf(t, filepath.Join(directory, "through.json"))
+	for text, verdict := range direct {
+		if proxied[text] != verdict {
+			t.Errorf("%s is %s, and through the proxy %q", text, verdict, proxied[text])
+		}
+	}
+	if len(direct) == 0 || len(proxied) != len(direct) {
+		t.Errorf("%d results, and through the proxy %d", len(direct), len(proxied))
 	}
 }
 

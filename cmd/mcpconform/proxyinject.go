@@ -93,11 +93,12 @@ func (p *proxying) injectOverHTTP(ctx context.Context, recorder *proxy.Recorder,
 	if err != nil {
 		return usageError("--url %s", err)
 	}
-	listener, err := p.listening(ctx, transcript.Messages)
+	listener, hide, err := p.listening(ctx, transcript.Messages, live)
 	if err != nil {
 		between.Close()
 		return err
 	}
+	defer hide()
 	go func() { _ = between.Serve(listener) }() // until it is closed
 	<-ctx.Done()
 	for _, connection := range between.Close() {

@@ -25,6 +25,7 @@ type books struct {
 	closing     bool                // what ends now ends because the relay does
 	known       map[string]*account // by session id, and by what is posted to an endpoint of HTTP with SSE
 	sessionless []*account          // begun by a handshake that brought no session id
+	stateless   bool                // there was one without a handshake
 	all         []*account
 }
 
@@ -39,6 +40,11 @@ type account struct {
 	open  int            // exchanges that are under way
 	over  bool           // it ends with the last of them
 	ids   []string       // by which it is known
+
+	stateless    bool // it is all that passes over one connection of the transport
+	besideOthers bool // and there are others
+
+	named string // the host in the endpoint of HTTP with SSE, where that is the relay: some servers take it from the Host field
 }
 
 const (
@@ -64,6 +70,24 @@ func (b *books) begin(header transcript.Header) *account {
 	a := &account{track: b.options.Recorder.begin(header, b.options.Budget), names: map[string]int{}}
 	b.all = append(b.all, a)
 	a.log.Append(transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "to " + b.upstream.Redacted()})
+	return a
+}
+
+// beginStateless begins the record of what passes over one connection of the transport where
+// there are no sessions: a client may have several, and what is sent over one belong to what
+// was sent over another. Where there are others, nothing is to be missed in any of them.
+func (b *books) beginStateless() *account {
+	a := b.begin(transcript.Header{Transport: protocol.HTTP, Agreement: b.options.Recorder.discovered()})
+	a.stateless = true
+	if b.stateless {
+		for _, one := range b.all {
+			if one.stateless && !one.besideOthers {
+				one.besideOthers = true
+				one.log.Append(gap(0, "what passed over other connections of the client is recorded elsewhere"))
+			}
+		}
+	}
+	b.stateless = true
 	return a
 }
 
@@ -106,14 +130,6 @@ func (b *books) close() {
 	for len(b.all) > 0 {
 		b.end(b.all[0])
 	}
-}
-
-func (b *books) snapshot() []*Connection {
-	all := make([]*Connection, len(b.all))
-	for i, one := range b.all {
-		all[i] = one.connection()
-	}
-	return all
 }
 
 // quietTime is how long nothing happens in a connection before its file is closed, until
@@ -177,30 +193,39 @@ func (l *link) begin(request *http.Request) *exchange {
 	case b.known[postedTo(request.URL)] != nil && request.Method == http.MethodPost:
 		e.belongs(b.known[postedTo(request.URL)])
 	case request.URL.Path != b.upstream.Path || request.Method == http.MethodOptions:
-		if l.beside == nil {
-			header := transcript.Header{Transport: protocol.HTTP, Unjudged: true}
-			if b.options.RewriteMetadata { // which is here
-				header.Grade = transcript.Messages
-			}
-			l.beside = b.begin(header)
-		}
-		e.belongs(l.beside)
+		e.belongs(l.besides())
 	case protocol.Has(request.Header.Get(transport.VersionHeader), protocol.Statelessness):
 		if l.last == nil {
-			l.last = b.begin(transcript.Header{Transport: protocol.HTTP, Agreement: b.options.Recorder.discovered()})
+			l.last = b.beginStateless()
 		}
 		e.belongs(l.last)
 	}
 	return e
 }
 
-// serverURL is the URL of a request as the server knows it: what the server names, such as an
-// endpoint, is to be found in it.
-func (b *books) serverURL(request *http.Request) string {
-	if request.URL.IsAbs() || request.Method == http.MethodConnect {
-		return request.URL.String()
+// besides has what is not for the MCP endpoint.
+func (l *link) besides() *account {
+	if l.beside == nil {
+		header := transcript.Header{Transport: protocol.HTTP, Unjudged: true}
+		if l.books.options.RewriteMetadata { // which is here
+			header.Grade = transcript.Messages
+		}
+		l.beside = l.books.begin(header)
 	}
-	return b.upstream.Scheme + "://" + b.upstream.Host + request.URL.RequestURI()
+	return l.beside
+}
+
+// serverURL is the URL of the request as the server knows it: what the server names, such as
+// an endpoint, is to be found in it.
+func (e *exchange) serverURL() string {
+	request, upstream := e.request, e.link.books.upstream
+	switch {
+	case request.URL.IsAbs() || request.Method == http.MethodConnect:
+		return request.URL.String()
+	case e.account != nil && e.account.named == request.Host && request.Host != "":
+		return "http://" + request.Host + request.URL.RequestURI()
+	}
+	return upstream.Scheme + "://" + upstream.Host + request.URL.RequestURI()
 }
 
 // postedTo is the name of the stream of HTTP with SSE whose messages are posted to a URL.
@@ -306,9 +331,12 @@ func (e *exchange) event(event *transport.Event) {
 	if names {
 		if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
 			e.link.books.name(postedTo(at), e.account)
-			if upstream := e.link.books.upstream; !e.link.books.options.Forward && at.Scheme == upstream.Scheme &&
-				at.Host == upstream.Host {
+			switch upstream := e.link.books.upstream; {
+			case e.link.books.options.Forward:
+			case at.Scheme == upstream.Scheme && at.Host == upstream.Host:
 				recorded.Note = movedNote
+			case at.Scheme == "http" && at.Host == e.request.Host:
+				e.account.named = at.Host
 			}
 		}
 	}

@@ -219,20 +219,20 @@ func TestForwardRefuses(t *testing.T) {
 	t.Cleanup(server.Close)
 	one, _, client := forwarding(t, server.URL+"/mcp", pool(server))
 	for sent, answer := range map[string]string{
-		"":                          "",
-		"GET":                       "",
-		"GET / HTTP/1.1\r\n\r\n":    "400 Bad Request",
-		"POST /mcp HTTP/1.1\r\n\r\n": "not the server",
-		"\x16\x03\x01 not a head\r\n\r\n":                   "400",
-		"GET https://x/ HTTP/1.1\r\n\r\n":                   "reached by CONNECT",
-		"GET http:///x HTTP/1.1\r\n\r\n":                    "400",
-		"GET http://127.0.0.1:1/ HTTP/1.1\r\n\r\n":          "502 Bad Gateway",
-		"GET http://" + one.address + "/ HTTP/1.1\r\n\r\n":  "400 Bad Request",
-		"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n":              "127.0.0.1:1 cannot be reached",
-		"CONNECT 127.0.0.1 HTTP/1.1\r\n\r\n":                "must name HOST:PORT",
-		"CONNECT :1 HTTP/1.1\r\n\r\n":                       "must name HOST:PORT",
-		"CONNECT 127.0.0.1:1\r\n\r\n":                       "400",
-		"CONNECT 127.0.0.1:1 HTTP/1.1\r\nX: 1":              "the head has no end",
+		"":                                "",
+		"GET":                             "",
+		"GET / HTTP/1.1\r\n\r\n":          "400 Bad Request",
+		"POST /mcp HTTP/1.1\r\n\r\n":      "not the server",
+		"\x16\x03\x01 not a head\r\n\r\n": "400",
+		"GET https://x/ HTTP/1.1\r\n\r\n": "reached by CONNECT",
+		"GET http:///x HTTP/1.1\r\n\r\n":  "400",
+		"GET http://127.0.0.1:1/ HTTP/1.1\r\n\r\n":                                    "502 Bad Gateway",
+		"GET http://" + one.address + "/ HTTP/1.1\r\n\r\n":                            "400 Bad Request",
+		"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n":                                        "127.0.0.1:1 cannot be reached",
+		"CONNECT 127.0.0.1 HTTP/1.1\r\n\r\n":                                          "must name HOST:PORT",
+		"CONNECT :1 HTTP/1.1\r\n\r\n":                                                 "must name HOST:PORT",
+		"CONNECT 127.0.0.1:1\r\n\r\n":                                                 "400",
+		"CONNECT 127.0.0.1:1 HTTP/1.1\r\nX: 1":                                        "the head has no end",
 		"CONNECT x:1 HTTP/1.1\r\nX: " + strings.Repeat("x", 4500) + "\r\nbad\r\n\r\n": "400",
 	} {
 		if got := converse(t, one.address, sent); !strings.Contains(got, answer) || answer == "" && got != "" {
@@ -300,10 +300,10 @@ func TestForwardTellsWhatFails(t *testing.T) {
 				return conn.(*net.TCPConn).CloseWrite()
 			}})(conn)
 		}, "A client does not trust the certificate of this proxy, whose authority it must be given: EOF"},
-		"a part of a handshake": {pool(server), func(conn net.Conn) { _, _ = conn.Write([]byte{0x16, 3, 1}) }, "The TLS handshake with a client failed: unexpected EOF"},
-		"a client of HTTP/2 alone": {pool(server), shake(&tls.Config{ServerName: "127.0.0.1", NextProtos: []string{"h2"}}), "The TLS handshake with a client failed: tls: client requested unsupported application protocols"},
-		"garbage":                   {pool(server), func(conn net.Conn) { _, _ = io.WriteString(conn, "\x16garbage, and more of it") }, "The TLS handshake with a client failed: tls: first record does not look like a TLS handshake"},
-		"no TLS":                    {pool(server), func(conn net.Conn) { _, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") }, "A client speaks other than HTTPS with the server: that passes unrecorded"},
+		"a part of a handshake":       {pool(server), func(conn net.Conn) { _, _ = conn.Write([]byte{0x16, 3, 1}) }, "The TLS handshake with a client failed: unexpected EOF"},
+		"a client of HTTP/2 alone":    {pool(server), shake(&tls.Config{ServerName: "127.0.0.1", NextProtos: []string{"h2"}}), "The TLS handshake with a client failed: tls: client requested unsupported application protocols"},
+		"garbage":                     {pool(server), func(conn net.Conn) { _, _ = io.WriteString(conn, "\x16garbage, and more of it") }, "The TLS handshake with a client failed: tls: first record does not look like a TLS handshake"},
+		"no TLS":                      {pool(server), func(conn net.Conn) { _, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") }, "A client speaks other than HTTPS with the server: that passes unrecorded"},
 		"a server that nobody trusts": {x509.NewCertPool(), shake(&tls.Config{ServerName: "127.0.0.1"}), "The server cannot be reached over TLS: tls: failed to verify certificate: x509: certificate signed by unknown authority"},
 	} {
 		t.Run(name, func(t *testing.T) {

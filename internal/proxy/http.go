@@ -9,13 +9,18 @@ import (
 	"iter"
 	"net/http"
 
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
-// longestBody bounds what is kept of a body; of a longer one the beginning is.
-const longestBody = longestLine
+// longestBody bounds what is kept of a body; of a longer one the beginning is. A longer head
+// than longestHead is not read.
+const (
+	longestBody = longestLine
+	longestHead = 2 << 20
+)
 
 // connection returns what reads the two sides of a connection of the transport.
 func (b *books) connection(queue *queue) (asks, answers *side) {
@@ -51,9 +56,15 @@ func (b *books) connection(queue *queue) (asks, answers *side) {
 
 // readRequests reads what the client sends.
 func (l *link) readRequests(source io.Reader) {
-	reader := bufio.NewReader(source)
+	bounded := &headReader{from: source}
+	reader := bufio.NewReader(bounded)
 	for {
+		bounded.begin()
+		if _, err := reader.Peek(1); err != nil {
+			return
+		}
 		request, err := http.ReadRequest(reader)
+		bounded.end()
 		if err != nil {
 			l.unread(protocol.Client, err)
 			return
@@ -61,14 +72,14 @@ func (l *link) readRequests(source io.Reader) {
 		e := l.begin(request)
 		head := &transcript.HTTP{
 			Method: request.Method,
-			URL:    l.books.serverURL(request),
+			URL:    e.serverURL(),
 			Header: request.Header.Clone(),
 		}
 		if head.Header.Get("Host") == "" && request.Host != "" {
 			head.Header.Set("Host", request.Host)
 		}
 		e.record(transcript.Event{Kind: transcript.Head, From: protocol.Client, HTTP: head})
-		body, size, err := collect(request.Body)
+		body, size, err := e.collect(request.Header, request.Body)
 		if request.Method == http.MethodPost && err == nil {
 			e.decide(body)
 		}
@@ -81,8 +92,10 @@ func (l *link) readRequests(source io.Reader) {
 
 // readAnswers reads what the server sends.
 func (l *link) readAnswers(source io.Reader) {
-	reader := bufio.NewReader(source)
+	bounded := &headReader{from: source}
+	reader := bufio.NewReader(bounded)
 	for {
+		bounded.begin()
 		if _, err := reader.Peek(1); err != nil {
 			return
 		}
@@ -91,6 +104,7 @@ func (l *link) readAnswers(source io.Reader) {
 		}
 		e := l.asked[0]
 		answer, err := http.ReadResponse(reader, e.request)
+		bounded.end()
 		if err != nil {
 			l.unread(protocol.Server, err)
 			return
@@ -109,24 +123,36 @@ func (l *link) readAnswers(source io.Reader) {
 	}
 }
 
+// headReader bounds the heads that are read of what passes, not the bodies.
+type headReader struct {
+	from   io.Reader
+	isHead bool
+	left   int // bytes of the head
+}
+
+var errLongHead = errors.New("a head that is too long")
+
+func (r *headReader) begin() { r.isHead, r.left = true, longestHead }
+
+func (r *headReader) end() { r.isHead = false }
+
+// Read reads as much as there is room for.
+func (r *headReader) Read(target []byte) (int, error) {
+	if !r.isHead {
+		return r.from.Read(target)
+	}
+	if r.left <= 0 {
+		return 0, errLongHead
+	}
+	n, err := r.from.Read(target)
+	r.left -= n
+	return n, err
+}
+
 // readAnswer reads the body of an answer, and says how it ended.
 func (e *exchange) readAnswer(answer *http.Response) (note string) {
-	body := io.Reader(answer.Body)
-	switch coding := answer.Header.Get("Content-Encoding"); coding {
-	case "", "identity":
-	case "gzip":
-		unpacked, err := gzip.NewReader(body)
-		if err != nil {
-			return endNote(err)
-		}
-		body = unpacked
-	default:
-		size, err := io.Copy(io.Discard, body)
-		e.record(gap(int(size), fmt.Sprintf("a body in the coding %.40q, which is not read", coding)))
-		return endNote(err)
-	}
 	if transport.MediaType(answer.Header.Get("Content-Type")) != "text/event-stream" {
-		read, size, err := collect(body)
+		read, size, err := e.collect(answer.Header, answer.Body)
 		e.decide(nil)
 		if e.link.books.options.RewriteMetadata && isMetadata(e.request.Method, e.request.URL.Path, answer) {
 			if _, _, resource := resourceIn(read); isBelow(resource, e.link.books.origin()) {
@@ -136,12 +162,16 @@ func (e *exchange) readAnswer(answer *http.Response) (note string) {
 		e.body(protocol.Server, read, size, err)
 		return endNote(err)
 	}
+	body, read, err := plain(answer.Header, answer.Body)
+	if err != nil || !read {
+		return endNote(e.unreadCoding(answer.Header, answer.Body))
+	}
 	events := transport.NewEventReader(body, longestBody)
 	for {
 		event, err := events.Next()
 		if err != nil {
 			if errors.Is(err, transport.ErrTooLarge) {
-				size, err := io.Copy(io.Discard, body)
+				size, err := io.Copy(io.Discard, answer.Body)
 				e.record(gap(int(size), "an event that is too long"))
 				return endNote(err)
 			}
@@ -158,16 +188,46 @@ func endNote(err error) string {
 	return err.Error()
 }
 
-// collect reads a body, as far as it is kept, and how long it was.
-func collect(body io.Reader) (read []byte, size int, err error) {
-	if body == nil {
+// plain is a body without its coding; read is false for one that is not read.
+func plain(header http.Header, body io.Reader) (plain io.Reader, read bool, err error) {
+	switch header.Get("Content-Encoding") {
+	case "", "identity":
+		return body, true, nil
+	case "gzip":
+		plain, err = gzip.NewReader(body)
+		return plain, true, err
+	}
+	return nil, false, nil
+}
+
+// unreadCoding records that a body is in a coding that is not read, or is not in the coding
+// that it names.
+func (e *exchange) unreadCoding(header http.Header, body io.Reader) error {
+	size, err := io.Copy(io.Discard, body)
+	e.record(
+		gap(int(size), fmt.Sprintf("a body in the coding %.40q, which is not read", header.Get("Content-Encoding"))),
+	)
+	return err
+}
+
+// collect reads a body, as far as it is kept, and how long it was. Of one in a coding that
+// is too long the rest is not decoded.
+func (e *exchange) collect(header http.Header, coded io.Reader) (read []byte, size int, err error) {
+	if coded == nil {
 		return nil, 0, nil
+	}
+	body, isRead, err := plain(header, coded)
+	if err != nil || !isRead {
+		return nil, 0, e.unreadCoding(header, coded)
 	}
 	read, err = io.ReadAll(io.LimitReader(body, longestBody+1))
 	size = len(read)
+	if err != nil && body != coded {
+		return nil, 0, e.unreadCoding(header, coded)
+	}
 	if err == nil && size > longestBody {
 		var more int64
-		more, err = io.Copy(io.Discard, body)
+		more, err = io.Copy(io.Discard, coded)
 		size += int(more)
 		read = read[:shownOfLong]
 	}
@@ -201,12 +261,19 @@ func (l *link) unread(from protocol.Party, err error) {
 	if errors.Is(err, io.EOF) {
 		return
 	}
-	event := gap(0, fmt.Sprintf("what the %s sent is not read as HTTP/1.1: %s", from, err))
+	event := gap(
+		0,
+		fmt.Sprintf("what the %s sent is not read as HTTP/1.1: %s", from, excerpt.Short([]byte(err.Error()))),
+	)
 	for _, e := range l.asked {
 		e.record(event)
 	}
-	if a := l.last; len(l.asked) == 0 && a != nil {
-		a.log.Append(event)
+	switch {
+	case len(l.asked) > 0:
+	case l.last != nil:
+		l.last.log.Append(event)
+	default:
+		l.besides().log.Append(event)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestHTTP2(t *testing.T) {
 	one, _ := overHTTP2(t, server)
 	for sent, says := range map[string]string{
 		"POST /mcp?a=%2F&& HTTP/1.1\r\nHost: x\r\nmcp-odd: 1\r\nMcp-Odd:\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nContent-Length: 2\r\n\r\n{}": "POST SERVER /mcp?a=%2F&& {} 2 map[Content-Length:[2] Mcp-Odd:[1 ]]",
-		"PUT /%6Dcp? HTTP/1.1\r\nHost: x\r\nUser-Agent: me\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n":                                       "PUT SERVER /%6Dcp? {} -1 map[User-Agent:[me]]",
+		"PUT /%6Dcp? HTTP/1.1\r\nHost: x\r\nUser-Agent: me\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n":                                      "PUT SERVER /%6Dcp? {} -1 map[User-Agent:[me]]",
 		"DELETE /mcp HTTP/1.1\r\nHost: x\r\n\r\n": "DELETE SERVER /mcp  0 map[]",
 	} {
 		conn, err := net.Dial("tcp", one.address)

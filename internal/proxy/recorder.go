@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/files"
@@ -35,6 +37,9 @@ type RecorderOptions struct {
 	Redactor *reports.Redactor
 	// Harness names the program in the files.
 	Harness transcript.Harness
+	// Watch is told of each event, secrets hidden, with the header without what the peers
+	// declare; it must not wait for anything. Nil for nobody.
+	Watch func(transcript.Header, transcript.Event)
 }
 
 // DefaultPartSize is that of RecorderOptions: what check reads in one piece.
@@ -48,10 +53,12 @@ const leastPartSize = 64 << 10
 // concurrent use.
 type Recorder struct {
 	options RecorderOptions
-	begun   string // names the files of this recorder among those of others
+	begun   string       // names the files of this recorder among those of others
+	files   atomic.Int32 // that are open
 
 	mu     sync.Mutex
 	count  int
+	open   []*track   // that are not over
 	kept   []keptFile // that are complete, the oldest first
 	total  int64
 	tools  map[string]map[string]any // that the server has listed to anybody, by name
@@ -104,13 +111,26 @@ type track struct {
 // begin begins the record of a connection. What is appended to its log is written.
 func (r *Recorder) begin(header transcript.Header, budget *transcript.MemoryBudget) *track {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.count++
 	name := fmt.Sprintf("%s-%d", r.begun, r.count)
-	r.mu.Unlock()
 	header.Harness, header.Recording, header.Part = r.options.Harness, name, 1
 	t := &track{recorder: r, header: header, name: name, log: transcript.NewLogIn(budget, name)}
 	t.log.Tell(t.write)
+	r.open = append(r.open, t)
 	return t
+}
+
+// Open returns what is known of the connections that are not over.
+func (r *Recorder) Open() []*Connection {
+	r.mu.Lock()
+	open := slices.Clone(r.open)
+	r.mu.Unlock()
+	all := make([]*Connection, len(open))
+	for i, one := range open {
+		all[i] = one.connection()
+	}
+	return all
 }
 
 // write writes an event. It is called by one goroutine at a time, as events are appended.
@@ -120,11 +140,20 @@ func (t *track) write(event transcript.Event) {
 	t.mu.Lock()
 	t.header.Agreement = t.header.With(later)
 	t.mu.Unlock()
-	if t.recorder.options.Directory == "" {
+	options := t.recorder.options
+	if options.Directory == "" && options.Watch == nil {
 		return
 	}
-	later = reports.RedactAll(t.recorder.options.Redactor, later)
-	event = reports.RedactAll(t.recorder.options.Redactor, event)
+	event = reports.RedactAll(options.Redactor, event)
+	if options.Watch != nil {
+		header := t.header
+		header.Agreement = transcript.Agreement{Revision: reports.RedactAll(options.Redactor, header.Revision)}
+		options.Watch(header, event)
+	}
+	if options.Directory == "" {
+		return
+	}
+	later = reports.RedactAll(options.Redactor, later)
 	if t.full(event.At) {
 		t.turn()
 	}
@@ -146,7 +175,14 @@ func (t *track) write(event transcript.Event) {
 	if err != nil {
 		t.fail(err)
 	}
+	if t.recorder.files.Load() > maxOpenFiles {
+		t.rest()
+	}
 }
+
+// maxOpenFiles bounds the files that are open at a time: a session that says nothing for a
+// while is no reason to run out of them.
+const maxOpenFiles = 128
 
 func empty(a transcript.Agreement) bool {
 	return a.Revision == "" && a.Capabilities.Client == nil && a.Capabilities.Server == nil && a.Tools == nil
@@ -169,7 +205,8 @@ func (t *track) open(now time.Time) error {
 	if t.counted != nil { // it rests
 		file, err := os.OpenFile(t.path(), os.O_WRONLY|os.O_APPEND, 0o600)
 		if err == nil {
-			t.file, t.counted.file = file, file
+			t.hold(file)
+			t.counted.file = file
 		}
 		return err
 	}
@@ -188,8 +225,14 @@ func (t *track) open(now time.Time) error {
 		_ = file.Close() // nothing in it is of use
 		return err
 	}
-	t.file, t.counted, t.writer, t.opened = file, counted, writer, now
+	t.hold(file)
+	t.counted, t.writer, t.opened = counted, writer, now
 	return nil
+}
+
+func (t *track) hold(file *os.File) {
+	t.file = file
+	t.recorder.files.Add(1)
 }
 
 func (t *track) path() string {
@@ -235,6 +278,7 @@ func (t *track) rest() {
 	if t.file != nil {
 		_ = t.file.Close() // what could not be written was told
 		t.file = nil
+		t.recorder.files.Add(-1)
 	}
 }
 
@@ -242,6 +286,9 @@ func (t *track) rest() {
 func (t *track) close() {
 	t.log.Append(transcript.Event{Kind: transcript.Close, From: protocol.Client})
 	t.release()
+	t.recorder.mu.Lock()
+	defer t.recorder.mu.Unlock()
+	t.recorder.open = slices.DeleteFunc(t.recorder.open, func(one *track) bool { return one == t })
 }
 
 // Connection is what is known of a connection by now.

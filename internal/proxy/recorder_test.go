@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,61 @@ func TestKeptFiles(t *testing.T) {
 	}
 }
 
+// A clock that is set while a connection goes on takes nothing from the record, nor its order.
+func TestRecordWhenTheClockJumps(t *testing.T) {
+	t.Parallel()
+	recorder := recorderIn(t, RecorderOptions{PartAge: time.Hour})
+	track := recorder.begin(transcript.Header{Transport: protocol.Stdio}, nil)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for position, jump := range []int{0, -10, 10, 0, -10} {
+		event := message(strconv.Itoa(position))
+		event.At = at.AddDate(jump, 0, 0)
+		track.log.Append(event)
+	}
+	track.close()
+	_, events := written(t, recorder.options.Directory)
+	var told []string
+	for _, event := range slices.Concat(events...) {
+		told = append(told, string(event.Raw))
+	}
+	if want := []string{"0", "1", "2", "3", "4", ""}; !slices.Equal(told, want) {
+		t.Errorf("written %q", told)
+	}
+}
+
+// However many connections go on, few files are open, and each has all of its connection.
+func TestOpenFilesAreBounded(t *testing.T) {
+	t.Parallel()
+	recorder := recorderIn(t, RecorderOptions{})
+	var tracks []*track
+	for range 3 * maxOpenFiles {
+		tracks = append(tracks, recorder.begin(transcript.Header{Transport: protocol.Stdio}, nil))
+	}
+	for range 3 {
+		for _, one := range tracks {
+			one.log.Append(message("x"))
+			if open := recorder.files.Load(); open > maxOpenFiles {
+				t.Fatalf("%d files are open", open)
+			}
+		}
+	}
+	for _, one := range tracks {
+		one.close()
+	}
+	if open := recorder.files.Load(); open != 0 {
+		t.Errorf("%d files are open in the end", open)
+	}
+	_, events := written(t, recorder.options.Directory)
+	for _, one := range events {
+		if len(one) != 4 {
+			t.Errorf("a file has %d events", len(one))
+		}
+	}
+	if len(events) != len(tracks) {
+		t.Errorf("%d files", len(events))
+	}
+}
+
 // When nothing can be written, the record says so as soon as something can.
 func TestDiskThatFails(t *testing.T) {
 	t.Parallel()
@@ -168,6 +224,40 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 	if len(paths) != 2 {
 		t.Errorf("%d files", len(paths))
+	}
+}
+
+// Who watches sees each event, secrets hidden, whether or not anything is written.
+func TestWatched(t *testing.T) {
+	t.Parallel()
+	const secret = "verysecretvalue"
+	for _, directory := range []string{"", t.TempDir()} {
+		var seen []string
+		recorder, err := NewRecorder(RecorderOptions{
+			Directory: directory, Redactor: reports.NewRedactor(reports.Secret{Key: "KEY", Value: secret}),
+			Watch: func(header transcript.Header, event transcript.Event) {
+				seen = append(seen, fmt.Sprintf("%s %s %s %v", event.Connection, header.Revision, event.Raw, header.Capabilities))
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		track := recorder.begin(transcript.Header{Transport: protocol.Stdio}, nil)
+		track.log.Append(message(`{"id":1,"method":"initialize","params":{"capabilities":{},"k":"` + secret + `"}}`))
+		answer := message(`{"id":1,"result":{"protocolVersion":"` + secret + `","capabilities":{"experimental":{"k":"` + secret + `"}}}}`)
+		answer.From = protocol.Server
+		track.log.Append(answer)
+		if open := recorder.Open(); len(open) != 1 || open[0].Name != track.name || len(open[0].Events) != 2 {
+			t.Errorf("open is %+v", open)
+		}
+		track.close()
+		if open := recorder.Open(); len(open) > 0 {
+			t.Errorf("open is %+v", open)
+		}
+		all := strings.Join(seen, "\n")
+		if len(seen) != 3 || !strings.HasPrefix(seen[1], track.name+" ") || strings.Contains(all, secret) || strings.Contains(all, "experimental:") {
+			t.Errorf("seen\n%s", all)
+		}
 	}
 }
 

@@ -100,12 +100,26 @@ func (r *Relay) Grade() transcript.Grade { return r.grade }
 // trust; nil where nobody speaks TLS with it. Its key is in memory alone, as long as the relay.
 func (r *Relay) Authority() []byte { return r.trusted }
 
+// acceptAgain is how long to wait when no connection can be accepted for the moment.
+const acceptAgain = 100 * time.Millisecond
+
 // Serve serves the clients that come to a listener until it is closed.
 func (r *Relay) Serve(listener net.Listener) error {
 	for {
 		client, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return nil
+		}
+		if passing, is := errors.AsType[interface {
+			error
+			Temporary() bool
+		}](err); is && passing.Temporary() { // there are too many open files, which ends
+			select {
+			case <-time.After(acceptAgain):
+				continue
+			case <-r.life.Done():
+				return nil
+			}
 		}
 		if err != nil {
 			return err
@@ -138,15 +152,6 @@ func (r *Relay) Close() {
 	r.working.Wait()
 	r.queue.put(-perChunk, r.books.close)
 	r.queue.close()
-}
-
-// Open returns what is known of the connections that are not over.
-func (r *Relay) Open() []*Connection {
-	found := make(chan []*Connection, 1)
-	if !r.queue.put(-perChunk, func() { found <- r.books.snapshot() }) {
-		return nil // it is closed
-	}
-	return <-found
 }
 
 // Tidy ends the records of sessions in which nothing has happened for so long, and of which

@@ -106,31 +106,68 @@ func rawServer(t *testing.T, serve func(*net.TCPConn)) (url string) {
 	return "http://" + listener.Addr().String() + "/mcp"
 }
 
+// inPieces writes a text byte by byte, a long one in larger pieces.
+func inPieces(to io.Writer, text string) {
+	for piece := range slices.Chunk([]byte(text), 1+len(text)/1000) {
+		_, _ = to.Write(piece) // who reads tells what is missing
+	}
+}
+
 // What either side writes, the other reads, to the byte, whatever it is.
 func TestNoByteIsChanged(t *testing.T) {
 	t.Parallel()
+	const asks, refuses = "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n"
+	fields := func(count int) string {
+		var all strings.Builder
+		for number := range count {
+			fmt.Fprintf(&all, "X-%d: %d\r\n", number, number)
+		}
+		return all.String()
+	}
+	long := "X: " + strings.Repeat("x", 1<<20) + "\r\n"
 	for name, test := range map[string]struct{ request, answer string }{
-		"odd spelling, order, duplicates, empty values": {
-			"POST /mcp?a=%2F&& HTTP/1.1\r\nhOsT: x\r\nmcp-session-id:  a \r\nX:\r\nX: 2\r\nContent-Length: 2\r\n\r\n{}",
-			"HTTP/1.1 200  Fine  \r\ncontent-type: application/json\r\nContent-length: 2\r\n\r\n{}",
+		"P04 a head of 1 MiB": {
+			"GET /mcp HTTP/1.1\r\nHost: x\r\n" + long + "\r\n", "HTTP/1.1 405 No\r\n" + long + "Content-Length: 0\r\n\r\n",
 		},
-		"chunks, extensions, trailers": {
+		"P05 10,000 fields": {
+			"GET /mcp HTTP/1.1\r\nHost: x\r\n" + fields(10_000) + "\r\n", "HTTP/1.1 405 No\r\n" + fields(10_000) + "Content-Length: 0\r\n\r\n",
+		},
+		"P06 P15 chunks, extensions, trailers": {
 			"POST /mcp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n2;a=b\r\n{}\r\n0\r\nT: 1\r\n\r\n",
-			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n7\r\ndata: {\r\n4\r\n}\n\n:\r\n0\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n7\r\ndata: {\r\n4;x=\"y\"\r\n}\n\n:\r\n0\r\nT: 1\r\n\r\n",
 		},
-		"interim answers": {
+		"P06 a bad size": {
+			"POST /mcp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nx",
+		},
+		"P07 both lengths": {
+			"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+		},
+		"P07 two lengths":        {"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", refuses},
+		"P08 HTTP/1.0":           {"GET /mcp HTTP/1.0\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n\ufeffdata: x\r\rdata"},
+		"P09 pipelined requests": {"GET /mcp HTTP/1.1\r\nHost: x\r\n\r\nGET /mcp HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\nHTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n"},
+		"P12 interim answers": {
 			"POST /mcp HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}",
 			"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n",
 		},
-		"HTTP/1.0":                       {"GET /mcp HTTP/1.0\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n\ufeffdata: x\r\rdata"},
-		"both lengths":                   {"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 400 No\r\n\r\n"},
-		"a bad size":                     {"POST /mcp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n"},
-		"no HTTP at all":                 {"\x00\x01\x02\xff hello", "\xff\xfe"},
-		"requests in a row":              {"GET /mcp HTTP/1.1\r\nHost: x\r\n\r\nGET /mcp HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\nHTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n"},
-		"an unknown coding":              {"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\n\r\n\x01\x02\x03"},
-		"an upgrade":                     {"GET /mcp HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nanything", "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n\x81\x05hello"},
-		"an absolute target and no host": {"GET http://other.example/mcp HTTP/1.1\r\n\r\n", "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n"},
-		"an answer before the request":   {"", "HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n"},
+		"P14 a half-closed POST": {asks, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"},
+		"P16 an unknown coding":  {asks, "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\n\r\n\x01\x02\x03"},
+		"P19 no HTTP at all":     {"\x00\x01\x02\xff hello", "\xff\xfe"},
+		"P20 an early answer":    {"", "HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n"},
+		"P30 odd spelling, order, duplicates, empty values": {
+			"POST /mcp?a=%2F&& HTTP/1.1\r\nhOsT: x\r\nmcp-session-id:  a \r\nX:\r\nX: 2\r\nContent-Length: 2\r\n\r\n{}",
+			"HTTP/1.1 200  Fine  \r\ncontent-type: application/json\r\nX:\r\nx: 2\r\nContent-length: 2\r\n\r\n{}",
+		},
+		"P31 an absolute target and no host": {"GET http://other.example/mcp HTTP/1.1\r\n\r\n", refuses},
+		"P31 the target *":                   {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", refuses},
+		"P31 CONNECT":                        {"CONNECT other.example:443 HTTP/1.1\r\nHost: other.example:443\r\n\r\n\x16\x03\x01", "HTTP/1.1 200 OK\r\n\r\n\x16\x03\x03"},
+		"P32 a redirect to another host":     {asks, "HTTP/1.1 307 Elsewhere\r\nLocation: https://other.example/mcp\r\nContent-Length: 0\r\n\r\n"},
+		"P33 metadata of another resource": {
+			"GET /.well-known/oauth-protected-resource HTTP/1.1\r\nHost: x\r\n\r\n",
+			"HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer resource_metadata=\"https://other.example/x\"\r\nContent-Length: 36\r\n\r\n{\"resource\":\"https://other.example\"}",
+		},
+		"P35 a preface of HTTP/2": {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", "\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
+		"an upgrade":              {"GET /mcp HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nanything", "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n\x81\x05hello"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,23 +175,21 @@ func TestNoByteIsChanged(t *testing.T) {
 			relayed := relay(t, proxy.RelayOptions{}, rawServer(t, func(conn *net.TCPConn) {
 				request, _ := io.ReadAll(conn)
 				came <- string(request)
-				_, _ = io.WriteString(conn, test.answer)
+				inPieces(conn, test.answer)
 				_ = conn.Close()
 			}))
 			client, err := net.Dial("tcp", relayed.address)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, char := range []byte(test.request) { // byte by byte
-				_, _ = client.Write([]byte{char})
-			}
+			inPieces(client, test.request)
 			_ = client.(*net.TCPConn).CloseWrite()
 			answer, err := io.ReadAll(client)
 			if err != nil || string(answer) != test.answer {
-				t.Errorf("%v, the answer came as %q", err, answer)
+				t.Errorf("%v, the answer came as %.300q", err, answer)
 			}
 			if request := <-came; request != test.request {
-				t.Errorf("the request came as %q", request)
+				t.Errorf("the request came as %.300q", request)
 			}
 		})
 	}
@@ -287,6 +322,27 @@ func TestSessionsAreKeptApart(t *testing.T) {
 	}
 }
 
+// Where there are no sessions, what belongs to a request may have come over another
+// connection of the client: nothing is missed in the record of either.
+func TestConnectionsWithoutSessions(t *testing.T) {
+	t.Parallel()
+	asked := post(`{"id":1,"method":"ping"}`, "MCP-Protocol-Version: 2026-07-28\r\n")
+	for count := range 4 {
+		relayed := relay(t, proxy.RelayOptions{}, serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+		for range count {
+			talk(t, relayed.address, asked, asked)
+		}
+		gaps := 0
+		recorded := relayed.stop()
+		for _, one := range recorded {
+			gaps += strings.Count(strings.Join(story(one.events), " "), "gap")
+		}
+		if want := max(0, count-1); len(recorded) != count || gaps < want || gaps > count || count < 2 && gaps > 0 {
+			t.Errorf("of %d connections %d are recorded, with %d gaps", count, len(recorded), gaps)
+		}
+	}
+}
+
 func serve(t *testing.T, handler http.Handler) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -299,9 +355,21 @@ func serve(t *testing.T, handler http.Handler) (url string) {
 	return "http://" + listener.Addr().String() + "/mcp"
 }
 
-// Over HTTP with SSE a stream and what is posted to its endpoint are one connection.
+// Over HTTP with SSE a stream and what is posted to its endpoint are one connection. What is
+// posted is recorded at the URL that the server names, whether it is of its own or of the
+// relay, which it takes from the Host field.
 func TestStreamsOfHTTPWithSSE(t *testing.T) {
 	t.Parallel()
+	for name, endpoint := range map[string]string{"relative": "messages?session=1", "of the Host field": "http://x/messages?session=1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			streamOfHTTPWithSSE(t, endpoint)
+		})
+	}
+}
+
+func streamOfHTTPWithSSE(t *testing.T, endpoint string) {
+	t.Helper()
 	streams := make(chan chan string, 2)
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -313,12 +381,13 @@ func TestStreamsOfHTTPWithSSE(t *testing.T) {
 		}
 		stream := make(chan string)
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, "event: endpoint\ndata: messages?session=1\n\n")
+		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s\n\n", endpoint)
 		_ = http.NewResponseController(w).Flush()
 		streams <- stream
 		_, _ = fmt.Fprintf(w, "event: message\ndata: %s\n\n", <-stream)
 	})
-	relayed := relay(t, proxy.RelayOptions{}, serve(t, server))
+	upstream := serve(t, server)
+	relayed := relay(t, proxy.RelayOptions{}, upstream)
 	client, err := net.Dial("tcp", relayed.address)
 	if err != nil {
 		t.Fatal(err)
@@ -342,6 +411,13 @@ func TestStreamsOfHTTPWithSSE(t *testing.T) {
 	recorded := relayed.stop()
 	if len(recorded) != 1 || recorded[0].header.Transport != "sse" || recorded[0].header.Joined {
 		t.Fatalf("recorded %+v", recorded)
+	}
+	at := endpoint
+	if !strings.Contains(endpoint, "://") {
+		at = strings.Replace(upstream, "mcp", endpoint, 1)
+	}
+	if !slices.ContainsFunc(recorded[0].events, func(one transcript.Event) bool { return one.HTTP != nil && one.HTTP.URL == at }) {
+		t.Errorf("nothing is posted to %s: %+v", at, recorded[0].events)
 	}
 	told := strings.Join(story(recorded[0].events), "\n")
 	for _, part := range []string{"get-1 GET", "get-1 200", "post-1 POST", `post-1 client {"id":7}`, "post-1 202", `get-1 server {"id":7}`, "get-1 end complete"} {

@@ -4,13 +4,17 @@ package proxy_test
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/proxy"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -156,5 +160,173 @@ func TestNoServer(t *testing.T) {
 	_, out := pipe(t)
 	if _, _, err := proxy.Stdio([]string{"/no/such/program"}, proxy.Streams{In: in, Out: out, Err: out}, nil, recorder); err == nil {
 		t.Error("a program that is not there was started")
+	}
+}
+
+// messages waits for the end, and returns the messages that were recorded, by who sent them.
+func (b *between) messages() (all []string) {
+	<-b.ended
+	for _, event := range b.recorded.Events {
+		if event.Kind == transcript.Message {
+			all = append(all, fmt.Sprintf("%s %s", event.From, event.Raw))
+		}
+	}
+	return all
+}
+
+// What either peer may do to the proxy over stdio.
+func TestHostilePeersOverStdio(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(*testing.T){
+		"P01 client that reads slowly": func(t *testing.T) {
+			b := stand(t, `head -c 20000000 /dev/zero; echo done >&2; cat >/dev/null`)
+			_ = b.err.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+			if n, err := b.err.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the server is not held up: %d, %v", n, err)
+			}
+			_ = b.err.SetReadDeadline(time.Time{})
+			if count, err := io.CopyN(io.Discard, b.out, 20000000); err != nil {
+				t.Errorf("%d bytes came, %v", count, err)
+			}
+			if text := b.line(t, b.err); text != "done" {
+				t.Errorf("standard error has %q", text)
+			}
+			_ = b.in.Close()
+			<-b.ended
+		},
+		"P01 server that reads slowly": func(t *testing.T) {
+			b := stand(t, `trap 'wc -c; kill $!; exit 0' USR1; echo ready; while :; do sleep 60 & wait; done`)
+			reader := bufio.NewReader(b.out)
+			_, _ = reader.ReadString('\n')
+			sent := flood(t, b.in)
+			b.signals <- syscall.SIGUSR1
+			_ = b.in.Close()
+			if text, err := reader.ReadString('\n'); strings.TrimSpace(text) != strconv.FormatInt(sent, 10) {
+				t.Errorf("%q bytes came, %v, of %d", text, err, sent)
+			}
+			<-b.ended
+		},
+		"P02 byte by byte": func(t *testing.T) {
+			b := stand(t, `exec cat`)
+			for _, char := range []byte(`{"jsonrpc":"2.0"}` + "\n") {
+				came := make([]byte, 1)
+				_, _ = b.in.Write([]byte{char})
+				if _, err := io.ReadFull(b.out, came); err != nil || came[0] != char {
+					t.Fatalf("came %q, %v", came, err)
+				}
+			}
+			_ = b.in.Close()
+			if told := b.messages(); !slices.Equal(told, []string{`client {"jsonrpc":"2.0"}`, `server {"jsonrpc":"2.0"}`}) {
+				t.Errorf("recorded %q", told)
+			}
+		},
+		"P03 line of 10 MiB": func(t *testing.T) {
+			b := stand(t, `exec cat`)
+			long := strings.Repeat("x", 10<<20)
+			go func() {
+				_, _ = io.WriteString(b.in, long+"\n{}\n")
+				_ = b.in.Close()
+			}()
+			if came, err := io.ReadAll(b.out); err != nil || string(came) != long+"\n{}\n" {
+				t.Errorf("%d bytes came, %v", len(came), err)
+			}
+			if told := b.messages(); len(told) != 4 && len(told) != 2 || len(strings.Join(told, "")) > 1<<20 {
+				t.Errorf("recorded %d messages, %.1000q", len(told), told)
+			}
+		},
+		"P18 CRLF split between reads": func(t *testing.T) {
+			b := stand(t, `exec cat`)
+			for _, piece := range []string{"{}\r", "\n", "[]", "\r\n"} {
+				_, _ = io.WriteString(b.in, piece)
+				_, _ = io.ReadFull(b.out, make([]byte, len(piece)))
+			}
+			_ = b.in.Close()
+			if told := b.messages(); len(told) != 4 || !slices.Contains(told, "server {}\r") || !slices.Contains(told, "client []\r") {
+				t.Errorf("recorded %q", told)
+			}
+		},
+		"P19 NUL, invalid UTF-8": func(t *testing.T) {
+			b := stand(t, `exec cat`)
+			const odd = "{\x00\xff\xc0\x80}\n"
+			_, _ = io.WriteString(b.in, odd)
+			_ = b.in.Close()
+			if came, err := io.ReadAll(b.out); err != nil || string(came) != odd {
+				t.Errorf("came %q, %v", came, err)
+			}
+			if told := b.messages(); !slices.Contains(told, "server "+odd[:len(odd)-1]) || !slices.Contains(told, "client "+odd[:len(odd)-1]) {
+				t.Errorf("recorded %q", told)
+			}
+		},
+		"P20 server that answers before it was asked": func(t *testing.T) {
+			b := stand(t, `echo '{"id":1}'; exec cat`)
+			if text := b.line(t, b.out); text != `{"id":1}` {
+				t.Errorf("came %q", text)
+			}
+			_, _ = io.WriteString(b.in, "{}\n")
+			_ = b.in.Close()
+			if told := b.messages(); len(told) != 3 || told[0] != `server {"id":1}` || told[1] != "client {}" {
+				t.Errorf("recorded %q", told)
+			}
+		},
+		"P21 output without newline at exit": func(t *testing.T) {
+			b := stand(t, `printf '{"a":1}\n{"b"'`)
+			if came, err := io.ReadAll(b.out); err != nil || string(came) != "{\"a\":1}\n{\"b\"" {
+				t.Errorf("came %q, %v", came, err)
+			}
+			if told := b.messages(); !slices.Equal(told, []string{`server {"a":1}`, `server {"b"`}) {
+				t.Errorf("recorded %q", told)
+			}
+		},
+		"P23 server that ignores TERM": func(t *testing.T) {
+			b := stand(t, `trap '' TERM; echo ready; while read x; do echo "$x"; done; exit 5`)
+			reader := bufio.NewReader(b.out)
+			_, _ = reader.ReadString('\n')
+			b.signals <- syscall.SIGTERM
+			_, _ = io.WriteString(b.in, "still here\n")
+			if text, err := reader.ReadString('\n'); text != "still here\n" {
+				t.Errorf("came %q, %v", text, err)
+			}
+			_ = b.in.Close()
+			if <-b.ended; b.exit.Code != 5 {
+				t.Errorf("ended with %v", b.exit)
+			}
+		},
+		// All of its ends are closed at once.
+		"P24 client that is killed": func(t *testing.T) {
+			b := stand(t, `while read x; do echo "$x"; done; exit 6`)
+			for _, end := range []*os.File{b.in, b.out, b.err} {
+				_ = end.Close()
+			}
+			if <-b.ended; b.exit.Code != 6 {
+				t.Errorf("ended with %v", b.exit)
+			}
+		},
+		"P25 stderr flood": func(t *testing.T) {
+			b := stand(t, `head -c 20000000 /dev/zero >&2; echo '{}'; cat >/dev/null`)
+			flood := make(chan int64, 1)
+			go func() {
+				count, _ := io.CopyN(io.Discard, b.err, 20000000)
+				flood <- count
+			}()
+			if text := b.line(t, b.out); text != "{}" {
+				t.Errorf("came %q", text)
+			}
+			if count := <-flood; count != 20000000 {
+				t.Errorf("%d bytes came on standard error", count)
+			}
+			_ = b.in.Close()
+			size := 0
+			for _, event := range func() []transcript.Event { <-b.ended; return b.recorded.Events }() {
+				size += len(event.Raw)
+			}
+			if size > transcript.MaxBytes {
+				t.Errorf("%d bytes are kept", size)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
 	}
 }

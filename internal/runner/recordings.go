@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -399,6 +400,7 @@ type judgement struct {
 	joined  int // connections that had begun before they were recorded
 	notices []string
 	altered int // connections into which faults were injected
+	cut     int // connections of which more was sent than is judged
 }
 
 func newJudgement(options Options, transcripts int) (*judgement, error) {
@@ -425,15 +427,33 @@ func newJudgement(options Options, transcripts int) (*judgement, error) {
 
 // judge judges one connection, which was recorded in some transcripts.
 func (j *judgement) judge(header transcript.Header, events []transcript.Event, name string, transcripts int) {
+	j.count(j.examine(header, events, name), transcripts)
+}
+
+// examined is what was found in one connection.
+type examined struct {
+	joined, altered bool   // it is not judged for that
+	defect          string // of the harness, for which it is not judged
+	judged          bool
+	cut             bool // there was more of it
+	draft           bool
+	target          reports.Identity
+	capabilities    json.RawMessage
+	lacking         map[string]transcript.Lack // what rules need that the recording has not, by rule
+	scope.Connection
+}
+
+// examine judges one connection, and keeps nothing of it. Several goroutines may do so at a time.
+func (j *judgement) examine(header transcript.Header, events []transcript.Event, name string) (found examined) {
 	switch {
 	case header.Unjudged:
-		return
+		return found
 	case header.Joined:
-		j.joined++
-		return
+		found.joined = true
+		return found
 	case slices.ContainsFunc(events, func(event transcript.Event) bool { return event.Made != "" }):
-		j.altered++
-		return
+		found.altered = true
+		return found
 	}
 	if header.Role == "" {
 		events = bounded(&header, events, name)
@@ -443,20 +463,47 @@ func (j *judgement) judge(header transcript.Header, events []transcript.Event, n
 	}
 	conversation := recall(header, events, name)
 	if !slices.Contains(protocol.Released(), conversation.Revision) {
-		return // it was negotiated, and has no rules
+		return found // it was negotiated, and has no rules
 	}
-	j.report.Recorded.Judged += transcripts
-	state := j.cell(conversation)
-	judging, lacking := able(state.environment.Scope, state.rules, header.Lacks)
-	for id, lack := range lacking {
-		state.lacking[id] = lack.Reason()
+	found.judged, found.cut, found.draft = true, header.Dropped, header.Draft && j.options.Draft == nil
+	found.target, found.capabilities = identity(introduction(conversation)), rawJSON(declared(conversation))
+	of := &scope.Scope{Cell: conversation.Cell, Catalogue: j.catalogue, Rules: j.rules}
+	standing, _ := of.ApplicableRules()
+	standing, found.lacking = able(of, standing, header.Lacks)
+	found.Connection = scope.Connection{
+		Cell: conversation.Cell, Name: name, Findings: rules.Apply(standing, conversation),
 	}
-	if header.Draft && j.options.Draft == nil {
-		state.ofDraft += transcripts
+	return found
+}
+
+// maxDefects bounds those that are told.
+const maxDefects = 3
+
+// count takes what was found in a connection, which was recorded in some transcripts.
+func (j *judgement) count(found examined, transcripts int) {
+	switch {
+	case found.joined:
+		j.joined++
+	case found.altered:
+		j.altered++
+	case found.defect != "":
+		if len(j.report.Errors) < maxDefects {
+			j.failed(errors.New(found.defect))
+		}
+	case found.judged:
+		j.report.Recorded.Judged += transcripts
+		state := j.cell(found)
+		for id, lack := range found.lacking {
+			state.lacking[id] = lack.Reason()
+		}
+		if found.draft {
+			state.ofDraft += transcripts
+		}
+		if found.cut {
+			j.cut++
+		}
+		j.closed(state.planned, found.Connection)
 	}
-	j.closed(state.planned, scope.Connection{
-		Cell: conversation.Cell, Name: name, Findings: rules.Apply(judging, conversation),
-	})
 }
 
 // able returns the rules that need nothing of what a recording lacks, and for the others
@@ -562,31 +609,35 @@ func spoken(cell check.Cell, events []transcript.Event) string {
 	return ""
 }
 
-// cell returns the cell that a conversation belongs to.
-func (j *judgement) cell(conversation *rules.Conversation) *cellState {
-	if state := j.stateOf(conversation.Cell); state != nil {
+// cell returns the cell that a connection belongs to.
+func (j *judgement) cell(one examined) *cellState {
+	if state := j.stateOf(one.Cell); state != nil {
 		return state
-	}
-	declared := conversation.ServerCapabilities
-	if conversation.Role == protocol.ClientRole {
-		declared = conversation.ClientCapabilities
 	}
 	state := &cellState{
 		planned:  len(j.cells),
 		findings: map[string]*found{},
 		lacking:  map[string]string{},
 		environment: &session.Environment{Scope: &scope.Scope{
-			Cell: conversation.Cell, Catalogue: j.catalogue, Rules: j.rules, Survey: &survey.Survey{},
+			Cell: one.Cell, Catalogue: j.catalogue, Rules: j.rules, Survey: &survey.Survey{},
 		}},
 		report: reports.Cell{
-			Role: conversation.Role, Revision: conversation.Revision, Transport: conversation.Transport, Spoken: true,
-			Target: identity(introduction(conversation)), Capabilities: rawJSON(declared),
+			Role: one.Cell.Role, Revision: one.Cell.Revision, Transport: one.Cell.Transport, Spoken: true,
+			Target: one.target, Capabilities: one.capabilities,
 		},
 	}
 	state.rules, state.otherTransport = state.environment.ApplicableRules()
 	state.all = len(state.rules) + len(state.otherTransport)
 	j.cells = append(j.cells, state)
 	return state
+}
+
+// declared are the capabilities of the target in a conversation.
+func declared(conversation *rules.Conversation) map[string]any {
+	if conversation.Role == protocol.ClientRole {
+		return conversation.ClientCapabilities
+	}
+	return conversation.ServerCapabilities
 }
 
 // introduction is what the target says of itself in a conversation; nil when it says
@@ -616,7 +667,7 @@ func introduction(conversation *rules.Conversation) map[string]any {
 // conclude makes the report.
 func (j *judgement) conclude() (*reports.Run, error) {
 	switch {
-	case len(j.cells) > 0 || j.report.Interrupted != "":
+	case len(j.cells) > 0 || j.report.Interrupted != "" || len(j.report.Errors) > 0:
 	case j.altered > 0:
 		return nil, &RecordingError{"none of these transcripts is judged: faults were injected into all of them"}
 	case j.joined > 0:
@@ -656,6 +707,15 @@ func (j *judgement) conclude() (*reports.Run, error) {
 		notices := &j.cells[0].report.Notices
 		*notices = append(*notices, fmt.Sprintf(
 			"not judged: %d that had begun before the recording did, or of which the first part is missing", j.joined,
+		))
+	}
+	if j.cut > 0 {
+		notices := &j.cells[0].report.Notices
+		*notices = append(*notices, fmt.Sprintf(
+			"judged in part: %d of which more was sent than is judged of one connection, %d events or %d MiB, or was recorded",
+			j.cut,
+			transcript.MaxEvents,
+			transcript.MaxBytes>>20,
 		))
 	}
 	if len(j.cells) > 0 {

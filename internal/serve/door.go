@@ -38,21 +38,31 @@ func (s *stage) handler() http.Handler {
 			http.Error(w, "no scenario has this name; the page at / lists them", http.StatusNotFound)
 		})
 	}
+	return s.guard(all)
+}
+
+// door knows by what names somebody may come.
+type door struct {
+	host string // one beside addresses and localhost; "" for none
+}
+
+// guard turns away who comes by another name.
+func (d door) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.known(r.Host) {
+		if !d.known(r.Host) {
 			http.Error(w, "this Host is not allowed here; use an address, such as 127.0.0.1", http.StatusForbidden)
 			return
 		}
-		all.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
 }
 
 // known tells whether a host, perhaps with a port, is an address, localhost, or the
 // name that the user gave: a site whose name leads here is none of these.
-func (s *stage) known(host string) bool {
+func (d door) known(host string) bool {
 	name := hostName(host)
 	_, err := netip.ParseAddr(name)
-	return err == nil || s.local(name)
+	return err == nil || d.local(name)
 }
 
 // hostName is the name in a host, which may have a port.
@@ -66,10 +76,10 @@ func hostName(host string) string {
 
 // local tells whether a name leads to this machine, whoever asks: a loopback address, localhost, or
 // what the user named.
-func (s *stage) local(name string) bool {
+func (d door) local(name string) bool {
 	address, err := netip.ParseAddr(name)
 	return err == nil && address.Unmap().IsLoopback() || name == "localhost" ||
-		strings.HasSuffix(name, ".localhost") || s.options.Host != "" && name == strings.ToLower(s.options.Host)
+		strings.HasSuffix(name, ".localhost") || d.host != "" && name == strings.ToLower(d.host)
 }
 
 // endpoint passes a request on to a scripted server, unless it comes from a web site
@@ -90,13 +100,13 @@ func (s *stage) endpoint(w http.ResponseWriter, r *http.Request, one *scene) {
 // allows tells whether an Origin may talk to the scripted servers: a page that this machine or the
 // host itself serves, or an application with a scheme of its own, which no web site has. "null",
 // which a page in a sandbox has, is nobody's.
-func (s *stage) allows(origin, host string) bool {
+func (d door) allows(origin, host string) bool {
 	parsed, err := url.Parse(origin)
 	if err != nil || !strings.Contains(origin, "://") {
 		return false
 	}
 	web := parsed.Scheme == "http" || parsed.Scheme == "https"
-	return !web || strings.EqualFold(parsed.Host, host) || s.local(hostName(parsed.Host))
+	return !web || strings.EqualFold(parsed.Host, host) || d.local(hostName(parsed.Host))
 }
 
 func (s *stage) scene(name string) *scene {

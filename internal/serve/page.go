@@ -32,11 +32,15 @@ var page = sync.OnceValue(func() *template.Template {
 	}).Parse(pageText))
 })
 
-// policy allows of the page what stands in it, and nothing from anywhere else.
-var policy = strings.Join([]string{
-	"default-src 'none'", "style-src '" + digest(styleText) + "'", "script-src '" + digest(scriptText) + "'",
-	"connect-src 'self'", "img-src data:", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
-}, "; ")
+var policy = policyOf(styleText, scriptText)
+
+// policyOf allows of a page what stands in it, and nothing from anywhere else.
+func policyOf(style, script string) string {
+	return strings.Join([]string{
+		"default-src 'none'", "style-src '" + digest(style) + "'", "script-src '" + digest(script) + "'",
+		"connect-src 'self'", "img-src data:", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+	}, "; ")
+}
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -162,10 +166,8 @@ func (s *stage) write(w http.ResponseWriter, r *http.Request, finished bool) {
 	sum := sha256.Sum256(text.Bytes())
 	version := `"` + hex.EncodeToString(sum[:8]) + `"`
 	header := w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
+	ownAlone(header, "text/html; charset=utf-8")
 	header.Set("Content-Security-Policy", policy)
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "no-cache")
 	header.Set("ETag", version)
 	if r.Method == http.MethodGet && r.Header.Get("If-None-Match") == version {
@@ -174,6 +176,14 @@ func (s *stage) write(w http.ResponseWriter, r *http.Request, finished bool) {
 	}
 	header.Set("Content-Length", strconv.Itoa(text.Len())) // it is whole when it is flushed, at the end too
 	_, _ = w.Write(text.Bytes())                           // the reader may have left
+}
+
+// ownAlone says of what is served what it is, and that no other site has to do with it.
+func ownAlone(header http.Header, mediaType string) {
+	header.Set("Content-Type", mediaType)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
 // startOver forgets what came in a scenario, and shows the page again.

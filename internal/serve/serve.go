@@ -1,6 +1,6 @@
 // Package serve plays scripted servers on a port to clients that no command can
 // start: an editor, a chat application. A page says what to do in each scenario, and
-// what was found so far.
+// what was found so far. Another page shows what passes between two real peers.
 package serve
 
 import (
@@ -57,9 +57,7 @@ func Serve(asked context.Context, options Options) (*reports.Run, error) {
 	ctx, finish := context.WithCancel(asked)
 	defer finish()
 	s := newStage(options, finish)
-	server := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-	}
+	server := newServer(s.handler())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(netutil.LimitListener(options.Listener, maxConnections)) }()
 	var watching sync.WaitGroup
@@ -94,8 +92,15 @@ func Serve(asked context.Context, options Options) (*reports.Run, error) {
 	return options.Judging.Conclude(concluding, recordings...)
 }
 
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+	}
+}
+
 // stage is what is played, and to whom.
 type stage struct {
+	door
 	options Options
 	finish  func()
 	scenes  []*scene // the first is the meeting
@@ -107,7 +112,7 @@ func newStage(options Options, finish func()) *stage {
 	if options.Tell == nil {
 		options.Tell = func(string, string) {}
 	}
-	s := &stage{options: options, finish: finish, bodies: &bodies{}}
+	s := &stage{door: door{options.Host}, options: options, finish: finish, bodies: &bodies{}}
 	s.bodies.left.Store(maxBodies)
 	for _, one := range options.Judging.Scenes() {
 		s.scenes = append(s.scenes, newScene(options.Judging, one))
