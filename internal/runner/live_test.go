@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,39 @@ func TestLive(t *testing.T) {
 	}
 	if broken, notices := brokenNow(t, all); len(broken) != 1 || !strings.HasSuffix(broken[0], " 3") || len(notices) > 0 {
 		t.Errorf("broken is %v, with notices %q", broken, notices)
+	}
+}
+
+// What the recorder lost is missed nowhere, wherever that was.
+func TestLiveWithGaps(t *testing.T) {
+	t.Parallel()
+	one := converse(
+		`<{"jsonrpc":"2.0","id":"r","method":"roots/list"}`, `>{"jsonrpc":"2.0","id":"r","error":{"code":-32601,"message":"no"}}`,
+		`>{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `<{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":"c"}}`,
+		`>{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"c"}}`, `<{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`,
+		`>{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","arguments":{},"_meta":{"progressToken":"p"}}}`,
+		`<{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}`,
+		`>{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`,
+		`>[`, `<{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}`,
+	)
+	header, events, name := one.connection()
+	header.Revision = "2025-06-18" // is kept in a line of its own
+	broken := func(events []transcript.Event) (all []string) {
+		for _, told := range live(t, "").Take(header, events, name) {
+			all = append(all, told.Role+" "+told.Requirement)
+		}
+		return all
+	}
+	whole := broken(events)
+	for from := range events {
+		for to := from + 1; to <= len(events); to++ {
+			part := slices.Concat(events[:from], []transcript.Event{{Kind: transcript.Gap, Sequence: from, At: events[from].At}}, events[to:])
+			for _, told := range broken(part) {
+				if !slices.Contains(whole, told) {
+					t.Errorf("without the events from %d to %d: %s", from, to, told)
+				}
+			}
+		}
 	}
 }
 

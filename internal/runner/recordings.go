@@ -455,6 +455,9 @@ func (j *judgement) examine(header transcript.Header, events []transcript.Event,
 		found.altered = true
 		return found
 	}
+	if missing(events) {
+		header.Lacks = append(slices.Clone(header.Lacks), transcript.Whole)
+	}
 	if header.Role == "" {
 		events = bounded(&header, events, name)
 		header.Role = other(j.options.Role)
@@ -478,6 +481,16 @@ func (j *judgement) examine(header transcript.Header, events []transcript.Event,
 
 // maxDefects bounds those that are told.
 const maxDefects = 3
+
+// missing tells whether something is missing before the last event.
+func missing(events []transcript.Event) bool {
+	for position, event := range events {
+		if event.Kind == transcript.Gap || event.Sequence != position {
+			return true
+		}
+	}
+	return false
+}
 
 // count takes what was found in a connection, which was recorded in some transcripts.
 func (j *judgement) count(found examined, transcripts int) {
@@ -565,10 +578,9 @@ func (j *judgement) mark(header transcript.Header, events []transcript.Event, na
 // recall makes of a transcript the conversation that it was. Its events are known by the
 // path of the file.
 func recall(header transcript.Header, events []transcript.Event, path string) *rules.Conversation {
-	whole, budget := true, budgetAlone
+	whole, budget := !missing(events), budgetAlone
 	for position := range events {
 		budget -= len(events[position].Raw)
-		whole = whole && events[position].Sequence == position && events[position].Kind != transcript.Gap
 		events[position].Connection = path
 	}
 	cell := check.Cell{Role: header.Role, Revision: header.Revision, Transport: header.Transport}

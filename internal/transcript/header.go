@@ -101,6 +101,7 @@ const (
 	Encoding Lack = "encoding" // what came was decoded: of bytes that are not UTF-8 nothing is left
 	HTTPHead Lack = "heads"    // of requests and answers over HTTP
 	Times    Lack = "times"    // when a message was sent
+	Whole    Lack = "whole"    // something is missing in the middle; it is seen in the events, and not written
 )
 
 // Reason says why somebody is not judged where this is lacking.
@@ -114,6 +115,8 @@ func (l Lack) Reason() string {
 		return "the recording has no heads of HTTP requests and responses"
 	case Times:
 		return "the recording does not say when messages were sent"
+	case Whole:
+		return "something is missing in the recording that may be to blame"
 	}
 	return "the recording has no " + string(l)
 }

@@ -57,7 +57,7 @@ func messageRules() []rules.Rule {
 		},
 		{Text: "sends requests whose id is a string or an integer", Verifies: rules.Verifies("base.requests.id"), Judge: unidentifiedRequests},
 		{Text: "sends requests whose id is not null", Verifies: rules.Verifies("base.requests.id-not-null"), Judge: rules.Every(asks, nullID)},
-		{Text: "uses each request id only once in a session", Verifies: rules.Verifies("base.requests.id-unused"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: reusedIDs},
+		{Text: "uses each request id only once in a session", Verifies: rules.Verifies("base.requests.id-unused"), Needs: []transcript.Lack{transcript.HTTPHead, transcript.Whole}, Judge: reusedIDs},
 		{
 			Text:     "uses different ids for requests that are open at the same time",
 			Verifies: rules.Verifies("base.requests.id-open"),
@@ -75,7 +75,7 @@ func answerRules() []rules.Rule {
 			Role:     protocol.ServerRole, // what a client does not answer, checks wait for
 			Judge:    answeredRequests,
 		},
-		{Text: "sends at most one response to each request", Verifies: rules.Verifies("base.requests.answered-once"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: repeatedAnswers},
+		{Text: "sends at most one response to each request", Verifies: rules.Verifies("base.requests.answered-once"), Needs: []transcript.Lack{transcript.HTTPHead, transcript.Whole}, Judge: repeatedAnswers},
 		{
 			Text:     "sends responses only with the id of a request that it received",
 			Verifies: rules.Verifies("base.responses.id"),
@@ -102,7 +102,7 @@ func answerRules() []rules.Rule {
 			Verifies: rules.Verifies("base.errors.integer-code"),
 			Judge:    rules.Every(hasErrorCode, rules.FractionalCode),
 		},
-		{Text: "sends no response to a notification", Verifies: rules.Verifies("base.notifications.unanswered"), Needs: []transcript.Lack{transcript.HTTPHead}, Judge: answeredNotifications},
+		{Text: "sends no response to a notification", Verifies: rules.Verifies("base.notifications.unanswered"), Needs: []transcript.Lack{transcript.HTTPHead, transcript.Whole}, Judge: answeredNotifications},
 		{
 			Text:     "sends notifications without an id",
 			Verifies: rules.Verifies("base.notifications.no-id"),

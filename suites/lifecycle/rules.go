@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
@@ -25,6 +26,7 @@ func lifecycleRules() []rules.Rule {
 		{
 			Text:     "sends no other messages before initialize is answered",
 			Verifies: rules.Verifies("lifecycle.initialization.first"),
+			Needs: []transcript.Lack{transcript.Whole},
 			Judge:    saidBeforeInitialization,
 		},
 		{
@@ -35,6 +37,7 @@ func lifecycleRules() []rules.Rule {
 		{
 			Text:     "sends no requests other than ping before notifications/initialized",
 			Verifies: rules.Verifies("lifecycle.requests.before-initialized"),
+			Needs: []transcript.Lack{transcript.Whole},
 			Judge:    askedBeforeInitialized,
 		},
 		{
@@ -79,6 +82,7 @@ func openingRules() []rules.Rule {
 		{
 			Text:     "sends no requests other than ping before initialize is answered",
 			Verifies: rules.Verifies("lifecycle.requests.before-answer"),
+			Needs: []transcript.Lack{transcript.Whole},
 			Judge:    rules.OfClient(askedBeforeAnswer),
 		},
 		{

@@ -40,7 +40,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends no notifications/message below the level that was set",
 			Verifies: rules.Verifies("logging.level.respected"),
-			Needs:    []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead, transcript.Whole},
 			Judge: func(conversation *rules.Conversation, reporter *rules.Reporter) {
 				if conversation.Has(protocol.LogLevelInMeta) {
 					messagesAtOwnLevel(conversation, reporter)

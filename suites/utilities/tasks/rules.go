@@ -107,7 +107,7 @@ func statusRules() []rules.Rule {
 				return rules.Mismatch{Wanted: "a message that says what was wrong", Found: "an empty one", Where: "/error/message"}
 			}),
 		},
-		{Text: "declares tasks.list only if it can identify its clients", Verifies: rules.Verifies("tasks.list.undeclared"), Judge: listsForAnybody},
+		{Text: "declares tasks.list only if it can identify its clients", Verifies: rules.Verifies("tasks.list.undeclared"), Needs: []transcript.Lack{transcript.Whole}, Judge: listsForAnybody},
 		{
 			Text:     "answers tasks/* requests with application/json or text/event-stream",
 			Verifies: rules.Verifies("tasks.transport.kept"),

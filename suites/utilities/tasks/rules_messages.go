@@ -23,7 +23,7 @@ func taskMessageRules() []rules.Rule {
 		{
 			Text:     "sends related-task metadata in requests that belong to a task",
 			Verifies: rules.Verifies("tasks.related.request"),
-			Needs:    []transcript.Lack{transcript.HTTPHead},
+			Needs:    []transcript.Lack{transcript.HTTPHead, transcript.Whole},
 			Judge:    anonymousRequests,
 		},
 		{
