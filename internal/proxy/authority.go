@@ -27,10 +27,7 @@ func newAuthority(host string) (leaf *tls.Certificate, authority []byte, err err
 	now := time.Now()
 	template := func(name string, serial int64) *x509.Certificate {
 		return &x509.Certificate{
-			SerialNumber: new(
-				big.Int,
-			).Add(big.NewInt(now.UnixNano()), big.NewInt(serial)),
-			// clients remember pairs of issuer and number
+			SerialNumber:          big.NewInt(now.UnixNano() + serial), // clients remember pairs of issuer and number
 			Subject:               pkix.Name{CommonName: name, Organization: []string{"mcpconform proxy"}},
 			NotBefore:             now.Add(-clockSkew),
 			NotAfter:              now.Add(validFor),

@@ -118,11 +118,8 @@ func (r *Relay) tunnel(client *begun) {
 		asks, answers := r.books.connection(r.queue)
 		copyBoth(client, server, asks, answers)
 	default:
-		r.options.Tell(
-			"A client speaks other than " + strings.ToUpper(
-				r.upstream.Scheme,
-			) + " with the server: that passes unrecorded",
-		)
+		spoken := strings.ToUpper(r.upstream.Scheme)
+		r.options.Tell("A client speaks other than " + spoken + " with the server: that passes unrecorded")
 		copyBoth(client, server, nil, nil)
 	}
 }
