@@ -9,10 +9,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/rules/tasks"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
@@ -26,7 +26,7 @@ func lifecycleRules() []rules.Rule {
 		{
 			Text:     "sends no other messages before initialize is answered",
 			Verifies: rules.Verifies("lifecycle.initialization.first"),
-			Needs: []transcript.Lack{transcript.Whole},
+			Needs:    []transcript.Lack{transcript.Whole},
 			Judge:    saidBeforeInitialization,
 		},
 		{
@@ -37,7 +37,7 @@ func lifecycleRules() []rules.Rule {
 		{
 			Text:     "sends no requests other than ping before notifications/initialized",
 			Verifies: rules.Verifies("lifecycle.requests.before-initialized"),
-			Needs: []transcript.Lack{transcript.Whole},
+			Needs:    []transcript.Lack{transcript.Whole},
 			Judge:    askedBeforeInitialized,
 		},
 		{
@@ -82,7 +82,7 @@ func openingRules() []rules.Rule {
 		{
 			Text:     "sends no requests other than ping before initialize is answered",
 			Verifies: rules.Verifies("lifecycle.requests.before-answer"),
-			Needs: []transcript.Lack{transcript.Whole},
+			Needs:    []transcript.Lack{transcript.Whole},
 			Judge:    rules.OfClient(askedBeforeAnswer),
 		},
 		{

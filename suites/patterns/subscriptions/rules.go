@@ -26,7 +26,7 @@ func Rules() []rules.Rule {
 		{
 			Text:     "sends nothing on a subscription before notifications/subscriptions/acknowledged",
 			Verifies: rules.Verifies("subscriptions.acknowledged.first"),
-			Needs: []transcript.Lack{transcript.Whole},
+			Needs:    []transcript.Lack{transcript.Whole},
 			Judge:    acknowledgedFirst,
 		},
 		{

@@ -10,9 +10,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
 	"github.com/mcpconform/mcpconform/internal/rules/facts"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -42,7 +42,7 @@ func postRules() []rules.Rule {
 		{
 			Text:     "sends MCP-Protocol-Version with every request after initialize",
 			Verifies: rules.Verifies("transports.http.version.sent", "lifecycle.version.header"),
-			Needs: []transcript.Lack{transcript.Whole},
+			Needs:    []transcript.Lack{transcript.Whole},
 			Judge: everyLaterRequest(transport.VersionHeader, func(given []string, _ agreement) (wanted string) {
 				if len(given) == 0 {
 					return "the protocol version in every request after initialize"
@@ -53,7 +53,7 @@ func postRules() []rules.Rule {
 		{
 			Text:     "sends the negotiated version in MCP-Protocol-Version",
 			Verifies: rules.Verifies("transports.http.version.negotiated"),
-			Needs: []transcript.Lack{transcript.Whole},
+			Needs:    []transcript.Lack{transcript.Whole},
 			Judge: everyLaterRequest(transport.VersionHeader, func(given []string, agreed agreement) (wanted string) {
 				if len(given) > 0 && !isOnly(given, agreed.version) {
 					return agreed.version + ", which was negotiated"

@@ -28,7 +28,7 @@ func responseRules() []rules.Rule {
 		{
 			Text:     "answers requests with text/event-stream or one JSON object as application/json",
 			Verifies: rules.Verifies("transports.http.request.content-type"),
-			Needs: []transcript.Lack{transcript.Whole},
+			Needs:    []transcript.Lack{transcript.Whole},
 			Judge:    contentTypes,
 		},
 	}

@@ -70,7 +70,7 @@ func streamRules() []rules.Rule {
 		{
 			Text:     "sends an event with an id and empty data first on an SSE stream that uses event ids",
 			Verifies: rules.Verifies("transports.http.stream.primed"),
-			Needs: []transcript.Lack{transcript.Whole},
+			Needs:    []transcript.Lack{transcript.Whole},
 			Judge:    primings,
 		},
 		{
