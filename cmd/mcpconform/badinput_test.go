@@ -80,7 +80,7 @@ func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
 		"proxy of nothing":       {[]string{"proxy", "--record", "r"}, []string{"proxy needs either --url URL or -- and the command"}},
 		"proxy of two":           {[]string{"proxy", "--record", "r", "--url", "http://localhost/mcp", "--", "true"}, []string{"proxy needs either --url URL or --"}},
 		"proxy without --":       {[]string{"proxy", "my-server"}, []string{"mcpconform proxy -- my-server"}},
-		"proxy for nobody":       {[]string{"proxy", "--", "true"}, []string{"proxy needs --record DIR, or a report that is a file"}},
+		"proxy for nobody":       {[]string{"proxy", "--", "true"}, []string{"proxy needs --record DIR, --page ADDR, or a report that is a file"}},
 		"proxy, URL":             {[]string{"proxy", "--url", "localhost:3000"}, []string{"http://HOST/PATH"}},
 		"proxy, address":         {[]string{"proxy", "--url", "http://localhost/mcp", "--listen", "7777"}, []string{"--listen 7777"}},
 		"proxy, size":            {[]string{"proxy", "--part-size", "big", "--", "true"}, []string{"proxy needs --record DIR"}},

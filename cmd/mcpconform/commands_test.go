@@ -85,11 +85,11 @@ func TestWhatATargetSaysCommandsNothing(t *testing.T) {
 }
 
 // Nothing is printed but by the one writer. What speaks a protocol to the process that started it
-// is no log, and nor is the width of a terminal.
+// is no log, and nor is the width of a terminal, nor what a client says for which the proxy stands.
 func TestNobodyPrintsElsewhere(t *testing.T) {
 	t.Parallel()
 	stream := regexp.MustCompile(`os\.Std(?:out|err)\b`)
-	other := regexp.MustCompile(`(?:\.Work|ServeStdio|terminalWidth|NoCommands|\.Annotations)\(.*os\.Std|record\.Peer\{|\.Fd\(\)`)
+	other := regexp.MustCompile(`(?:\.Work|ServeStdio|OverStdio|terminalWidth|NoCommands|\.Annotations)\(.*os\.Std|record\.Peer\{|client\.Stdin, |\.Fd\(\)`)
 	sources, err := filepath.Glob("*.go")
 	if err != nil || len(sources) == 0 {
 		t.Fatal(err)

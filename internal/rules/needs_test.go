@@ -107,6 +107,13 @@ func TestRulesThatNeedMore(t *testing.T) {
 			"transports.utf8", "transports.stdio.newlines", "transports.stdio.stdout",
 		},
 		transcript.Encoding: {"transports.utf8"},
+		transcript.Whole: {
+			"base.notifications.unanswered", "base.requests.answered-once", "base.requests.id-unused",
+			"lifecycle.initialization.first", "lifecycle.requests.before-answer", "lifecycle.requests.before-initialized",
+			"logging.level.respected", "subscriptions.acknowledged.first", "tasks.list.undeclared", "tasks.related.request",
+			"transports.http.request.content-type", "transports.http.stream.primed", "transports.http.version.negotiated",
+			"transports.http.version.sent",
+		},
 		transcript.Times: {
 			"ping.not-excessive", "progress.not-flooding", "tasks.poll-interval.respected",
 			"tasks-extension.poll.interval-respected",
