@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	. "github.com/mcpconform/mcpconform/internal/rules/rulestest"
 )
@@ -102,6 +103,33 @@ func TestRefusalsWithoutID(t *testing.T) {
 				< post-1 400 Content-Type:application/json
 				s post-1 {"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"?"}}
 				. post-1`)
+			judging := slices.DeleteFunc(Rules(), func(rule rules.Rule) bool { return rule.Text != text })
+			if diff := cmp.Diff(test.broken, BrokenTexts(judging, conversation)); diff != "" {
+				t.Errorf("broken (-wanted +found):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Who answers a notification breaks a rule, unless what came may be refused without an id.
+func TestAnsweredNotifications(t *testing.T) {
+	t.Parallel()
+	const text, notification = "sends no response to a notification", `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
+	for name, test := range map[string]struct {
+		sent   string
+		broken []string
+	}{
+		"a notification":           {"c " + notification, []string{text}},
+		"notifications in a batch": {"c [" + notification + "," + notification + "]", []string{text}},
+		"a batch in a batch":       {"c " + notification + "\nc [[" + notification + "]]", nil},
+		"an empty batch":           {"c " + notification + "\nc []", nil},
+		"no message":               {"c " + notification + "\nc 7", nil},
+		"a request":                {"c " + notification + "\n" + `c {"jsonrpc":"2.0","id":2,"method":"ping"}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cell := rules.Cell{Role: protocol.ServerRole, Revision: "2025-03-26", Transport: protocol.Stdio}
+			conversation := Converse(t, cell, test.sent+"\n"+`s {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"?"}}`)
 			judging := slices.DeleteFunc(Rules(), func(rule rules.Rule) bool { return rule.Text != text })
 			if diff := cmp.Diff(test.broken, BrokenTexts(judging, conversation)); diff != "" {
 				t.Errorf("broken (-wanted +found):\n%s", diff)

@@ -17,7 +17,7 @@ type Prior struct {
 	lane         func(*rules.Message) string
 	deliberate   int // something illegal
 	notification map[string]int
-	request      map[string]int // that may still be answered
+	request      map[string]int // that may still be answered, or what may be refused without an id
 }
 
 // PriorOf reads what the peer said. Over HTTP the response of a server belongs to
@@ -43,11 +43,18 @@ func PriorOf(conversation *rules.Conversation) Prior {
 		switch {
 		case message.Kind == jsonrpc.Notification:
 			first(p.notification, message)
-		case rules.IsRequest(message) && (byExchange || len(message.Answers) == 0):
+		case rules.IsRequest(message) && (byExchange || len(message.Answers) == 0), isNoMessage(message):
 			first(p.request, message)
 		}
 	}
 	return p
+}
+
+// isNoMessage tells of what JSON-RPC has refused without an id: what is no message, a batch in a
+// batch, and an empty one.
+func isNoMessage(message *rules.Message) bool {
+	nested := message.Batch != nil || len(jsonrpc.Elements(message.Raw, 1)) == 0
+	return message.Kind == jsonrpc.Invalid || message.Kind == jsonrpc.Batch && nested
 }
 
 // Illegal tells whether something illegal was sent on purpose before: a
