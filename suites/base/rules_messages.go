@@ -351,7 +351,7 @@ func strayResponses(conversation *rules.Conversation, reporter *rules.Reporter) 
 				Where:  "/id",
 			})
 		case response.Request != nil, !conversation.Complete, before.Illegal(response):
-		case anonymous && (refused[response.Event.Stream] || before.OnlyNotifications(response)):
+		case anonymous && (refused[response.Event.Stream] || before.OnlyNotifications(response) || before.Unread(response)):
 		default:
 			reporter.Violation(response, rules.Mismatch{
 				Wanted: "the id of a request that was sent",

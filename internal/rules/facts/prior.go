@@ -17,14 +17,15 @@ type Prior struct {
 	lane         func(*rules.Message) string
 	deliberate   int // something illegal
 	notification map[string]int
-	request      map[string]int // that may still be answered, or what may be refused without an id
+	request      map[string]int // that may still be answered
+	unread       map[string]int // what may be refused without an id
 }
 
 // PriorOf reads what the peer said. Over HTTP the response of a server belongs to
 // the exchange that it comes in; any other to any request that has no other.
 func PriorOf(conversation *rules.Conversation) Prior {
 	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
-	p := Prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}}
+	p := Prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}, unread: map[string]int{}}
 	p.lane = func(message *rules.Message) string {
 		if byExchange {
 			return message.Event.Stream
@@ -43,8 +44,10 @@ func PriorOf(conversation *rules.Conversation) Prior {
 		switch {
 		case message.Kind == jsonrpc.Notification:
 			first(p.notification, message)
-		case rules.IsRequest(message) && (byExchange || len(message.Answers) == 0), isNoMessage(message):
+		case rules.IsRequest(message) && (byExchange || len(message.Answers) == 0):
 			first(p.request, message)
+		case isNoMessage(message):
+			first(p.unread, message)
 		}
 	}
 	return p
@@ -61,12 +64,16 @@ func isNoMessage(message *rules.Message) bool {
 // response may then be about that.
 func (p Prior) Illegal(response *rules.Message) bool { return p.deliberate < response.Index }
 
-// OnlyNotifications tells whether notifications were sent before, and no
-// request that a response could be about.
+// OnlyNotifications tells whether notifications were sent before, and nothing that a response
+// could be about.
 func (p Prior) OnlyNotifications(response *rules.Message) bool {
-	came := func(kind map[string]int) bool {
-		index, some := kind[p.lane(response)]
-		return some && index < response.Index
-	}
-	return came(p.notification) && !came(p.request)
+	return p.came(p.notification, response) && !p.came(p.request, response) && !p.Unread(response)
+}
+
+// Unread tells whether something was sent before that may be refused without an id.
+func (p Prior) Unread(response *rules.Message) bool { return p.came(p.unread, response) }
+
+func (p Prior) came(kind map[string]int, response *rules.Message) bool {
+	index, some := kind[p.lane(response)]
+	return some && index < response.Index
 }
