@@ -83,7 +83,7 @@ func (b *books) beginStateless() *account {
 		for _, one := range b.all {
 			if one.stateless && !one.besideOthers {
 				one.besideOthers = true
-				one.log.Append(gap(0, "what passed over other connections of the client is recorded elsewhere"))
+				one.log.Append(gap(0, transcript.Elsewhere))
 			}
 		}
 	}

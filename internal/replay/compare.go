@@ -130,6 +130,17 @@ func (p *player) compare(one *begun, recorded, live outcome) {
 	}
 	switch {
 	case recorded.kind == unanswered && live.kind == unanswered:
+	case p.cancelled(one) && recorded.kind != unanswered && live.kind != unanswered:
+		if was, is := recorded.String(), live.String(); was != is {
+			p.change(
+				reports.Telling,
+				one.name,
+				"",
+				"the request, which the client cancels, comes to something else",
+				was,
+				is,
+			)
+		}
 	case recorded.kind == unanswered || live.kind == unanswered && p.cancelled(one):
 		p.change(
 			reports.Telling,

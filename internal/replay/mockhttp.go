@@ -51,8 +51,15 @@ func (h *overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if origin := r.Header.Get("Origin"); origin != "" && !isLocal(origin) || !isLocal("http://"+r.Host) {
 		http.Error(w, "only for this machine", http.StatusForbidden)
 		return
+	} else if origin != "" { // a page is the client
+		w.Header().Set("Access-Control-Allow-Origin", origin)
+		w.Header().Set("Access-Control-Expose-Headers", scripted.SessionHeader)
 	}
 	switch {
+	case r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "":
+		w.Header().Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+		w.Header().Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+		w.WriteHeader(http.StatusNoContent)
 	case h.sse && r.Method == http.MethodGet:
 		h.open(w, r)
 	case r.Method == http.MethodGet && h.mock.opens:

@@ -254,7 +254,7 @@ func (p *player) exchange(ctx context.Context, event transcript.Event) {
 func (p *player) turn(ctx context.Context, message *rules.Message) error {
 	switch {
 	case !fromClient(message):
-		if request := p.started[message.Request]; message.Request != nil && request != nil {
+		if request := p.started[message.Request]; message.Request != nil && request != nil && len(request.Answers) > 0 {
 			p.settle(ctx, request)
 		}
 		if message.Kind == jsonrpc.Notification {

@@ -69,6 +69,7 @@ func Open(name string, header transcript.Header, events []transcript.Event) (*Ta
 		return nil, fmt.Errorf("%s: the client says nothing in it", name)
 	}
 	t.readHeads(events)
+	t.forgetWhatFollowed(events)
 	t.readTools()
 	t.exclude()
 	return t, nil
@@ -77,7 +78,9 @@ func Open(name string, header transcript.Header, events []transcript.Event) (*Ta
 // lacks tells whether something is missing between events. What is missing behind them all,
 // nobody can play.
 func lacks(events []transcript.Event) bool {
-	gap := slices.IndexFunc(events, func(one transcript.Event) bool { return one.Kind == transcript.Gap })
+	gap := slices.IndexFunc(events, func(one transcript.Event) bool {
+		return one.Kind == transcript.Gap && one.Note != transcript.Elsewhere
+	})
 	return gap >= 0 && slices.ContainsFunc(events[gap:], transcript.Event.IsContent)
 }
 
@@ -100,6 +103,22 @@ func (t *Tape) readHeads(events []transcript.Event) {
 			if session := event.HTTP.Header.Get(scripted.SessionHeader); session != "" {
 				t.sessions[session] = true
 			}
+		}
+	}
+}
+
+// forgetWhatFollowed forgets answers to subscriptions whose streams the client left: a server may
+// answer because of that, while nobody reads any more.
+func (t *Tape) forgetWhatFollowed(events []transcript.Event) {
+	left := map[string]bool{}
+	for _, event := range events {
+		if event.IsClientLeaving() && t.Transport == protocol.HTTP {
+			left[event.Stream] = true
+		}
+	}
+	for _, message := range t.talk.Messages {
+		if message.Method == "subscriptions/listen" && left[message.Event.Stream] {
+			message.Answers = nil
 		}
 	}
 }
@@ -170,12 +189,10 @@ func subject(method string, params map[string]any) string {
 // dates are written so in arguments, most of the time.
 var dates = lazy.MustCompile(`\b20[0-9]{2}-[01][0-9]-[0-3][0-9](T[0-9:.]+(Z|[+-][0-9:]+)?)?\b`)
 
-// Notes say before anything is played what will not be as it was.
+// Notes say before a client is played what will not be as it was.
 func (t *Tape) Notes() (notes []string) {
-	told := map[string]bool{}
 	tell := func(format string, values ...any) {
-		if text := t.Name + ": " + fmt.Sprintf(format, values...); !told[text] {
-			told[text] = true
+		if text := fmt.Sprintf(format, values...); !slices.Contains(notes, text) {
 			notes = append(notes, text)
 		}
 	}
