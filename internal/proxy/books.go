@@ -259,6 +259,9 @@ func (e *exchange) decide(body []byte) {
 	case l.last != nil:
 	case len(b.sessionless) == 1:
 		l.last = b.sessionless[0]
+	case body == nil && e.status/100 == 4: // refused, and nothing has begun
+		e.belongs(l.besides())
+		return
 	default:
 		l.last = b.begin(transcript.Header{Transport: protocol.HTTP, Joined: true})
 	}

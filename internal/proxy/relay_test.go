@@ -355,6 +355,18 @@ func TestURLWithoutPath(t *testing.T) {
 	}
 }
 
+// What is refused before anything has begun belongs to no connection of the protocol.
+func TestRefusedBeforehand(t *testing.T) {
+	t.Parallel()
+	upstream := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	relayed := relay(t, proxy.RelayOptions{}, upstream)
+	talk(t, relayed.address, "GET /mcp HTTP/1.1\r\nHost: x\r\n\r\n")
+	recorded := relayed.stop()
+	if len(recorded) != 1 || recorded[0].header.Joined || !recorded[0].header.Unjudged {
+		t.Errorf("%d connections are recorded: %+v", len(recorded), recorded)
+	}
+}
+
 func serve(t *testing.T, handler http.Handler) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -70,7 +70,20 @@ func NewMock(tapes []*Tape, tell func(text string)) *Mock {
 		}
 		m.opens = m.opens || tape.Transport != protocol.HTTP
 	}
+	m.turns = slices.DeleteFunc(slices.Clone(m.turns), m.cameAgain)
 	return m
+}
+
+// cameAgain tells whether a request was turned away for want of a token, and came again with one:
+// here it is answered at once, since nobody asks for tokens.
+func (m *Mock) cameAgain(away *turn) bool {
+	return away.turnedAway() && slices.ContainsFunc(m.turns, func(one *turn) bool {
+		return one.Method == away.Method && one.Kind == away.Kind && !one.turnedAway() && alike(one, away.params, false)
+	})
+}
+
+func (t *turn) turnedAway() bool {
+	return t.status == http.StatusUnauthorized || t.status == http.StatusForbidden
 }
 
 // turnsOf shares out what the recorded server said among what the client said.

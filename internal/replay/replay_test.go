@@ -457,6 +457,46 @@ func TestMockForPages(t *testing.T) {
 	}
 }
 
+// A request that came again with a token is answered at once, since nobody asks for tokens; one
+// that did not is turned away as it was.
+func TestMockOfProtectedServer(t *testing.T) {
+	t.Parallel()
+	var tapes []*Tape
+	for _, status := range []int{http.StatusUnauthorized, http.StatusOK} {
+		events := recording(hello)
+		for position := range events[1:] {
+			events[1+position].Stream = fmt.Sprint("post-", position/2)
+		}
+		if status != http.StatusOK {
+			events = events[:2]
+		}
+		head := transcript.Event{Kind: transcript.Head, From: protocol.Client, Stream: "post-0", HTTP: &transcript.HTTP{
+			Method: http.MethodPost, Header: http.Header{"Authorization": {"Bearer ***"}},
+		}}
+		answer := transcript.Event{Kind: transcript.Head, From: protocol.Server, Stream: "post-0", HTTP: &transcript.HTTP{Status: status}}
+		events = slices.Insert(slices.Insert(events, 2, answer), 1, head)
+		for position := range events {
+			events[position].Sequence = position
+		}
+		made, err := Open("a", transcript.Header{Transport: protocol.HTTP}, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tapes = append(tapes, made)
+	}
+	if notes := tapes[1].Notes(); len(notes) != 1 || !strings.Contains(notes[0], "--header") {
+		t.Errorf("the notes are %q", notes)
+	}
+	for want, of := range map[int][]*Tape{http.StatusOK: tapes, http.StatusUnauthorized: tapes[:1]} {
+		answer := httptest.NewRecorder()
+		request := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`))
+		NewMock(of, func(string) {}).Handler(false).ServeHTTP(answer, request)
+		if answer.Code != want {
+			t.Errorf("of %d recordings: %d, not %d", len(of), answer.Code, want)
+		}
+	}
+}
+
 // What stands in a request of the stateless era under keys that the server chose, matches by
 // method and order.
 func TestInputRequests(t *testing.T) {

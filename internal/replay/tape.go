@@ -218,6 +218,12 @@ func (t *Tape) Notes() (notes []string) {
 	}) {
 		tell("%s came back for a stream; the replay does so where the live server ends one before its answer", stream)
 	}
+	for stream, head := range t.heads {
+		if head.HTTP.Header.Get("Authorization") != "" && t.statuses[stream] < http.StatusBadRequest {
+			tell("the client has a token, which the recording hides; --header gives the replay one")
+			break
+		}
+	}
 	for _, reason := range t.header.Lacks {
 		tell("%s", reason.Reason())
 	}
