@@ -186,6 +186,10 @@ func openTapes(paths []string, input io.Reader) (
 		return nil, nil, nil, usageError("nothing of these recordings can be played: %s",
 			strings.TrimPrefix(notes[0], "not played: "))
 	}
+	if spoken := replay.Spoken(tapes); len(spoken) < len(tapes) {
+		tapes = spoken
+		notes = append(notes, "not played: what the client tries over Streamable HTTP before it turns to HTTP with SSE")
+	}
 	return tapes, recorded, notes, nil
 }
 

@@ -95,6 +95,12 @@ func (h *overHTTP) client(session string, anew bool) *httpClient {
 	return one
 }
 
+func (h *overHTTP) knows(session string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.clients[session] != nil
+}
+
 func (h *overHTTP) forget(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,6 +122,10 @@ func (h *overHTTP) post(w http.ResponseWriter, r *http.Request) {
 	session := r.Header.Get(scripted.SessionHeader)
 	if h.sse {
 		session = r.URL.Query().Get(sessionParameter)
+	}
+	if h.sse && !h.knows(session) { // as of a client that tries Streamable HTTP first
+		http.Error(w, "messages go to the endpoint that the stream names", http.StatusMethodNotAllowed)
+		return
 	}
 	begins := message.Method == "initialize" && !h.sse
 	client := h.client(session, begins)

@@ -497,6 +497,26 @@ func TestMockOfProtectedServer(t *testing.T) {
 	}
 }
 
+// A client may try Streamable HTTP before it turns to HTTP with SSE: that is not played, and the
+// mock refuses it.
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	whole, tried := tape(t, hello), tape(t, strings.SplitAfter(strings.TrimSpace(hello), "\n")[0])
+	whole.Transport, tried.Transport = protocol.SSE, protocol.HTTP
+	if left := Spoken([]*Tape{tried, whole}); len(left) != 1 || left[0] != whole {
+		t.Errorf("left are %v", left)
+	}
+	if left := Spoken([]*Tape{tried}); len(left) != 1 {
+		t.Errorf("left are %v", left)
+	}
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/sse", strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`))
+	NewMock([]*Tape{whole}, func(string) {}).Handler(true).ServeHTTP(answer, request)
+	if answer.Code != http.StatusMethodNotAllowed {
+		t.Errorf("the mock answers %d", answer.Code)
+	}
+}
+
 // What stands in a request of the stateless era under keys that the server chose, matches by
 // method and order.
 func TestInputRequests(t *testing.T) {

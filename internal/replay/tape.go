@@ -75,6 +75,20 @@ func Open(name string, header transcript.Header, events []transcript.Event) (*Ta
 	return t, nil
 }
 
+// Spoken leaves out the connections over Streamable HTTP in which nothing was answered where there
+// are others over HTTP with SSE: clients try the former first.
+func Spoken(tapes []*Tape) []*Tape {
+	if !slices.ContainsFunc(tapes, func(one *Tape) bool { return one.Transport == protocol.SSE }) {
+		return tapes
+	}
+	return slices.DeleteFunc(slices.Clone(tapes), func(one *Tape) bool {
+		return one.Transport == protocol.HTTP &&
+			!slices.ContainsFunc(one.talk.Messages, func(message *rules.Message) bool {
+				return len(message.Answers) > 0
+			})
+	})
+}
+
 // lacks tells whether something is missing between events. What is missing behind them all,
 // nobody can play.
 func lacks(events []transcript.Event) bool {
