@@ -517,6 +517,39 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// Over another transport than the recorded one a stream is open for what the server says unasked.
+func TestOtherTransport(t *testing.T) {
+	t.Parallel()
+	recorded := tape(t, hello+call(1, "t", "{}")+result(1, `{"content":[]}`)+
+		`< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n"+call(2, "t", "{}")+result(2, `{"content":[]}`))
+	if changes := told(playedTo(t, recorded, recorded, nil)); len(changes) > 0 {
+		t.Errorf("told are %q", changes)
+	}
+}
+
+// What the server asked when the client had closed its input is not missed.
+func TestAskedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, at := range []int{0, 1} { // the signal before the request, and behind it
+		events := append(recording(hello), transcript.Event{Kind: transcript.Signal, From: protocol.Client, Stream: "stdio"},
+			transcript.Event{Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Raw: []byte(`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`)})
+		if at == 1 {
+			slices.Reverse(events[len(events)-2:])
+		}
+		for position := range events {
+			events[position].Sequence = position
+		}
+		asked, err := Open("a", transcript.Header{Transport: protocol.Stdio}, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := told(playedTo(t, asked, tape(t, hello), func(options *Options) { options.Target.Reply = time.Second }))
+		if len(changes) != at {
+			t.Errorf("told are %q", changes)
+		}
+	}
+}
+
 // What stands in a request of the stateless era under keys that the server chose, matches by
 // method and order.
 func TestInputRequests(t *testing.T) {
