@@ -128,6 +128,9 @@ func (r *replaying) run(command *cobra.Command, arguments []string) error {
 	if err != nil {
 		return err
 	}
+	if !r.asServer {
+		notes = append(notes, notesOf(tapes)...)
+	}
 	found := &reports.Replay{
 		Format: reports.ReplayFormat, Recordings: paths, Strict: r.strict, Notes: notes,
 		Steps: []reports.ReplayStep{}, Changes: []reports.Difference{},
@@ -178,20 +181,42 @@ func openTapes(paths []string, input io.Reader) (
 			continue
 		}
 		tapes = append(tapes, tape)
-		notes = append(notes, tape.Notes()...)
 	}
-	switch {
-	case len(tapes) == 0 && len(notes) > 0:
+	if len(tapes) == 0 && len(notes) > 0 {
 		return nil, nil, nil, usageError("nothing of these recordings can be played: %s",
 			strings.TrimPrefix(notes[0], "not played: "))
-	case len(tapes) > 1:
-		notes = append(
-			notes,
-			fmt.Sprintf("%d connections are played one after the other, in the order in which they began",
-				len(tapes)),
-		)
+	}
+	if spoken := replay.Spoken(tapes); len(spoken) < len(tapes) {
+		tapes = spoken
+		notes = append(notes, "not played: what the client tries over Streamable HTTP before it turns to HTTP with SSE")
 	}
 	return tapes, recorded, notes, nil
+}
+
+// notesOf are what will not be as it was when clients are played, each said once.
+func notesOf(tapes []*replay.Tape) (notes []string) {
+	of := map[string][]string{}
+	var texts []string
+	for _, tape := range tapes {
+		for _, text := range tape.Notes() {
+			if of[text] == nil {
+				texts = append(texts, text)
+			}
+			of[text] = append(of[text], tape.Name)
+		}
+	}
+	for _, text := range texts {
+		where := of[text][0]
+		if more := len(of[text]) - 1; more > 0 {
+			where = fmt.Sprintf("%s and %d more", where, more)
+		}
+		notes = append(notes, where+": "+text)
+	}
+	if len(tapes) > 1 {
+		notes = append(notes, fmt.Sprintf(
+			"%d connections are played one after the other, in the order in which they began", len(tapes)))
+	}
+	return notes
 }
 
 // outputs are the files that a replay is written to.
@@ -498,8 +523,18 @@ func (r *replaying) serveRecorded(command *cobra.Command, found *reports.Replay,
 	}
 	played, missing := mock.Played()
 	found.Notes = append(found.Notes, fmt.Sprintf("%d of %d recorded requests were made", played, played+len(missing)))
+	of := map[string]int{}
 	for _, step := range missing {
-		found.Notes = append(found.Notes, "not asked: "+step)
+		of[step]++
+	}
+	for _, step := range missing {
+		switch times := of[step]; {
+		case times > 1:
+			found.Notes = append(found.Notes, fmt.Sprintf("not asked: %s (%d times)", step, times))
+		case times == 1:
+			found.Notes = append(found.Notes, "not asked: "+step)
+		}
+		delete(of, step)
 	}
 	for _, text := range mock.Unmatched() {
 		found.Changes = append(found.Changes, reports.Difference{

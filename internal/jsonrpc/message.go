@@ -121,6 +121,24 @@ func Fingerprint(raw []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(sum.Sum(nil))
 }
 
+// Replace returns a message in which the value at a path of members is another. All else keeps
+// its bytes.
+func Replace(raw, value []byte, path ...string) []byte {
+	if len(path) == 0 {
+		return value
+	}
+	var changed []byte
+	done := int64(0)
+	members(raw, func(name string, member jsontext.Value, end int64) {
+		if name == path[0] {
+			changed = append(changed, raw[done:end-int64(len(member))]...)
+			changed = append(changed, Replace(member, value, path[1:]...)...)
+			done = end
+		}
+	})
+	return append(changed, raw[done:]...)
+}
+
 // members shows the members of a message one after the other, with the position
 // behind each. It reports false when the bytes are no object.
 func members(raw []byte, show func(name string, value jsontext.Value, end int64)) (whole bool) {

@@ -83,7 +83,7 @@ func (b *books) beginStateless() *account {
 		for _, one := range b.all {
 			if one.stateless && !one.besideOthers {
 				one.besideOthers = true
-				one.log.Append(gap(0, "what passed over other connections of the client is recorded elsewhere"))
+				one.log.Append(gap(0, transcript.Elsewhere))
 			}
 		}
 	}
@@ -259,6 +259,9 @@ func (e *exchange) decide(body []byte) {
 	case l.last != nil:
 	case len(b.sessionless) == 1:
 		l.last = b.sessionless[0]
+	case body == nil && e.status/100 == 4: // refused, and nothing has begun
+		e.belongs(l.besides())
+		return
 	default:
 		l.last = b.begin(transcript.Header{Transport: protocol.HTTP, Joined: true})
 	}

@@ -71,6 +71,9 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
 		return nil, fmt.Errorf("the URL of the server %q must be http://HOST/PATH or https://HOST/PATH", upstream)
 	}
+	if parsed.Path == "" {
+		parsed.Path = "/" // as requests name it
+	}
 	grade := transcript.Bytes
 	if options.ServerHost || options.Forward || parsed.Scheme == "https" {
 		grade = transcript.Heads

@@ -343,6 +343,30 @@ func TestConnectionsWithoutSessions(t *testing.T) {
 	}
 }
 
+// An endpoint at the root may be named without a path.
+func TestURLWithoutPath(t *testing.T) {
+	t.Parallel()
+	upstream := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	relayed := relay(t, proxy.RelayOptions{}, strings.TrimSuffix(upstream, "/mcp"))
+	talk(t, relayed.address, strings.Replace(post(`{"id":1,"method":"initialize"}`), "/mcp", "/", 1))
+	recorded := relayed.stop()
+	if len(recorded) != 1 || recorded[0].header.Unjudged {
+		t.Errorf("%d connections are recorded: %+v", len(recorded), recorded)
+	}
+}
+
+// What is refused before anything has begun belongs to no connection of the protocol.
+func TestRefusedBeforehand(t *testing.T) {
+	t.Parallel()
+	upstream := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	relayed := relay(t, proxy.RelayOptions{}, upstream)
+	talk(t, relayed.address, "GET /mcp HTTP/1.1\r\nHost: x\r\n\r\n")
+	recorded := relayed.stop()
+	if len(recorded) != 1 || recorded[0].header.Joined || !recorded[0].header.Unjudged {
+		t.Errorf("%d connections are recorded: %+v", len(recorded), recorded)
+	}
+}
+
 func serve(t *testing.T, handler http.Handler) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

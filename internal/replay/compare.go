@@ -10,8 +10,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -112,7 +114,7 @@ func (p *player) compareStatus(name string, was, is int) {
 	const good, redirects = 200, 300
 	accepted := func(status int) bool { return good <= status && status < redirects }
 	switch {
-	case was == 0 || is == 0 || was == is:
+	case was == 0 || is == 0 || was == is || p.tape.Transport != p.options.Target.Transport:
 	case accepted(was) != accepted(is):
 		p.change(reports.Failing, name, "", "HTTP accepts and refuses otherwise", was, is)
 	default:
@@ -130,6 +132,17 @@ func (p *player) compare(one *begun, recorded, live outcome) {
 	}
 	switch {
 	case recorded.kind == unanswered && live.kind == unanswered:
+	case p.cancelled(one) && recorded.kind != unanswered && live.kind != unanswered:
+		if was, is := recorded.String(), live.String(); was != is {
+			p.change(
+				reports.Telling,
+				one.name,
+				"",
+				"the request, which the client cancels, comes to something else",
+				was,
+				is,
+			)
+		}
 	case recorded.kind == unanswered || live.kind == unanswered && p.cancelled(one):
 		p.change(
 			reports.Telling,
@@ -277,12 +290,19 @@ func (p *player) hears(ctx context.Context, method string) {
 	p.heard[method] = err == nil
 }
 
-// compareMethods compares which notifications, and which requests, the server sends at all.
+// compareMethods compares which notifications, and which requests, the server sends at all. What
+// it sent when the client had closed its input is not missed: it is a race.
 func (p *player) compareMethods(ctx context.Context) {
-	recorded := map[string]bool{}
+	recorded, expected := map[string]bool{}, map[string]bool{}
+	closed := slices.IndexFunc(p.tape.talk.Events, func(event transcript.Event) bool {
+		return event.Kind == transcript.Signal && event.From == protocol.Client
+	})
 	for _, message := range p.tape.talk.Messages {
 		if !fromClient(message) && (message.Kind == jsonrpc.Notification || message.Kind == jsonrpc.Request) {
 			recorded[message.Method] = true
+			if closed < 0 || message.Event.Sequence < p.tape.talk.Events[closed].Sequence {
+				expected[message.Method] = true
+			}
 		}
 	}
 	came := map[string]bool{}
@@ -295,7 +315,7 @@ func (p *player) compareMethods(ctx context.Context) {
 				"the server asks the client, which it did not, and is refused", nil, nil)
 		}
 	}
-	for _, method := range slices.Sorted(maps.Keys(recorded)) {
+	for _, method := range slices.Sorted(maps.Keys(expected)) {
 		if p.lost != nil || came[method] {
 			continue
 		}

@@ -38,6 +38,7 @@ type Mock struct {
 type turn struct {
 	*rules.Message
 
+	tape   int            // the connection in which it was recorded
 	params map[string]any // without _meta
 	before []*rules.Message
 	answer *rules.Message // nil where none was recorded
@@ -57,8 +58,11 @@ const patience = 2 * time.Minute
 // at a time.
 func NewMock(tapes []*Tape, tell func(text string)) *Mock {
 	m := &Mock{played: map[*turn]bool{}, told: map[string]bool{}, tell: tell}
-	for _, tape := range tapes {
-		m.turns = append(m.turns, turnsOf(tape)...)
+	for position, tape := range tapes {
+		for _, one := range turnsOf(tape) {
+			one.tape = position
+			m.turns = append(m.turns, one)
+		}
 		for stream, head := range tape.heads {
 			if head.HTTP.Method == http.MethodGet && tape.statuses[stream] == http.StatusOK {
 				m.opens = true
@@ -66,7 +70,20 @@ func NewMock(tapes []*Tape, tell func(text string)) *Mock {
 		}
 		m.opens = m.opens || tape.Transport != protocol.HTTP
 	}
+	m.turns = slices.DeleteFunc(slices.Clone(m.turns), m.cameAgain)
 	return m
+}
+
+// cameAgain tells whether a request was turned away for want of a token, and came again with one:
+// here it is answered at once, since nobody asks for tokens.
+func (m *Mock) cameAgain(away *turn) bool {
+	return away.turnedAway() && slices.ContainsFunc(m.turns, func(one *turn) bool {
+		return one.Method == away.Method && one.Kind == away.Kind && !one.turnedAway() && alike(one, away.params, false)
+	})
+}
+
+func (t *turn) turnedAway() bool {
+	return t.status == http.StatusUnauthorized || t.status == http.StatusForbidden
 }
 
 // turnsOf shares out what the recorded server said among what the client said.
@@ -88,7 +105,10 @@ func turnsOf(tape *Tape) (turns []*turn) {
 			}
 		case message.Request != nil && byRequest[message.Request] != nil:
 			one := byRequest[message.Request]
-			if one.answer != nil {
+			switch {
+			case len(one.Answers) == 0:
+				continue // it was forgotten
+			case one.answer != nil:
 				one.after = append(one.after, message)
 				continue
 			}
@@ -192,8 +212,10 @@ func (m *Mock) say(format string, values ...any) {
 type visit struct {
 	mock *Mock
 
+	used map[*turn]bool // by mock.mu, like tape
+	tape int            // the connection whose handshake answered this client's
+
 	mu      sync.Mutex
-	used    map[*turn]bool
 	waiting map[jsonrpc.ID]chan jsonrpc.Message
 }
 
@@ -240,37 +262,55 @@ func (v *visit) take(message jsonrpc.Message) *answering {
 	return &answering{live: message, raw: jsonrpc.NewError(jsonrpc.NullID, code, "not a message")}
 }
 
-// match finds what was recorded of such a message: what this client has not had yet, or else
-// what it had last.
+// match finds what was recorded of such a message, and tells of what is not quite as recorded.
 func (v *visit) match(message jsonrpc.Message) *turn {
 	member, _ := message.Params().(map[string]any)
 	params := withoutMeta(member)
-	var last *turn
 	for _, loosely := range []bool{false, true} {
-		for _, one := range v.mock.turns {
-			if one.Method != message.Method || one.Kind != message.Kind || !alike(one, params, loosely) {
-				continue
-			}
-			v.mu.Lock()
-			used := v.used[one]
-			v.used[one] = true
-			v.mu.Unlock()
-			if last = one; !used {
-				v.mock.mu.Lock()
-				v.mock.played[one] = true
-				v.mock.mu.Unlock()
-				v.tellLoose(one, params)
-				return one
-			}
+		one, again := v.pick(message, params, loosely)
+		switch {
+		case one == nil:
+			continue
+		case !again:
+			v.tellLoose(one, params)
+		case message.Kind == jsonrpc.Request && message.Method != "ping":
+			v.mock.say("%s came once more than recorded, and is answered as the last time", step(one.Message))
 		}
-		if last != nil {
-			if message.Kind == jsonrpc.Request && message.Method != "ping" {
-				v.mock.say("%s came once more than recorded, and is answered as the last time", step(last.Message))
-			}
-			return last
-		}
+		return one
 	}
 	return nil
+}
+
+// pick takes what this client has not had yet: in the connection that it plays, in another one
+// that nobody has had, in any. Handshakes begin with those that nobody has had. When there is
+// nothing new, it is what came last.
+func (v *visit) pick(message jsonrpc.Message, params map[string]any, loosely bool) (found *turn, again bool) {
+	v.mock.mu.Lock()
+	defer v.mock.mu.Unlock()
+	begins := message.Method == "initialize"
+	rank := func(one *turn) int {
+		own := one.tape == v.tape && !begins
+		ranks := []bool{!v.used[one] && own, !v.used[one] && !v.mock.played[one], !v.used[one], own, true}
+		return slices.Index(ranks, true)
+	}
+	const had = 3
+	for _, one := range v.mock.turns {
+		if one.Method != message.Method || one.Kind != message.Kind || !alike(one, params, loosely) {
+			continue
+		}
+		if found == nil || rank(one) < rank(found) || rank(one) == rank(found) && rank(one) >= had {
+			found = one
+		}
+	}
+	if found == nil {
+		return nil, false
+	}
+	again = rank(found) >= had
+	v.used[found], v.mock.played[found] = true, true
+	if begins {
+		v.tape = found.tape
+	}
+	return found, again
 }
 
 // tellLoose tells of a handshake for another revision.
@@ -364,7 +404,8 @@ func differences(path []string, a, b any) (places []string) {
 	return places
 }
 
-// say says what was recorded up to the answer of a request. It ends with the context.
+// say says what was recorded up to the answer of a request. When the context is over, nothing is
+// waited for that the client says.
 func (v *visit) say(ctx context.Context, one *answering, send func([]byte)) {
 	switch {
 	case one.raw != nil:
@@ -374,7 +415,7 @@ func (v *visit) say(ctx context.Context, one *answering, send func([]byte)) {
 		return
 	}
 	v.each(ctx, one, one.before, send)
-	if one.answer != nil && ctx.Err() == nil {
+	if one.answer != nil {
 		send(one.dressed(one.answer))
 	}
 }
@@ -388,34 +429,34 @@ func (v *visit) follow(ctx context.Context, one *answering, send func([]byte)) {
 
 func (v *visit) each(ctx context.Context, one *answering, messages []*rules.Message, send func([]byte)) {
 	for _, message := range messages {
-		switch {
-		case ctx.Err() != nil:
-			return
-		case message.Kind == jsonrpc.Request:
+		if message.Kind == jsonrpc.Request {
 			v.ask(ctx, message, send)
-		default:
+		} else {
 			send(one.dressed(message))
 		}
 	}
 }
 
-// dressed is what the server said, with the ids of the live client.
+// dressed is what the server said, with the ids of the live client. All else keeps its bytes.
 func (a *answering) dressed(message *rules.Message) []byte {
-	object := maps.Clone(message.Object)
-	if message.Request == a.Message && message.Kind == jsonrpc.Response {
-		object["id"] = a.live.ID
+	raw := message.Raw
+	swap := func(is any, path ...string) {
+		if text, err := json.Marshal(is); err == nil {
+			raw = jsonrpc.Replace(raw, text, path...)
+		}
 	}
-	if own, live := tokenOf(a.Message.Message), tokenOf(a.live); own != nil && live != nil {
-		object = withMember(object, "progressToken", own, live, "params")
+	if message.Request == a.Message && message.ID != a.live.ID {
+		swap(a.live.ID, "id")
 	}
-	object = withMember(object, mcp.MetaSubscription, a.Message.ID, a.live.ID, "params", "_meta")
-	object = withMember(object, mcp.MetaSubscription, a.Message.ID, a.live.ID, "result", "_meta")
-	if message.Object == nil || jsonrpc.Equal(object, message.Object) {
-		return message.Raw
+	own, live := tokenOf(a.Message.Message), tokenOf(a.live)
+	if own != nil && live != nil && jsonrpc.Equal(mcp.Value(message.Object, "params", "progressToken"), own) {
+		swap(live, "params", "progressToken")
 	}
-	raw, err := json.Marshal(object)
-	if err != nil {
-		return message.Raw
+	for _, member := range []string{"params", "result"} {
+		of := mcp.Value(message.Object, member, "_meta", mcp.MetaSubscription)
+		if of != nil && jsonrpc.IDOf(of) == a.Message.ID {
+			swap(a.live.ID, member, "_meta", mcp.MetaSubscription)
+		}
 	}
 	return raw
 }
@@ -425,40 +466,14 @@ func tokenOf(message jsonrpc.Message) any {
 	return mcp.Value(message.Params(), "_meta", "progressToken")
 }
 
-// withMember returns an object in which a member below a path is another where it was the
-// recorded one.
-func withMember(object map[string]any, name string, recorded, live any, path ...string) map[string]any {
-	if len(path) == 0 {
-		value, there := object[name]
-		id, isID := recorded.(jsonrpc.ID)
-		if !there || !isID && !jsonrpc.Equal(value, recorded) || isID && jsonrpc.IDOf(value) != id {
-			return object
-		}
-		object = maps.Clone(object)
-		object[name] = live
-		return object
-	}
-	inner, isObject := object[path[0]].(map[string]any)
-	if !isObject {
-		return object
-	}
-	object = maps.Clone(object)
-	object[path[0]] = withMember(inner, name, recorded, live, path[1:]...)
-	return object
-}
-
 // ask asks the client what the recorded server asked, and waits for what it answers.
 func (v *visit) ask(ctx context.Context, message *rules.Message, send func([]byte)) {
 	v.mock.mu.Lock()
 	v.mock.lastAsk++
 	id := jsonrpc.StringID(fmt.Sprintf("replay-%d", v.mock.lastAsk))
 	v.mock.mu.Unlock()
-	object := maps.Clone(message.Object)
-	object["id"] = id
-	raw, err := json.Marshal(object)
-	if err != nil {
-		return
-	}
+	text, _ := json.Marshal(id) // a string
+	raw := jsonrpc.Replace(message.Raw, text, "id")
 	answered := make(chan jsonrpc.Message, 1)
 	v.mu.Lock()
 	v.waiting[id] = answered

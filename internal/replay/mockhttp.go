@@ -51,8 +51,15 @@ func (h *overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if origin := r.Header.Get("Origin"); origin != "" && !isLocal(origin) || !isLocal("http://"+r.Host) {
 		http.Error(w, "only for this machine", http.StatusForbidden)
 		return
+	} else if origin != "" { // a page is the client
+		w.Header().Set("Access-Control-Allow-Origin", origin)
+		w.Header().Set("Access-Control-Expose-Headers", scripted.SessionHeader)
 	}
 	switch {
+	case r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "":
+		w.Header().Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+		w.Header().Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+		w.WriteHeader(http.StatusNoContent)
 	case h.sse && r.Method == http.MethodGet:
 		h.open(w, r)
 	case r.Method == http.MethodGet && h.mock.opens:
@@ -88,6 +95,12 @@ func (h *overHTTP) client(session string, anew bool) *httpClient {
 	return one
 }
 
+func (h *overHTTP) knows(session string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.clients[session] != nil
+}
+
 func (h *overHTTP) forget(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,6 +122,10 @@ func (h *overHTTP) post(w http.ResponseWriter, r *http.Request) {
 	session := r.Header.Get(scripted.SessionHeader)
 	if h.sse {
 		session = r.URL.Query().Get(sessionParameter)
+	}
+	if h.sse && !h.knows(session) { // as of a client that tries Streamable HTTP first
+		http.Error(w, "messages go to the endpoint that the stream names", http.StatusMethodNotAllowed)
+		return
 	}
 	begins := message.Method == "initialize" && !h.sse
 	client := h.client(session, begins)

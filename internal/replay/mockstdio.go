@@ -83,5 +83,11 @@ type lineStream struct {
 func (s *lineStream) send(raw []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = s.out.Write(append(bytes.Clone(raw), '\n')) // the client has left, if it fails
+	line := bytes.Clone(raw)
+	for position, one := range line {
+		if one == '\n' || one == '\r' { // over HTTP they may stand between values
+			line[position] = ' '
+		}
+	}
+	_, _ = s.out.Write(append(line, '\n')) // the client has left, if it fails
 }

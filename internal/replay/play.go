@@ -250,11 +250,28 @@ func (p *player) exchange(ctx context.Context, event transcript.Event) {
 	}
 }
 
+// listen opens a stream for what the server says unasked, where the recorded transport needs none.
+// It does so before the server hears that it may begin.
+func (p *player) listen(ctx context.Context) {
+	if p.client.HTTP == nil || p.tape.Transport == protocol.HTTP {
+		return
+	}
+	delivery := p.client.HTTP.Exchange(transport.Request{
+		Method: http.MethodGet, Header: p.client.HTTP.Header(http.MethodGet),
+	})
+	waiting, stop := wait.WithTimeout(ctx, p.client.Patience())
+	defer stop()
+	select {
+	case <-delivery.Head():
+	case <-waiting.Done():
+	}
+}
+
 // turn plays a message. What the server said is waited for where it is the answer to a request.
 func (p *player) turn(ctx context.Context, message *rules.Message) error {
 	switch {
 	case !fromClient(message):
-		if request := p.started[message.Request]; message.Request != nil && request != nil {
+		if request := p.started[message.Request]; message.Request != nil && request != nil && len(request.Answers) > 0 {
 			p.settle(ctx, request)
 		}
 		if message.Kind == jsonrpc.Notification {
@@ -266,6 +283,9 @@ func (p *player) turn(ctx context.Context, message *rules.Message) error {
 	case message.Kind == jsonrpc.Response:
 		p.answer(ctx, message)
 		return nil
+	}
+	if message.Method == "notifications/initialized" {
+		p.listen(ctx)
 	}
 	raw, isOther := p.values.apply(step(message), message.Raw, p.decoded(ctx, message))
 	outgoing := scripted.Outgoing{Raw: raw, Header: p.header(message)}

@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -252,6 +254,55 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
+// What a client sends over several connections, where there are no sessions, is played from the
+// recording of each.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	events := slices.Insert(recording(hello), 2, transcript.Event{Kind: transcript.Gap, Note: transcript.Elsewhere})
+	if _, err := Open("a", transcript.Header{Transport: protocol.HTTP}, events); err != nil {
+		t.Error(err)
+	}
+}
+
+// A subscription that ends because the client leaves its stream has no answer.
+func TestSubscriptionThatIsLeft(t *testing.T) {
+	t.Parallel()
+	for note, want := range map[string]int{transcript.ClientLeft: 0, transcript.Complete: 1} {
+		events := recording(`
+			> {"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{}}}
+			< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}
+			< {"jsonrpc":"2.0","id":1,"result":{}}`)
+		events = append(events, transcript.Event{Sequence: len(events), Kind: transcript.End, From: protocol.Server, Note: note})
+		for position := range events[1:] {
+			events[1+position].Stream = "post-1"
+		}
+		made, err := Open("a", transcript.Header{Transport: protocol.HTTP, Agreement: transcript.Agreement{Revision: "2026-07-28"}}, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns := turnsOf(made)
+		if got := len(made.talk.Messages[0].Answers); got != want || len(turns) != 1 || (turns[0].answer != nil) != (want == 1) {
+			t.Errorf("%s: %d answers, %+v", note, got, turns)
+		}
+	}
+}
+
+// What comes of a request that the client cancels is a race, and only told.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	cancelled := hello + call(1, "t", "{}") +
+		`> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n"
+	for answer, want := range map[string]string{
+		result(1, `{"content":[]}`):                                 "",
+		`< {"jsonrpc":"2.0","id":1,"error":{"code":0,"message":""}}`: "told 2 tools/call t : the request, which the client cancels, comes to something else",
+	} {
+		played := playedTo(t, tape(t, cancelled+answer), tape(t, cancelled+result(1, `{"content":[]}`)), nil)
+		if got := strings.Join(told(played), "\n"); got != want {
+			t.Errorf("%s: %q, not %q", answer, got, want)
+		}
+	}
+}
+
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -334,6 +385,168 @@ func TestMock(t *testing.T) {
 	}
 	if played, missing := mock.Played(); played != 3 || len(missing) != 0 || len(mock.Unmatched()) != 1 {
 		t.Errorf("%d played, missing %v, unmatched %v", played, missing, mock.Unmatched())
+	}
+}
+
+// All but ids is said as it was recorded: with its members in their order, and its spelling.
+func TestMockKeepsBytes(t *testing.T) {
+	t.Parallel()
+	recorded := tape(t, hello+call(1, "t", "{}")+
+		`< {"method":"roots/list","id":7,"jsonrpc":"2.0"}`+"\n"+
+		`< {"result":{"z":1.0,"content":[],"a":"<\u0041"},"id":1,"jsonrpc":"2.0"}`)
+	for _, message := range recorded.talk.Messages { // as a body over HTTP may be
+		message.Raw = bytes.ReplaceAll(message.Raw, []byte(`,"jsonrpc"`), []byte(",\r\n\"jsonrpc\""))
+	}
+	mock := NewMock([]*Tape{recorded}, func(string) {})
+	var out bytes.Buffer
+	err := mock.OverStdio(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"t","arguments":{}}}`), &out)
+	const want = `{"method":"roots/list","id":"replay-1",  "jsonrpc":"2.0"}` + "\n" +
+		`{"result":{"z":1.0,"content":[],"a":"<\u0041"},"id":"x",  "jsonrpc":"2.0"}` + "\n"
+	if err != nil || out.String() != want {
+		t.Errorf("%v: %s\nnot\n%s", err, out.String(), want)
+	}
+}
+
+// A client that connects again has what was recorded of the next connection, and then of the
+// first again.
+func TestMockOfSeveralConnections(t *testing.T) {
+	t.Parallel()
+	var tapes []*Tape
+	for n := range 2 {
+		text := func(at string) string { return fmt.Sprintf(`{"content":[],"n":"%d%s"}`, n, at) }
+		tapes = append(tapes, tape(t, hello+call(1, "t", "{}")+result(1, text("a"))+call(2, "t", "{}")+result(2, text("b"))))
+	}
+	mock := NewMock(tapes, func(string) {})
+	var got []string
+	for range 3 {
+		client := mock.visit()
+		for _, line := range []string{
+			`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`, call(1, "t", "{}")[2:], call(2, "t", "{}")[2:],
+		} {
+			client.say(t.Context(), client.take(jsonrpc.Parse([]byte(line))), func(raw []byte) {
+				if _, after, has := strings.Cut(string(raw), `"n":`); has {
+					got = append(got, after[1:3])
+				}
+			})
+		}
+		if played, missing := mock.Played(); played != min(6, len(got)*3/2) || len(missing) != 6-played {
+			t.Errorf("%d played, missing %v", played, missing)
+		}
+	}
+	if want := []string{"0a", "0b", "1a", "1b", "0a", "0b"}; !slices.Equal(got, want) {
+		t.Errorf("had %v, not %v", got, want)
+	}
+}
+
+// Pages of this machine are clients like others, and those of other machines are not.
+func TestMockForPages(t *testing.T) {
+	t.Parallel()
+	handler := NewMock([]*Tape{tape(t, hello)}, func(string) {}).Handler(false)
+	for origin, status := range map[string]int{"http://localhost:1": http.StatusNoContent, "https://example.com": http.StatusForbidden} {
+		request := httptest.NewRequest(http.MethodOptions, "http://127.0.0.1/mcp", nil)
+		request.Header.Set("Origin", origin)
+		request.Header.Set("Access-Control-Request-Method", http.MethodPost)
+		request.Header.Set("Access-Control-Request-Headers", "content-type")
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		header := answer.Header()
+		allows := header.Get("Access-Control-Allow-Origin") == origin && header.Get("Access-Control-Allow-Headers") == "content-type"
+		if answer.Code != status || allows != (status == http.StatusNoContent) {
+			t.Errorf("%s: %d, %v", origin, answer.Code, header)
+		}
+	}
+}
+
+// A request that came again with a token is answered at once, since nobody asks for tokens; one
+// that did not is turned away as it was.
+func TestMockOfProtectedServer(t *testing.T) {
+	t.Parallel()
+	var tapes []*Tape
+	for _, status := range []int{http.StatusUnauthorized, http.StatusOK} {
+		events := recording(hello)
+		for position := range events[1:] {
+			events[1+position].Stream = fmt.Sprint("post-", position/2)
+		}
+		if status != http.StatusOK {
+			events = events[:2]
+		}
+		head := transcript.Event{Kind: transcript.Head, From: protocol.Client, Stream: "post-0", HTTP: &transcript.HTTP{
+			Method: http.MethodPost, Header: http.Header{"Authorization": {"Bearer ***"}},
+		}}
+		answer := transcript.Event{Kind: transcript.Head, From: protocol.Server, Stream: "post-0", HTTP: &transcript.HTTP{Status: status}}
+		events = slices.Insert(slices.Insert(events, 2, answer), 1, head)
+		for position := range events {
+			events[position].Sequence = position
+		}
+		made, err := Open("a", transcript.Header{Transport: protocol.HTTP}, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tapes = append(tapes, made)
+	}
+	if notes := tapes[1].Notes(); len(notes) != 1 || !strings.Contains(notes[0], "--header") {
+		t.Errorf("the notes are %q", notes)
+	}
+	for want, of := range map[int][]*Tape{http.StatusOK: tapes, http.StatusUnauthorized: tapes[:1]} {
+		answer := httptest.NewRecorder()
+		request := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`))
+		NewMock(of, func(string) {}).Handler(false).ServeHTTP(answer, request)
+		if answer.Code != want {
+			t.Errorf("of %d recordings: %d, not %d", len(of), answer.Code, want)
+		}
+	}
+}
+
+// A client may try Streamable HTTP before it turns to HTTP with SSE: that is not played, and the
+// mock refuses it.
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	whole, tried := tape(t, hello), tape(t, strings.SplitAfter(strings.TrimSpace(hello), "\n")[0])
+	whole.Transport, tried.Transport = protocol.SSE, protocol.HTTP
+	if left := Spoken([]*Tape{tried, whole}); len(left) != 1 || left[0] != whole {
+		t.Errorf("left are %v", left)
+	}
+	if left := Spoken([]*Tape{tried}); len(left) != 1 {
+		t.Errorf("left are %v", left)
+	}
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/sse", strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`))
+	NewMock([]*Tape{whole}, func(string) {}).Handler(true).ServeHTTP(answer, request)
+	if answer.Code != http.StatusMethodNotAllowed {
+		t.Errorf("the mock answers %d", answer.Code)
+	}
+}
+
+// Over another transport than the recorded one a stream is open for what the server says unasked.
+func TestOtherTransport(t *testing.T) {
+	t.Parallel()
+	recorded := tape(t, hello+call(1, "t", "{}")+result(1, `{"content":[]}`)+
+		`< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n"+call(2, "t", "{}")+result(2, `{"content":[]}`))
+	if changes := told(playedTo(t, recorded, recorded, nil)); len(changes) > 0 {
+		t.Errorf("told are %q", changes)
+	}
+}
+
+// What the server asked when the client had closed its input is not missed.
+func TestAskedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, at := range []int{0, 1} { // the signal before the request, and behind it
+		events := append(recording(hello), transcript.Event{Kind: transcript.Signal, From: protocol.Client, Stream: "stdio"},
+			transcript.Event{Kind: transcript.Message, From: protocol.Server, Stream: "stdio", Raw: []byte(`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`)})
+		if at == 1 {
+			slices.Reverse(events[len(events)-2:])
+		}
+		for position := range events {
+			events[position].Sequence = position
+		}
+		asked, err := Open("a", transcript.Header{Transport: protocol.Stdio}, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := told(playedTo(t, asked, tape(t, hello), func(options *Options) { options.Target.Reply = time.Second }))
+		if len(changes) != at {
+			t.Errorf("told are %q", changes)
+		}
 	}
 }
 

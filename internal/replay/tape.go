@@ -69,15 +69,32 @@ func Open(name string, header transcript.Header, events []transcript.Event) (*Ta
 		return nil, fmt.Errorf("%s: the client says nothing in it", name)
 	}
 	t.readHeads(events)
+	t.forgetWhatFollowed(events)
 	t.readTools()
 	t.exclude()
 	return t, nil
 }
 
+// Spoken leaves out the connections over Streamable HTTP in which nothing was answered where there
+// are others over HTTP with SSE: clients try the former first.
+func Spoken(tapes []*Tape) []*Tape {
+	if !slices.ContainsFunc(tapes, func(one *Tape) bool { return one.Transport == protocol.SSE }) {
+		return tapes
+	}
+	return slices.DeleteFunc(slices.Clone(tapes), func(one *Tape) bool {
+		return one.Transport == protocol.HTTP &&
+			!slices.ContainsFunc(one.talk.Messages, func(message *rules.Message) bool {
+				return len(message.Answers) > 0
+			})
+	})
+}
+
 // lacks tells whether something is missing between events. What is missing behind them all,
 // nobody can play.
 func lacks(events []transcript.Event) bool {
-	gap := slices.IndexFunc(events, func(one transcript.Event) bool { return one.Kind == transcript.Gap })
+	gap := slices.IndexFunc(events, func(one transcript.Event) bool {
+		return one.Kind == transcript.Gap && one.Note != transcript.Elsewhere
+	})
 	return gap >= 0 && slices.ContainsFunc(events[gap:], transcript.Event.IsContent)
 }
 
@@ -100,6 +117,22 @@ func (t *Tape) readHeads(events []transcript.Event) {
 			if session := event.HTTP.Header.Get(scripted.SessionHeader); session != "" {
 				t.sessions[session] = true
 			}
+		}
+	}
+}
+
+// forgetWhatFollowed forgets answers to subscriptions whose streams the client left: a server may
+// answer because of that, while nobody reads any more.
+func (t *Tape) forgetWhatFollowed(events []transcript.Event) {
+	left := map[string]bool{}
+	for _, event := range events {
+		if event.IsClientLeaving() && t.Transport == protocol.HTTP {
+			left[event.Stream] = true
+		}
+	}
+	for _, message := range t.talk.Messages {
+		if message.Method == "subscriptions/listen" && left[message.Event.Stream] {
+			message.Answers = nil
 		}
 	}
 }
@@ -170,12 +203,10 @@ func subject(method string, params map[string]any) string {
 // dates are written so in arguments, most of the time.
 var dates = lazy.MustCompile(`\b20[0-9]{2}-[01][0-9]-[0-3][0-9](T[0-9:.]+(Z|[+-][0-9:]+)?)?\b`)
 
-// Notes say before anything is played what will not be as it was.
+// Notes say before a client is played what will not be as it was.
 func (t *Tape) Notes() (notes []string) {
-	told := map[string]bool{}
 	tell := func(format string, values ...any) {
-		if text := t.Name + ": " + fmt.Sprintf(format, values...); !told[text] {
-			told[text] = true
+		if text := fmt.Sprintf(format, values...); !slices.Contains(notes, text) {
 			notes = append(notes, text)
 		}
 	}
@@ -200,6 +231,12 @@ func (t *Tape) Notes() (notes []string) {
 		}
 	}) {
 		tell("%s came back for a stream; the replay does so where the live server ends one before its answer", stream)
+	}
+	for stream, head := range t.heads {
+		if head.HTTP.Header.Get("Authorization") != "" && t.statuses[stream] < http.StatusBadRequest {
+			tell("the client has a token, which the recording hides; --header gives the replay one")
+			break
+		}
 	}
 	for _, reason := range t.header.Lacks {
 		tell("%s", reason.Reason())

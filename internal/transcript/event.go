@@ -43,6 +43,9 @@ const (
 	HarnessClosed = "closed by the harness"
 )
 
+// Elsewhere is the note of a Gap at which nothing of the connection itself is missing.
+const Elsewhere = "what passed over other connections of the client is recorded elsewhere"
+
 // Event is one thing that happened on a connection.
 type Event struct {
 	Sequence   int            // position in its connection, from 0
