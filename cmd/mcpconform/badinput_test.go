@@ -19,7 +19,7 @@ func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
 	for tool := range 6 {
 		_, _ = fmt.Fprintf(&lines, `{"from":"client","message":{"jsonrpc":"2.0","id":%[1]d,"method":"tools/call","params":{"name":"t%[1]d"}}}`+"\n", tool+1)
 	}
-	replayed := writeFile(t, t.TempDir(), "replayed.jsonl", lines.String())
+	replayed := writeFile(t, t.TempDir(), "replayed.jsonl", strings.Replace(lines.String(), `"t1"`, `""`, 1))
 	for name, one := range map[string]struct {
 		arguments []string
 		says      []string
@@ -138,7 +138,7 @@ func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
 		"replay, address":        {[]string{"replay", replayed, "--as-server", "--transport", "http", "--listen", "nowhere"}, []string{"--listen nowhere:", "missing port"}},
 		"replay, stdio":          {[]string{"replay", replayed, "--as-server", "--listen", "127.0.0.1:0"}, []string{"--listen needs --transport http or sse"}},
 		"replay, two reports":    {[]string{"replay", replayed, "--json", "a", "--junit", "a", "--", "true"}, []string{"--junit and --json both name a"}},
-		"replay, tools":          {[]string{"replay", replayed, "--", "true"}, []string{"calls t1, t2, t3, t4, t5, and 1 more, which is not said to be read-only", "--call-tools all"}},
+		"replay, tools":          {[]string{"replay", replayed, "--", "true"}, []string{"calls a tool without a name, t2, t3, t4, t5, and 1 more, which is not said to be read-only", "--call-tools all"}},
 		"diff of one":            {[]string{"diff", "run.json"}, []string{"mcpconform diff OLD.json NEW.json"}},
 		"diff of no file":        {[]string{"diff", "none.json", "run.json"}, []string{"none.json: no such file"}},
 		"page in no directory":   {[]string{"server", "--html", "none/run.html"}, []string{"--html none/run.html: there is no directory none"}},

@@ -352,7 +352,7 @@ func someOf(names []string) string {
 	const most = 5
 	shown := make([]string, 0, most+1)
 	for _, name := range names[:min(len(names), most)] {
-		shown = append(shown, excerpt.OneLine(excerpt.Short([]byte(name))))
+		shown = append(shown, cmp.Or(excerpt.OneLine(excerpt.Short([]byte(name))), "a tool without a name"))
 	}
 	if more := len(names) - most; more > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", more))
