@@ -391,6 +391,14 @@ func (p *player) unreachable(one *begun) error {
 	case <-time.After(p.options.Target.Reply):
 		return nil
 	}
+	if one.pending.Delivery.Status != 0 {
+		return nil
+	}
+	select {
+	case <-one.pending.Delivery.Done(): // at once: there is no head
+	case <-time.After(p.options.Target.Reply):
+		return nil
+	}
 	if failure, is := errors.AsType[*transport.Error](one.pending.Delivery.Err); is && failure.Unconnected() {
 		return failure
 	}
@@ -416,6 +424,16 @@ func (p *player) deliver(ctx context.Context, message *rules.Message, outgoing s
 		p.lose(orWhat(message), "the connection ended: "+excerpt.OneLine(delivery.Err.Error()))
 	default:
 		p.compareStatus(orWhat(message), p.tape.statuses[message.Event.Stream], delivery.Status)
+	}
+}
+
+// statusOf is the status that has come by now; 0 for none.
+func statusOf(delivery *scripted.Delivery) int {
+	select {
+	case <-delivery.Head():
+		return delivery.Status
+	default:
+		return 0
 	}
 }
 
@@ -643,7 +661,7 @@ func (p *player) settle(ctx context.Context, one *begun) {
 		}
 	}
 	p.Steps[one.at].Live = live.String()
-	p.compareStatus(one.name, p.tape.statuses[one.Event.Stream], one.pending.Delivery.Status)
+	p.compareStatus(one.name, p.tape.statuses[one.Event.Stream], statusOf(one.pending.Delivery))
 	p.compare(one, recorded, live)
 	if recorded.result != nil && live.result != nil {
 		p.values.learn(one.name, recorded.result, live.result)
