@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,12 @@ import (
 
 func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
 	t.Parallel()
+	var lines strings.Builder
+	lines.WriteString(`{"from":"client","message":{"jsonrpc":"2.0","id":0,"method":"initialize"}}` + "\n")
+	for tool := range 6 {
+		_, _ = fmt.Fprintf(&lines, `{"from":"client","message":{"jsonrpc":"2.0","id":%[1]d,"method":"tools/call","params":{"name":"t%[1]d"}}}`+"\n", tool+1)
+	}
+	replayed := writeFile(t, t.TempDir(), "replayed.jsonl", strings.Replace(lines.String(), `"t1"`, `""`, 1))
 	for name, one := range map[string]struct {
 		arguments []string
 		says      []string
@@ -117,6 +124,21 @@ func TestWrongUsageIsOneLineWithTheMend(t *testing.T) {
 		"contract diff of one":   {[]string{"contract", "diff", "a"}, []string{"mcpconform contract diff OLD NEW"}},
 		"contract diff of none":  {[]string{"contract", "diff", "a", "b"}, []string{"a cannot be read: no such file"}},
 		"contract, command":      {[]string{"contract", "wrte"}, []string{`did you mean "write"?`}},
+		"replay of nothing":      {[]string{"replay"}, []string{"mcpconform proxy --record recordings -- COMMAND"}},
+		"replay of no file":      {[]string{"replay", "none.jsonl", "--", "true"}, []string{"none.jsonl cannot be read: no such file"}},
+		"replay of no recording": {[]string{"replay", "/dev/null", "--", "true"}, []string{"/dev/null:1: no transcript: the file is empty"}},
+		"replay to nobody":       {[]string{"replay", replayed}, []string{"replay needs a server: --url URL, or the command"}},
+		"replay, no command":     {[]string{"replay", replayed, "--"}, []string{"no command after --"}},
+		"replay to both":         {[]string{"replay", replayed, "--as-server", "--", "true"}, []string{"--as-server", "takes no --url and no command"}},
+		"replay, rules":          {[]string{"replay", replayed, "--rules", "none.yaml", "--", "true"}, []string{"--rules none.yaml cannot be read: no such file"}},
+		"replay, map":            {[]string{"replay", replayed, "--map", "secret", "--", "true"}, []string{"--map number 1 must have the form OLD=NEW"}},
+		"replay, listen":         {[]string{"replay", replayed, "--listen", "127.0.0.1:0", "--", "true"}, []string{"--listen needs --as-server"}},
+		"replay, exact":          {[]string{"replay", replayed, "--as-server", "--exact"}, []string{"--exact is for a replay to a server, not for --as-server"}},
+		"replay, transport":      {[]string{"replay", replayed, "--as-server", "--transport", "htp"}, []string{`did you mean "http"?`}},
+		"replay, address":        {[]string{"replay", replayed, "--as-server", "--transport", "http", "--listen", "nowhere"}, []string{"--listen nowhere:", "missing port"}},
+		"replay, stdio":          {[]string{"replay", replayed, "--as-server", "--listen", "127.0.0.1:0"}, []string{"--listen needs --transport http or sse"}},
+		"replay, two reports":    {[]string{"replay", replayed, "--json", "a", "--junit", "a", "--", "true"}, []string{"--junit and --json both name a"}},
+		"replay, tools":          {[]string{"replay", replayed, "--", "true"}, []string{"calls a tool without a name, t2, t3, t4, t5, and 1 more, which is not said to be read-only", "--call-tools all"}},
 		"diff of one":            {[]string{"diff", "run.json"}, []string{"mcpconform diff OLD.json NEW.json"}},
 		"diff of no file":        {[]string{"diff", "none.json", "run.json"}, []string{"none.json: no such file"}},
 		"page in no directory":   {[]string{"server", "--html", "none/run.html"}, []string{"--html none/run.html: there is no directory none"}},

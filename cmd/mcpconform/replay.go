@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/contract"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -259,6 +260,9 @@ func (r *replaying) replacements() (pairs [][2]string, err error) {
 		if !found || before == "" {
 			return nil, usageError("--map number %d must have the form OLD=NEW", position+1) // it may be a secret
 		}
+		if front, back, secret := strings.Cut(before, replay.Hidden); secret {
+			r.revealed = append(r.revealed, strings.TrimSuffix(strings.TrimPrefix(after, front), back))
+		}
 		pairs = append(pairs, [2]string{before, after})
 	}
 	return pairs, nil
@@ -295,6 +299,9 @@ func (r *replaying) play(
 	tapes []*replay.Tape,
 	recorded []runner.Recorded,
 ) error {
+	if command.Flags().Changed("listen") {
+		return usageError("--listen needs --as-server")
+	}
 	if err := r.complete(command); err != nil {
 		return err
 	}
@@ -311,8 +318,12 @@ func (r *replaying) play(
 		if names := tape.Forbidden(options.MayCall); len(names) > 0 {
 			return usageError(
 				"%s calls %s, which is not said to be read-only and may destroy something: --call-tools all plays it",
-				tape.Name, strings.Join(names, ", "),
+				tape.Name, someOf(names),
 			)
+		}
+		if messages := tape.FromServer(); messages > replay.MaxMessages {
+			return usageError("%s has %d messages of the server, and a connection is played up to %d",
+				tape.Name, messages, replay.MaxMessages)
 		}
 	}
 	if r.transcripts != "" {
@@ -322,7 +333,8 @@ func (r *replaying) play(
 	}
 	r.tellBefore(found)
 	defer guard()()
-	ctx, cancel := context.WithTimeout(command.Context(), cmp.Or(r.Deadline, runner.DefaultDeadline))
+	deadline := cmp.Or(r.Deadline, runner.DefaultDeadline)
+	ctx, cancel := context.WithTimeoutCause(command.Context(), deadline, fmt.Errorf("deadline of %s reached", deadline))
 	defer cancel()
 	stop, err := r.prepareAuth(ctx, &options)
 	defer stop()
@@ -342,6 +354,7 @@ func (r *replaying) play(
 		return r.hide(unreached(err))
 	}
 	found.Steps, found.Carried, found.Changes = played.Steps, played.Carried, played.Changes
+	found.Notes = append(found.Notes, played.Notes...)
 	live := make([]runner.Recorded, len(played.Connections))
 	for position, one := range played.Connections {
 		live[position] = runner.Recorded{Name: one.Name, Header: one.Header, Events: one.Events}
@@ -351,9 +364,25 @@ func (r *replaying) play(
 	}
 	compareOffers(found, recorded, live)
 	if ctx.Err() != nil {
-		found.Notes = append(found.Notes, "it was ended before all was played: "+context.Cause(ctx).Error())
+		found.Changes = append(found.Changes, reports.Difference{
+			Impact: reports.Failing, Item: "the replay",
+			Says: "it was ended before all was played: " + context.Cause(ctx).Error(),
+		})
 	}
-	return errors.Join(r.writeTranscripts(live), r.finish(found, told, ctx.Err() == nil))
+	return errors.Join(r.writeTranscripts(live), r.finish(found, told))
+}
+
+// someOf lists names, which may be many and long.
+func someOf(names []string) string {
+	const most = 5
+	shown := make([]string, 0, most+1)
+	for _, name := range names[:min(len(names), most)] {
+		shown = append(shown, cmp.Or(excerpt.OneLine(excerpt.Short([]byte(name))), "a tool without a name"))
+	}
+	if more := len(names) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(shown, ", ")
 }
 
 // tellBefore says what will not be as it was, before anything is played.
@@ -476,7 +505,7 @@ func (r *replaying) writeTranscripts(live []runner.Recorded) (err error) {
 }
 
 // finish writes and prints the replay, but for the notes that were told before.
-func (r *replaying) finish(found *reports.Replay, told int, whole bool) error {
+func (r *replaying) finish(found *reports.Replay, told int) error {
 	found = reports.RedactAll(r.redactor(), found)
 	if err := writeFiles(r.outputs(found), nil); err != nil {
 		return err
@@ -492,19 +521,40 @@ func (r *replaying) finish(found *reports.Replay, told int, whole bool) error {
 	})); err != nil {
 		return err
 	}
-	return exitOf("", nil, whole && !found.Failed())
+	return exitOf("", nil, !found.Failed())
+}
+
+// ofAsServer are the flags that do something with --as-server.
+var ofAsServer = []string{
+	"as-server", "config", "json", "junit", "listen", "markdown", "no-color", "quiet", "transport", "verbose",
 }
 
 // serveRecorded plays recorded servers to clients.
 func (r *replaying) serveRecorded(command *cobra.Command, found *reports.Replay, tapes []*replay.Tape) error {
 	over := cmp.Or(r.Transport, tapes[0].Transport)
+	useless := ""
+	command.Flags().Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(ofAsServer, flag.Name) {
+			useless = cmp.Or(useless, flag.Name)
+		}
+	})
 	switch {
 	case r.URL != "" || r.commandGiven:
 		return usageError("--as-server plays the server of the recording: it takes no --url and no command")
+	case useless != "":
+		return usageError("--%s is for a replay to a server, not for --as-server", useless)
 	case !slices.Contains(protocol.Transports(), over):
 		return usageError("--transport %q is unknown%s", over, nearest.Hint(over, protocol.Transports()))
 	case command.Flags().Changed("listen") && over == protocol.Stdio:
 		return usageError("--listen needs --transport http or sse: over stdio the client starts mcpconform replay")
+	}
+	serve := replayStdio
+	if over != protocol.Stdio {
+		listener, err := (&net.ListenConfig{}).Listen(command.Context(), "tcp", r.listen)
+		if err != nil {
+			return usageError("--listen %s: %s", r.listen, files.Reason(err))
+		}
+		serve = func(ctx context.Context, mock *replay.Mock) error { return replayHTTP(ctx, listener, mock, over) }
 	}
 	r.tellBefore(found)
 	told := len(found.Notes)
@@ -514,11 +564,7 @@ func (r *replaying) serveRecorded(command *cobra.Command, found *reports.Replay,
 		}
 	})
 	found.Target = "a client over " + over
-	serve := r.serveHTTP
-	if over == protocol.Stdio {
-		serve = r.serveStdio
-	}
-	if err := serve(command.Context(), mock, over); err != nil {
+	if err := serve(command.Context(), mock); err != nil {
 		return err
 	}
 	played, missing := mock.Played()
@@ -542,10 +588,10 @@ func (r *replaying) serveRecorded(command *cobra.Command, found *reports.Replay,
 		})
 	}
 	found.Steps = append(found.Steps, mock.Steps()...)
-	return r.finish(found, told, true)
+	return r.finish(found, told)
 }
 
-func (r *replaying) serveStdio(ctx context.Context, mock *replay.Mock, _ string) error {
+func replayStdio(ctx context.Context, mock *replay.Mock) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mock.OverStdio(ctx, os.Stdin, os.Stdout) }()
 	select {
@@ -556,11 +602,7 @@ func (r *replaying) serveStdio(ctx context.Context, mock *replay.Mock, _ string)
 	}
 }
 
-func (r *replaying) serveHTTP(ctx context.Context, mock *replay.Mock, over string) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.listen)
-	if err != nil {
-		return usageError("--listen %s: %s", r.listen, files.Reason(err))
-	}
+func replayHTTP(ctx context.Context, listener net.Listener, mock *replay.Mock, over string) error {
 	const headTime = 10 * time.Second
 	server := &http.Server{Handler: mock.Handler(over == protocol.SSE), ReadHeaderTimeout: headTime}
 	_, _ = fmt.Fprintf(stderr(), "Listening at http://%s%s. Ctrl-C ends it.\n",

@@ -149,6 +149,32 @@ func TestReplayRules(t *testing.T) {
 		demand(t, exitDoesNot, "FAILED", "/result/content/0/text")
 }
 
+// A secret that --map puts in stands in no report and no transcript, though the server says it again.
+func TestReplayHidesWhatMapReveals(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	writeFile(t, directory, "recorded.jsonl", strings.Join([]string{
+		`{"from":"client","message":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}}`,
+		`{"from":"server","message":{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}}`,
+		`{"from":"client","message":{"jsonrpc":"2.0","method":"notifications/initialized"}}`,
+		`{"from":"client","message":{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"test_echo","arguments":{"text":"key ***"}}}}`,
+		`{"from":"server","message":{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"x"}]}}}`,
+	}, "\n"))
+	const secret = "abracadabra-17"
+	found := mcpconformIn(t, directory, "replay", "-v", "--call-tools", "all", "--map", "***="+secret, "--transcripts", ".",
+		"--json", "r.json", "--junit", "r.xml", "--markdown", "r.md", "recorded.jsonl", "--", os.Args[0], "reference", "server", "--stdio")
+	found.demand(t, exitConforms, "the value is another", "key ***")
+	for _, name := range []string{"r.json", "r.xml", "r.md", "replay-1.jsonl"} {
+		text, err := os.ReadFile(filepath.Join(directory, name))
+		if err != nil || strings.Contains(string(text), secret) {
+			t.Errorf("%s has the secret: %v", name, err)
+		}
+	}
+	if strings.Contains(found.stdout+found.stderr, secret) {
+		t.Errorf("has the secret: %s", found)
+	}
+}
+
 // A whole run of the suite is played again: hundreds of connections, legal and not, are answered
 // as they were. Tasks are left out, whose races come out either way.
 func TestReplayOfARun(t *testing.T) {

@@ -54,6 +54,7 @@ type settings struct {
 	revise        contact.Revise
 	commandGiven  bool
 	secretHeaders http.Header
+	revealed      []string // secrets that --map puts in
 	shardText     string
 	shard         shard.Shard
 	explore       int
@@ -706,6 +707,9 @@ func (s *settings) redactor() *reports.Redactor {
 	}
 	for name, value := range s.Env {
 		secrets = append(secrets, reports.Secret{Key: name, Value: value})
+	}
+	for _, value := range s.revealed {
+		secrets = append(secrets, reports.Secret{Value: value})
 	}
 	return reports.NewRedactor(secrets...)
 }

@@ -132,7 +132,7 @@ func (p *player) compare(one *begun, recorded, live outcome) {
 	}
 	switch {
 	case recorded.kind == unanswered && live.kind == unanswered:
-	case p.cancelled(one) && recorded.kind != unanswered && live.kind != unanswered:
+	case p.cancelled[one.ID] && recorded.kind != unanswered && live.kind != unanswered:
 		if was, is := recorded.String(), live.String(); was != is {
 			p.change(
 				reports.Telling,
@@ -143,7 +143,7 @@ func (p *player) compare(one *begun, recorded, live outcome) {
 				is,
 			)
 		}
-	case recorded.kind == unanswered || live.kind == unanswered && p.cancelled(one):
+	case recorded.kind == unanswered || live.kind == unanswered && p.cancelled[one.ID]:
 		p.change(
 			reports.Telling,
 			one.name,
@@ -283,11 +283,12 @@ func kindOf(value any) string {
 // hears waits, once for each method, for what the recorded server sent: what the client says
 // next may be for that. How many come, and when, nothing fixes.
 func (p *player) hears(ctx context.Context, method string) {
-	if _, known := p.heard[method]; known || p.lost != nil {
+	if _, known := p.heard[method]; known || p.lost {
 		return
 	}
 	_, err := p.client.Await(ctx, 0, func(received scripted.Received) bool { return received.Method == method })
 	p.heard[method] = err == nil
+	p.waited(method, err)
 }
 
 // compareMethods compares which notifications, and which requests, the server sends at all. What
@@ -316,7 +317,7 @@ func (p *player) compareMethods(ctx context.Context) {
 		}
 	}
 	for _, method := range slices.Sorted(maps.Keys(expected)) {
-		if p.lost != nil || came[method] {
+		if p.lost || ctx.Err() != nil || came[method] {
 			continue
 		}
 		if p.hears(ctx, method); !p.heard[method] {

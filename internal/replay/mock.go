@@ -211,6 +211,7 @@ func (m *Mock) say(format string, values ...any) {
 // visit is one client of the mock.
 type visit struct {
 	mock *Mock
+	left chan struct{} // closed when the client says nothing more
 
 	used map[*turn]bool // by mock.mu, like tape
 	tape int            // the connection whose handshake answered this client's
@@ -220,7 +221,12 @@ type visit struct {
 }
 
 func (m *Mock) visit() *visit {
-	return &visit{mock: m, used: map[*turn]bool{}, waiting: map[jsonrpc.ID]chan jsonrpc.Message{}}
+	return &visit{
+		mock:    m,
+		left:    make(chan struct{}),
+		used:    map[*turn]bool{},
+		waiting: map[jsonrpc.ID]chan jsonrpc.Message{},
+	}
 }
 
 // answering is what the mock says to one request.
@@ -255,11 +261,16 @@ func (v *visit) take(message jsonrpc.Message) *answering {
 		}
 		return &answering{live: message, raw: v.mock.refuse(message)}
 	}
+	return &answering{live: message, raw: notMessage(message)}
+}
+
+// notMessage refuses what is no message.
+func notMessage(message jsonrpc.Message) []byte {
 	code := int64(jsonrpc.InvalidRequest)
 	if _, broken := message.Broken(); broken {
 		code = jsonrpc.ParseError
 	}
-	return &answering{live: message, raw: jsonrpc.NewError(jsonrpc.NullID, code, "not a message")}
+	return jsonrpc.NewError(jsonrpc.NullID, code, "not a message")
 }
 
 // match finds what was recorded of such a message, and tells of what is not quite as recorded.
@@ -491,6 +502,7 @@ func (v *visit) ask(ctx context.Context, message *rules.Message, send func([]byt
 		}
 	case <-time.After(patience):
 		v.mock.say("the client does not answer %s", message.Method)
+	case <-v.left:
 	case <-ctx.Done():
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
@@ -37,6 +38,8 @@ type httpClient struct {
 const (
 	// maxClients bounds how many sessions are kept.
 	maxClients = 1000
+	// bodyTime is how long a client may take to send a message, and writeTime to read an event.
+	bodyTime, writeTime = 30 * time.Second, 30 * time.Second
 	// maxWaiting bounds what waits for a stream.
 	maxWaiting = 1000
 )
@@ -109,15 +112,23 @@ func (h *overHTTP) forget(session string) {
 
 // post takes a message, or a batch.
 func (h *overHTTP) post(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	late := control.SetReadDeadline(time.Now().Add(bodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
-	if err != nil {
+	if err = errors.Join(late, err, control.SetReadDeadline(time.Time{})); err != nil {
 		http.Error(w, "the body is too long, or was cut off", http.StatusRequestEntityTooLarge)
 		return
 	}
 	message := jsonrpc.Parse(body)
 	elements := []jsonrpc.Message{message}
-	if message.Kind == jsonrpc.Batch {
-		elements = elementsOf(message)
+	switch message.Kind {
+	case jsonrpc.Batch:
+		elements = h.mock.elementsOf(message)
+	case jsonrpc.Invalid:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write(notMessage(message)) // the client has left, if it fails
+		return
 	}
 	session := r.Header.Get(scripted.SessionHeader)
 	if h.sse {
@@ -235,16 +246,18 @@ func (c *httpClient) unasked(raw []byte) {
 
 // eventStream writes messages as events.
 type eventStream struct {
-	mu    sync.Mutex
-	out   io.Writer
-	flush func() error
+	mu     sync.Mutex
+	out    io.Writer
+	flush  func() error
+	within func(time.Time) error
 }
 
 func newEventStream(w http.ResponseWriter) *eventStream {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
-	s := &eventStream{out: w, flush: http.NewResponseController(w).Flush}
+	control := http.NewResponseController(w)
+	s := &eventStream{out: w, flush: control.Flush, within: control.SetWriteDeadline}
 	_ = s.flush() // the client has left, if it fails
 	return s
 }
@@ -252,8 +265,9 @@ func newEventStream(w http.ResponseWriter) *eventStream {
 func (s *eventStream) write(text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.out.Write(text)
-	_ = errors.Join(err, s.flush()) // the client has left, if it fails
+	err := s.within(time.Now().Add(writeTime))
+	_, failed := s.out.Write(text)
+	_ = errors.Join(err, failed, s.flush(), s.within(time.Time{})) // the client has left, if it fails
 }
 
 func (s *eventStream) event(raw []byte) { s.write(transport.EventText(nil, "message", raw)) }

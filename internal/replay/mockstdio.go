@@ -15,13 +15,17 @@ import (
 // maxMessage bounds a message of a client, in bytes.
 const maxMessage = 16 << 20
 
-// OverStdio answers a client on its standard streams, until in ends or the context does.
+// maxAnswering bounds how many messages of a client are answered at once.
+const maxAnswering = 1000
+
+// OverStdio answers a client on its standard streams, until in ends or the context does. What
+// the client said before in ended is answered; it is asked no more.
 func (m *Mock) OverStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, stop := context.WithCancel(ctx)
+	to, v := &lineStream{out: out}, m.visit()
 	var answering sync.WaitGroup
 	defer answering.Wait()
-	defer stop()
-	to, v := &lineStream{out: out}, m.visit()
+	defer close(v.left)
+	room := make(chan struct{}, maxAnswering)
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, err := readLine(lines)
@@ -29,11 +33,13 @@ func (m *Mock) OverStdio(ctx context.Context, in io.Reader, out io.Writer) error
 			message := jsonrpc.Parse(line)
 			elements := []jsonrpc.Message{message}
 			if message.Kind == jsonrpc.Batch {
-				elements = elementsOf(message)
+				elements = m.elementsOf(message)
 			}
 			for _, element := range elements {
 				if one := v.take(element); one != nil {
+					room <- struct{}{}
 					answering.Go(func() {
+						defer func() { <-room }()
 						v.say(ctx, one, to.send)
 						v.follow(ctx, one, to.send)
 					})
@@ -66,10 +72,13 @@ func readLine(from *bufio.Reader) (line []byte, err error) {
 }
 
 // elementsOf are the messages of a batch.
-func elementsOf(batch jsonrpc.Message) (all []jsonrpc.Message) {
+func (m *Mock) elementsOf(batch jsonrpc.Message) (all []jsonrpc.Message) {
 	const most = 1000
 	for _, raw := range jsonrpc.Elements(batch.Raw, most) {
 		all = append(all, jsonrpc.Parse(raw))
+	}
+	if len(all) == most {
+		m.say("of a batch the first %d messages are answered", most)
 	}
 	return all
 }

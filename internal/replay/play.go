@@ -49,7 +49,13 @@ type Played struct {
 	Notes   []string
 	// Connections are the live ones, a recording each.
 	Connections []Connection
+
+	silent int // waits in a row that ended without what was recorded
 }
+
+// maxSilent is how many waits in a row may end without what was recorded before the rest is not
+// played: each costs a timeout, and a server that is only slow answers one of so many.
+const maxSilent = 8
 
 // Connection is the record of a live one.
 type Connection struct {
@@ -65,9 +71,13 @@ func Play(ctx context.Context, tapes []*Tape, options Options) (*Played, error) 
 	known := newValues(options)
 	for at := 0; at < len(tapes) && ctx.Err() == nil; at++ {
 		tape := tapes[at]
+		if played.silent >= maxSilent {
+			played.Notes = append(played.Notes, tape.Name+" is not played: the server answers nothing")
+			continue
+		}
 		if slices.ContainsFunc(
 			options.Replace,
-			func(pair [2]string) bool { return strings.Contains(hidden, pair[0]) },
+			func(pair [2]string) bool { return strings.Contains(Hidden, pair[0]) },
 		) {
 			tape.reveal()
 		}
@@ -90,7 +100,10 @@ type player struct {
 	client  *scripted.Connection
 	started map[*rules.Message]*begun
 	order   []*begun
-	lost    error // why nothing more can come of the connection
+	lost    bool            // nothing more can come of the connection
+	vain    map[string]bool // what was waited for and did not come: it is not waited for again
+
+	cancelled map[jsonrpc.ID]bool // by the client: then it is a race whether there is an answer
 
 	unasked []string        // methods by which only the live server asks
 	heard   map[string]bool // methods of the recorded server: whether they came
@@ -106,6 +119,7 @@ type begun struct {
 	*rules.Message
 
 	name    string
+	at      int // of its step
 	pending *scripted.Pending
 	sent    time.Time
 	settled bool
@@ -118,7 +132,10 @@ func (p *player) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.client, p.started, p.heard = client, map[*rules.Message]*begun{}, map[string]bool{}
+	p.client, p.started = client, map[*rules.Message]*begun{}
+	p.heard, p.vain = map[string]bool{}, map[string]bool{}
+	p.readCancelled()
+	p.values.expect(p.tape.talk.Messages)
 	p.asked, p.due, p.progress = map[*rules.Message]jsonrpc.ID{}, map[*rules.Message]bool{}, make(chan struct{})
 	defer func() {
 		client.Close(ctx)
@@ -138,7 +155,7 @@ func (p *player) play(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if p.lost != nil {
+		if p.lost {
 			break
 		}
 		p.event(ctx, event)
@@ -149,6 +166,9 @@ func (p *player) play(ctx context.Context) error {
 		}
 	}
 	for _, one := range p.order {
+		if ctx.Err() != nil {
+			return nil
+		}
 		p.settle(ctx, one)
 	}
 	p.compareMethods(ctx)
@@ -196,12 +216,7 @@ func (p *player) event(ctx context.Context, event transcript.Event) {
 		p.client.Close(ctx) // what is answered to that, is received
 	case event.Kind == transcript.Head && event.From != protocol.Client:
 		for _, one := range p.of(event.Stream) {
-			waiting, stop := wait.WithTimeout(ctx, p.client.Patience())
-			select {
-			case <-one.pending.Delivery.Head():
-			case <-waiting.Done():
-			}
-			stop()
+			p.comes(ctx, one.name, one.pending.Delivery.Head())
 		}
 	case event.IsClientLeaving():
 		for _, one := range p.of(event.Stream) {
@@ -221,10 +236,15 @@ func (p *player) hear(ctx context.Context, one *begun) {
 		if fromClient(message) || message.Event.Stream != one.Event.Stream || message.Kind != jsonrpc.Notification {
 			continue
 		}
+		if p.vain[message.Method] {
+			continue
+		}
 		_, err := p.client.Await(ctx, one.pending.Mark, func(received scripted.Received) bool {
 			return received.Method == message.Method && received.Stream == one.pending.Delivery.Stream
 		})
+		p.waited(one.name, err)
 		if err != nil {
+			p.vain[message.Method] = true
 			return // it is told in the end if it comes nowhere
 		}
 	}
@@ -241,12 +261,48 @@ func (p *player) exchange(ctx context.Context, event transcript.Event) {
 	header := p.client.HTTP.Header(method)
 	p.overlay(header, event.HTTP.Header, method)
 	delivery := p.client.HTTP.Exchange(transport.Request{Method: method, Header: header})
+	if p.comes(ctx, method, delivery.Head()) {
+		p.compareStatus(method, p.tape.statuses[event.Stream], delivery.Status)
+	}
+}
+
+// comes waits for something of the server.
+func (p *player) comes(ctx context.Context, name string, done <-chan struct{}) bool {
 	waiting, stop := wait.WithTimeout(ctx, p.client.Patience())
 	defer stop()
 	select {
-	case <-delivery.Head():
-		p.compareStatus(method, p.tape.statuses[event.Stream], delivery.Status)
+	case <-done:
+		p.silent = 0
+		return true
 	case <-waiting.Done():
+		if ctx.Err() == nil {
+			p.late(name)
+		}
+		return false
+	}
+}
+
+// waited tells how a wait for a message ended.
+func (p *player) waited(name string, err error) {
+	if err == nil {
+		p.silent = 0
+	} else if _, isLate := errors.AsType[*scripted.LateError](err); isLate {
+		p.late(name)
+	}
+}
+
+// late counts waits in a row that took all their time, and gives up when there were too many, or
+// when the server has said nothing in the time that it has to start.
+func (p *player) late(name string) {
+	p.silent++
+	switch {
+	case len(p.order) > 0 && p.client.Mark() == 0:
+		p.lose(name, "the rest is not played: the server says nothing")
+	case p.silent >= maxSilent:
+		p.lose(
+			name,
+			fmt.Sprintf("the rest is not played: the server left %d waits in a row without an answer", maxSilent),
+		)
 	}
 }
 
@@ -287,6 +343,14 @@ func (p *player) turn(ctx context.Context, message *rules.Message) error {
 	if message.Method == "notifications/initialized" {
 		p.listen(ctx)
 	}
+	if cursor, unknown := p.values.ungiven(message); unknown {
+		p.Notes = append(
+			p.Notes,
+			fmt.Sprintf("%s: %s with the cursor %s is not played: the live server did not give one",
+				p.tape.Name, step(message), shown(cursor)),
+		)
+		return nil
+	}
 	raw, isOther := p.values.apply(step(message), message.Raw, p.decoded(ctx, message))
 	outgoing := scripted.Outgoing{Raw: raw, Header: p.header(message)}
 	if isOther {
@@ -297,13 +361,21 @@ func (p *player) turn(ctx context.Context, message *rules.Message) error {
 		p.deliver(ctx, message, outgoing)
 		return nil
 	}
-	name := fmt.Sprintf("%d %s", len(p.Steps)+1, step(message))
-	p.Steps = append(p.Steps, reports.ReplayStep{Name: name, Recorded: outcomeOf(message).String(), Live: "no answer"})
-	one := &begun{Message: message, name: name, sent: time.Now()}
+	one := p.begin(message)
 	one.pending = p.client.StartRaw(ctx, message.ID, message.Method, outgoing, nil)
+	return p.unreachable(one)
+}
+
+// begin notes a request that is sent now.
+func (p *player) begin(message *rules.Message) *begun {
+	one := &begun{Message: message, at: len(p.Steps), sent: time.Now()}
+	one.name = fmt.Sprintf("%d %s", one.at+1, orWhat(message))
+	p.Steps = append(p.Steps, reports.ReplayStep{
+		Name: one.name, Recorded: outcomeOf(message).String(), Live: unanswered,
+	})
 	p.started[message] = one
 	p.order = append(p.order, one)
-	return p.unreachable(one)
+	return one
 }
 
 // decoded is a message as a value, also a batch, in which answers have the ids of the live
@@ -319,7 +391,10 @@ func (p *player) decoded(ctx context.Context, message *rules.Message) any {
 			continue
 		}
 		id, asked := p.awaitAsked(ctx, element.Request)
-		if object, isObject := elements[element.Element].(map[string]any); isObject && asked {
+		if !asked || element.Element >= len(elements) {
+			continue
+		}
+		if object, isObject := elements[element.Element].(map[string]any); isObject {
 			object["id"] = id
 		}
 	}
@@ -333,6 +408,14 @@ func (p *player) unreachable(one *begun) error {
 	}
 	select {
 	case <-one.pending.Delivery.Head():
+	case <-time.After(p.options.Target.Reply):
+		return nil
+	}
+	if one.pending.Delivery.Status != 0 {
+		return nil
+	}
+	select {
+	case <-one.pending.Delivery.Done(): // at once: there is no head
 	case <-time.After(p.options.Target.Reply):
 		return nil
 	}
@@ -351,35 +434,34 @@ func (p *player) deliver(ctx context.Context, message *rules.Message, outgoing s
 			if element.Batch != message || element.Kind != jsonrpc.Request {
 				continue
 			}
-			name := fmt.Sprintf("%d %s", len(p.Steps)+1, step(element))
-			p.Steps = append(
-				p.Steps,
-				reports.ReplayStep{Name: name, Recorded: outcomeOf(element).String(), Live: "no answer"},
-			)
-			one := &begun{Message: element, name: name, sent: time.Now()}
-			one.pending = p.client.Expect(element.ID, element.Method, mark, delivery)
-			p.started[element] = one
-			p.order = append(p.order, one)
+			p.begin(element).pending = p.client.Expect(element.ID, element.Method, mark, delivery)
 		}
 		return
 	}
-	select {
-	case <-delivery.Done():
-		if delivery.Err != nil {
-			p.lose(orWhat(message), delivery.Err)
-			return
-		}
+	switch {
+	case !p.comes(ctx, orWhat(message), delivery.Done()):
+	case delivery.Err != nil:
+		p.lose(orWhat(message), "the connection ended: "+excerpt.OneLine(delivery.Err.Error()))
+	default:
 		p.compareStatus(orWhat(message), p.tape.statuses[message.Event.Stream], delivery.Status)
-	case <-time.After(p.client.Patience()):
-	case <-ctx.Done():
+	}
+}
+
+// statusOf is the status that has come by now; 0 for none.
+func statusOf(delivery *scripted.Delivery) int {
+	select {
+	case <-delivery.Head():
+		return delivery.Status
+	default:
+		return 0
 	}
 }
 
 // lose tells that the connection is over.
-func (p *player) lose(name string, err error) {
-	if p.lost == nil {
-		p.lost = err
-		p.change(reports.Failing, name, "", "the connection ended: "+excerpt.OneLine(err.Error()), nil, nil)
+func (p *player) lose(name, why string) {
+	if !p.lost {
+		p.lost = true
+		p.change(reports.Failing, name, "", why, nil, nil)
 	}
 }
 
@@ -412,7 +494,7 @@ func (p *player) overlay(header, recorded http.Header, to string) {
 			continue
 		}
 		for _, value := range values {
-			switch isHidden := strings.Contains(value, hidden); {
+			switch isHidden := strings.Contains(value, Hidden); {
 			case name == scripted.SessionHeader && (isHidden || p.tape.sessions[value]):
 				value = session
 			case name == scripted.VersionHeader && value == p.tape.Revision && version != "":
@@ -435,7 +517,7 @@ func (p *player) mirrored(to, value string) string {
 	if !encoded {
 		text = value
 	}
-	if now := p.values.text(to, text); now != text {
+	if now := p.values.text(to, true, text); now != text {
 		return transport.HeaderValue(now)
 	}
 	return value
@@ -484,7 +566,7 @@ func (p *player) answerNow(requests []*rules.Message, request scripted.Received)
 // answerTo is what the recorded client answered to a request, for one with another id; nil for
 // nothing.
 func (p *player) answerTo(request *rules.Message, id jsonrpc.ID) []byte {
-	if len(request.Answers) == 0 {
+	if len(request.Answers) == 0 || request.Answers[0].Object == nil {
 		return nil
 	}
 	answer := maps.Clone(request.Answers[0].Object)
@@ -519,11 +601,12 @@ func (p *player) awaitAsked(ctx context.Context, request *rules.Message) (id jso
 	for {
 		p.mu.Lock()
 		id, asked = p.asked[request]
-		over := asked || waiting.Err() != nil || !p.client.Alive()
+		over := asked || waiting.Err() != nil || !p.client.Alive() || p.vain[request.Method]
 		p.due[request] = over
 		progress := p.progress
 		p.mu.Unlock()
 		if over {
+			p.vain[request.Method] = !asked
 			return id, asked
 		}
 		select {
@@ -551,13 +634,14 @@ func (p *player) replaced(result any) any {
 	return fixed.applied("", []string{"result"}, result)
 }
 
-// cancelled tells whether the client has cancelled a request: then it is a race whether there is
-// an answer.
-func (p *player) cancelled(one *begun) bool {
-	return slices.ContainsFunc(p.tape.talk.Messages, func(message *rules.Message) bool {
-		return fromClient(message) && message.Method == "notifications/cancelled" &&
-			jsonrpc.IDOf(message.ParamsObject()["requestId"]) == one.ID
-	})
+// readCancelled reads which requests the client cancels.
+func (p *player) readCancelled() {
+	p.cancelled = map[jsonrpc.ID]bool{}
+	for _, message := range p.tape.talk.Messages {
+		if fromClient(message) && message.Method == "notifications/cancelled" {
+			p.cancelled[jsonrpc.IDOf(message.ParamsObject()["requestId"])] = true
+		}
+	}
 }
 
 // settle waits for the answer to a request that the recorded one had, and compares it.
@@ -566,23 +650,28 @@ func (p *player) settle(ctx context.Context, one *begun) {
 		return
 	}
 	one.settled = true
-	at := slices.IndexFunc(p.Steps, func(step reports.ReplayStep) bool { return step.Name == one.name })
 	recorded := outcomeOf(one.Message)
 	live := outcome{kind: unanswered}
-	if len(one.Answers) > 0 {
+	if len(one.Answers) > 0 && !p.lost {
 		waiting, stop := context.WithCancel(ctx)
-		if p.cancelled(one) {
+		if p.cancelled[one.ID] {
 			waiting, stop = wait.WithTimeout(ctx, p.client.Patience())
 		}
 		answer, err := one.pending.Wait(waiting)
 		stop()
-		live = liveOutcome(answer, err)
-		p.Steps[at].Took = reports.SecondsOf(time.Since(one.sent))
-		if !slices.Contains(p.tape.header.Lacks, transcript.Times) {
-			p.Steps[at].TookRecorded = reports.SecondsOf(one.Answers[0].Event.At.Sub(one.Event.At))
+		if ctx.Err() != nil {
+			return // nobody knows what would have come
 		}
-		if errors.Is(err, scripted.ErrConnection) {
-			p.lose(one.name, err)
+		live = liveOutcome(answer, err)
+		p.Steps[one.at].Took = reports.SecondsOf(time.Since(one.sent))
+		if !slices.Contains(p.tape.header.Lacks, transcript.Times) {
+			p.Steps[one.at].TookRecorded = reports.SecondsOf(one.Answers[0].Event.At.Sub(one.Event.At))
+		}
+		switch {
+		case errors.Is(err, scripted.ErrConnection), scripted.TooMuch(err):
+			p.lose(one.name, "the connection ended: "+excerpt.OneLine(err.Error()))
+		case !p.cancelled[one.ID]:
+			p.waited(one.name, err)
 		}
 	} else {
 		for _, received := range p.client.Received(one.pending.Mark) {
@@ -591,11 +680,12 @@ func (p *player) settle(ctx context.Context, one *begun) {
 			}
 		}
 	}
-	p.Steps[at].Live = live.String()
-	p.compareStatus(one.name, p.tape.statuses[one.Event.Stream], one.pending.Delivery.Status)
+	p.Steps[one.at].Live = live.String()
+	p.compareStatus(one.name, p.tape.statuses[one.Event.Stream], statusOf(one.pending.Delivery))
 	p.compare(one, recorded, live)
 	if recorded.result != nil && live.result != nil {
 		p.values.learn(one.name, recorded.result, live.result)
+		p.values.learnPage(one.name, one.Method, recorded.result, live.result)
 	}
 	if one.Method == "initialize" && live.result != nil {
 		p.setVersion(mcp.Text(live.result, "protocolVersion"))

@@ -293,7 +293,7 @@ func TestCancelled(t *testing.T) {
 	cancelled := hello + call(1, "t", "{}") +
 		`> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n"
 	for answer, want := range map[string]string{
-		result(1, `{"content":[]}`):                                 "",
+		result(1, `{"content":[]}`):                                  "",
 		`< {"jsonrpc":"2.0","id":1,"error":{"code":0,"message":""}}`: "told 2 tools/call t : the request, which the client cancels, comes to something else",
 	} {
 		played := playedTo(t, tape(t, cancelled+answer), tape(t, cancelled+result(1, `{"content":[]}`)), nil)

@@ -150,8 +150,8 @@ func (t *Tape) readTools() {
 	}
 }
 
-// hidden is what stands where a recorder has hidden a secret.
-const hidden = "***"
+// Hidden is what stands where a recorder has hidden a secret.
+const Hidden = "***"
 
 // exclude finds the messages of the client that cannot be played.
 func (t *Tape) exclude() {
@@ -166,8 +166,8 @@ func (t *Tape) exclude() {
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
 			t.excluded[message.Index] = fmt.Sprintf(
 				"it was turned away with HTTP %d; --header gives the replay a token", status)
-		case bytes.Contains(message.Raw, []byte(hidden)):
-			t.excluded[message.Index] = "a secret is hidden in it; --map '" + hidden + "=VALUE' puts one there"
+		case bytes.Contains(message.Raw, []byte(Hidden)):
+			t.excluded[message.Index] = "a secret is hidden in it; --map '" + Hidden + "=VALUE' puts one there"
 		}
 	}
 }
@@ -250,6 +250,20 @@ func orWhat(message *rules.Message) string {
 		return step(message)
 	}
 	return "a " + string(message.Kind)
+}
+
+// MaxMessages bounds how many messages of the server a live connection takes; some more than
+// were recorded pass.
+const MaxMessages = 10_000
+
+// FromServer counts the messages of the server.
+func (t *Tape) FromServer() (messages int) {
+	for _, message := range t.talk.Messages {
+		if !fromClient(message) {
+			messages++
+		}
+	}
+	return messages
 }
 
 // Forbidden names the tools that are called and may not be.

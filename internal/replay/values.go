@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -28,6 +29,7 @@ type values struct {
 	flow    bool              // texts of results are followed, beside what the specification names
 	replace [][2]string       // that the user wants in what the client says
 	live    map[string]origin // by the recorded value
+	cursors map[string]origin // by method and recorded cursor; sure where the live server gave one
 	said    map[string]bool   // texts that the client has said itself
 	carried []reports.ReplayValue
 	told    map[string]bool
@@ -43,7 +45,7 @@ type origin struct {
 func newValues(options Options) *values {
 	return &values{
 		flow: !options.NoFlow, replace: options.Replace,
-		live: map[string]origin{}, said: map[string]bool{}, told: map[string]bool{},
+		live: map[string]origin{}, cursors: map[string]origin{}, said: map[string]bool{}, told: map[string]bool{},
 	}
 }
 
@@ -53,6 +55,57 @@ func (v *values) learn(from string, recorded, live any) {
 	eachText(live, func(text string) { present[text] = true })
 	v.walk(from, nil, recorded, live, present)
 	v.requests(recorded, live)
+}
+
+// page names a cursor of a method: other lists may have the same.
+func page(method, cursor string) string { return method + "\x00" + cursor }
+
+// expect notes which cursors the recorded server gives: the live one has given none of them yet.
+func (v *values) expect(messages []*rules.Message) {
+	for _, message := range messages {
+		cursor, there := message.ResultObject()["nextCursor"].(string)
+		if !there || message.Request == nil {
+			continue
+		}
+		if _, known := v.cursors[page(message.Request.Method, cursor)]; !known {
+			v.cursors[page(message.Request.Method, cursor)] = origin{}
+		}
+	}
+}
+
+// learnPage notes which cursor the live server gives in the place of the recorded one, if any.
+func (v *values) learnPage(from, method string, recorded, live map[string]any) {
+	if cursor, there := recorded["nextCursor"].(string); there {
+		value, given := live["nextCursor"].(string)
+		v.cursors[page(method, cursor)] = origin{value, from + " /nextCursor", given}
+	}
+}
+
+// ungiven returns the cursor of a request where the recorded server gave it and the live one
+// did not.
+func (v *values) ungiven(message *rules.Message) (cursor string, is bool) {
+	cursor, there := message.ParamsObject()["cursor"].(string)
+	given, known := v.cursors[page(message.Method, cursor)]
+	return cursor, there && known && !given.sure
+}
+
+// paged gives a message, or those of a batch, the cursors of the live server.
+func (v *values) paged(to string, recorded, changed any) {
+	switch recorded := recorded.(type) {
+	case []any:
+		for position, element := range recorded {
+			v.paged(to, element, changed.([]any)[position])
+		}
+	case map[string]any:
+		cursor, there := mcp.Value(recorded, "params", "cursor").(string)
+		given := v.cursors[page(mcp.Text(recorded, "method"), cursor)]
+		if params, _ := changed.(map[string]any)["params"].(map[string]any); there && given.sure {
+			params["cursor"] = given.value // applied has made it anew
+			if given.value != cursor {
+				v.carry(to, cursor, given)
+			}
+		}
+	}
 }
 
 // requests notes the keys under which a server asks for input: they match by method and order.
@@ -102,6 +155,9 @@ func (v *values) walk(from string, path []string, recorded, live any, present ma
 
 // differ notes what may be taken from a text that came otherwise.
 func (v *values) differ(from string, path []string, recorded, live string, present map[string]bool) {
+	if slices.Equal(path, []string{"nextCursor"}) {
+		return // learnPage has it
+	}
 	at := from + " " + jsonrpc.Pointer(path...)
 	if len(path) > 0 && slices.Contains(opaque, path[len(path)-1]) {
 		v.live[recorded] = origin{live, at, true}
@@ -178,6 +234,7 @@ func (v *values) sent(params any) {
 // recorded ones, and whether it is another message for that.
 func (v *values) apply(to string, raw []byte, message any) ([]byte, bool) {
 	changed := v.applied(to, nil, message)
+	v.paged(to, message, changed)
 	if jsonrpc.Equal(changed, message) {
 		return raw, false
 	}
@@ -213,14 +270,18 @@ func (v *values) applied(to string, path []string, value any) any {
 		}
 		return changed
 	case string:
-		return v.text(to, value)
+		return v.text(to, slices.ContainsFunc(path, func(name string) bool {
+			return slices.Contains(opaque, name) || name == "cursor" || name == "taskIds"
+		}), value)
 	}
 	return value
 }
 
-// text is what the client says in the place of a text.
-func (v *values) text(to, recorded string) string {
-	if origin, there := v.live[recorded]; there {
+// text is what the client says in the place of a text. Where that is no place for what a server
+// chose, a short one is a word.
+func (v *values) text(to string, opaque bool, recorded string) string {
+	origin, there := v.live[recorded]
+	if there && (opaque || !origin.sure || v.flow && len(recorded) >= leastHandle) {
 		v.carry(to, recorded, origin)
 		return origin.value
 	}
