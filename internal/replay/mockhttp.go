@@ -113,9 +113,10 @@ func (h *overHTTP) forget(session string) {
 // post takes a message, or a batch.
 func (h *overHTTP) post(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	late := control.SetReadDeadline(time.Now().Add(bodyTime))
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // every connection has one
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
-	if err = errors.Join(late, err, control.SetReadDeadline(time.Time{})); err != nil {
+	_ = control.SetReadDeadline(time.Time{})
+	if err != nil {
 		http.Error(w, "the body is too long, or was cut off", http.StatusRequestEntityTooLarge)
 		return
 	}

@@ -25,7 +25,12 @@ type Prior struct {
 // the exchange that it comes in; any other to any request that has no other.
 func PriorOf(conversation *rules.Conversation) Prior {
 	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
-	p := Prior{deliberate: len(conversation.Messages), notification: map[string]int{}, request: map[string]int{}, unread: map[string]int{}}
+	p := Prior{
+		deliberate:   len(conversation.Messages),
+		notification: map[string]int{},
+		request:      map[string]int{},
+		unread:       map[string]int{},
+	}
 	p.lane = func(message *rules.Message) string {
 		if byExchange {
 			return message.Event.Stream
