@@ -67,7 +67,7 @@ var dead = []encounter{
 
 	// They say too much.
 	{"stdio flood notifications/initialized", "--filter ping --workers 2", ample, exitDoesNot, []string{"sent more than the harness keeps"}, none},
-	{"stdio asks notifications/initialized", some, shortWait, exitDoesNot, []string{"ping was not answered within"}, none},
+	{"stdio asks notifications/initialized", some, shortWait, exitDoesNot, []string{"then stopped reading"}, none},
 	{"stdio gigabyte later", some, ample, exitDoesNot, []string{"a line is longer than the limit"}, none},
 	{"stdio endless-line later", some, ample, exitDoesNot, []string{"a line is longer than the limit"}, none},
 	{"stdio chatty after-initialize", some, shortWait, exitDoesNot, []string{"ping was not answered within"}, none},
