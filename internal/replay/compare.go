@@ -143,7 +143,7 @@ func (p *player) compare(one *begun, recorded, live outcome) {
 				is,
 			)
 		}
-	case recorded.kind == unanswered || live.kind == unanswered && p.cancelled[one.ID]:
+	case recorded.kind == unanswered || live.kind == unanswered && (p.cancelled[one.ID] || p.closed):
 		p.change(
 			reports.Telling,
 			one.name,

@@ -101,6 +101,7 @@ type player struct {
 	started map[*rules.Message]*begun
 	order   []*begun
 	lost    bool            // nothing more can come of the connection
+	closed  bool            // by the client: then it is a race what is answered still
 	vain    map[string]bool // what was waited for and did not come: it is not waited for again
 
 	cancelled map[jsonrpc.ID]bool // by the client: then it is a race whether there is an answer
@@ -214,6 +215,7 @@ func (p *player) event(ctx context.Context, event transcript.Event) {
 		p.exchange(ctx, event)
 	case event.Kind == transcript.Signal && event.From == protocol.Client:
 		p.client.Close(ctx) // what is answered to that, is received
+		p.closed = true
 	case event.Kind == transcript.Head && event.From != protocol.Client:
 		for _, one := range p.of(event.Stream) {
 			p.comes(ctx, one.name, one.pending.Delivery.Head())
@@ -459,10 +461,10 @@ func statusOf(delivery *scripted.Delivery) int {
 
 // lose tells that the connection is over.
 func (p *player) lose(name, why string) {
-	if !p.lost {
-		p.lost = true
+	if !p.lost && !p.closed {
 		p.change(reports.Failing, name, "", why, nil, nil)
 	}
+	p.lost = true
 }
 
 // own are the headers that a replay has of its own.
