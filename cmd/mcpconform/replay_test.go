@@ -90,7 +90,7 @@ func TestReplay(t *testing.T) {
 			if strings.Count(first.stdout, `"outcome":"done"`) != 12 {
 				t.Fatalf("the client is not through: %s", first)
 			}
-			mcpconformIn(t, directory, args("replay", "--no-color", "--call-tools", "all", "recorded", target)...).
+			mcpconformIn(t, directory, args("replay", "--no-color", "--timeout", "20s", "--call-tools", "all", "recorded", target)...).
 				demand(t, exitConforms, "requests played, answered as recorded")
 			mcpconformIn(t, directory, args("replay", "--no-color", "--call-tools", "all", "--junit", "replay.xml", "--json", "replay.json", "recorded", faulty)...).
 				demand(t, exitDoesNot, test.broken, "failed")
@@ -195,7 +195,7 @@ func TestReplayOfARun(t *testing.T) {
 			}
 			mcpconformIn(t, directory, args("server", "-q", "--revision", test.revision, "--filter", "!tasks && !tasks-extension",
 				"--transcripts", "recorded", target)...).demand(t, exitConforms)
-			mcpconformIn(t, directory, args("replay", "--no-color", "--call-tools", "all", "recorded", target)...).
+			mcpconformIn(t, directory, args("replay", "--no-color", "--timeout", "20s", "--call-tools", "all", "recorded", target)...).
 				demand(t, exitConforms, "requests played")
 		})
 	}
