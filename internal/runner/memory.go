@@ -12,7 +12,7 @@ import (
 // check for which several workers leave no room is put off until one has it
 // alone.
 const (
-	memory         = 240 << 20 // of all processes together: 256 MiB with what a collector is late to free
+	memory         = 256 << 20 // of all processes together
 	memoryOfRun    = 44 << 20  // of the process that starts the workers, while they work
 	memoryOfWork   = 20 << 20  // of a worker, before a target says anything
 	memoryOfCode   = 6 << 20   // of a process, which no collector of garbage frees
