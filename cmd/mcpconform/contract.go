@@ -26,10 +26,10 @@ const contractFile = "mcpconform-contract.yaml"
 // contracting are the flags of the commands for contracts.
 type contracting struct {
 	settings
-	revision              string
-	output                string
-	junit, markdown, json string
-	strict                bool
+	revision string
+	output   string
+	files    comparisonFiles
+	strict   bool
 }
 
 func newContract() *cobra.Command {
@@ -127,9 +127,9 @@ func (c *contracting) addTarget(flags *pflag.FlagSet, revision string) {
 // addOutputs adds those of what a comparison is told by.
 func (c *contracting) addOutputs(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.strict, "strict", false, "changes of which it is unclear whether they break count as breaking")
-	flags.StringVar(&c.junit, "junit", "", "write the comparison as JUnit XML to `FILE`")
-	flags.StringVar(&c.markdown, "markdown", "", "write the changes as Markdown to `FILE`")
-	flags.StringVar(&c.json, "json", "", "write the changes as JSON to `FILE`")
+	flags.StringVar(&c.files.junit, "junit", "", "write the comparison as JUnit XML to `FILE`")
+	flags.StringVar(&c.files.markdown, "markdown", "", "write the changes as Markdown to `FILE`")
+	flags.StringVar(&c.files.json, "json", "", "write the changes as JSON to `FILE`")
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "show every change")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "show only the conclusion")
 	flags.BoolVar(&c.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
@@ -317,7 +317,7 @@ func (c *contracting) check(command *cobra.Command, arguments []string) error {
 	if err := c.complete(command); err != nil {
 		return err
 	}
-	if err := c.completeOutputs(); err != nil {
+	if err := c.completeFiles(&c.files); err != nil {
 		return err
 	}
 	after, notes, err := c.survey(command, before.Revision)
@@ -357,7 +357,7 @@ func (c *contracting) diff(_ *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.completeOutputs(); err != nil {
+	if err := c.completeFiles(&c.files); err != nil {
 		return err
 	}
 	found := contract.Compare(before, after)
@@ -365,35 +365,10 @@ func (c *contracting) diff(_ *cobra.Command, paths []string) error {
 	return c.compared(found)
 }
 
-// outputs are the files that a comparison is written to.
-func (c *contracting) outputs(found *reports.ContractDiff) []output {
-	all := []output{
-		{flag: "--junit", path: c.junit, write: func(_ *reports.Run, w io.Writer) error { return found.JUnit(w) }},
-		{
-			flag:  "--markdown",
-			path:  c.markdown,
-			write: func(_ *reports.Run, w io.Writer) error { return found.Markdown(w) },
-		},
-		{flag: "--json", path: c.json, write: func(_ *reports.Run, w io.Writer) error { return found.Write(w) }},
-	}
-	for i := range all {
-		all[i].place = c.places[all[i].path]
-	}
-	return all
-}
-
-// completeOutputs makes sure, before anything runs, that they can be written.
-func (c *contracting) completeOutputs() error {
-	if err := allWritable(c.outputs(nil)); err != nil {
-		return err
-	}
-	return c.locate(c.junit, c.markdown, c.json)
-}
-
 // compared writes a comparison, and prints it.
 func (c *contracting) compared(found *reports.ContractDiff) error {
 	found.Strict = c.strict
-	if err := writeFiles(c.outputs(found), nil); err != nil {
+	if err := writeFiles(c.files.outputs(found), nil); err != nil {
 		return err
 	}
 	if err := unlessUnread(found.Terminal(stdout(), reports.TerminalOptions{

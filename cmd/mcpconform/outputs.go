@@ -46,6 +46,48 @@ func (s *settings) outputs() []output {
 	return all
 }
 
+// comparisonFiles are the files that a comparison is written to; "" for none.
+type comparisonFiles struct {
+	junit, markdown, json string
+	places                map[string]*reports.Place
+}
+
+// comparison is what was found by comparing.
+type comparison interface {
+	JUnit(w io.Writer) error
+	Markdown(w io.Writer) error
+	Write(w io.Writer) error
+}
+
+// outputs are all of them.
+func (c *comparisonFiles) outputs(found comparison) []output {
+	all := []output{
+		{flag: "--junit", path: c.junit, write: func(_ *reports.Run, w io.Writer) error { return found.JUnit(w) }},
+		{
+			flag:  "--markdown",
+			path:  c.markdown,
+			write: func(_ *reports.Run, w io.Writer) error { return found.Markdown(w) },
+		},
+		{flag: "--json", path: c.json, write: func(_ *reports.Run, w io.Writer) error { return found.Write(w) }},
+	}
+	for i := range all {
+		all[i].place = c.places[all[i].path]
+	}
+	return all
+}
+
+// completeFiles makes sure, before anything runs, that they can be written.
+func (s *settings) completeFiles(files *comparisonFiles) error {
+	if err := allWritable(files.outputs(nil)); err != nil {
+		return err
+	}
+	if err := s.locate(files.junit, files.markdown, files.json); err != nil {
+		return err
+	}
+	files.places = s.places
+	return nil
+}
+
 // locate finds where outputs are to be written, before a target can lay a link there.
 func (s *settings) locate(paths ...string) error {
 	if s.places == nil {

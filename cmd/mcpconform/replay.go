@@ -42,7 +42,7 @@ type replaying struct {
 	noFlow, exact, strict bool
 	rules                 string
 	transcripts           string
-	junit, markdown, json string
+	files                 comparisonFiles
 }
 
 // maxPlayed bounds what is held of recordings, in bytes of messages.
@@ -100,9 +100,9 @@ func (r *replaying) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.exact, "exact", false, "other values than recorded fail")
 	flags.StringVar(&r.rules, "rules", "", "read from `FILE` (YAML) how parts of answers are compared")
 	flags.StringVar(&r.transcripts, "transcripts", "", "write what was said into `DIR`, as recordings")
-	flags.StringVar(&r.junit, "junit", "", "write the replay as JUnit XML to `FILE`")
-	flags.StringVar(&r.markdown, "markdown", "", "write the replay as Markdown to `FILE`")
-	flags.StringVar(&r.json, "json", "", "write the replay as JSON to `FILE`")
+	flags.StringVar(&r.files.junit, "junit", "", "write the replay as JUnit XML to `FILE`")
+	flags.StringVar(&r.files.markdown, "markdown", "", "write the replay as Markdown to `FILE`")
+	flags.StringVar(&r.files.json, "json", "", "write the replay as JSON to `FILE`")
 	flags.BoolVar(&r.strict, "strict", false, "what is warned of counts as failed")
 	flags.BoolVarP(&r.verbose, "verbose", "v", false, "show every difference")
 	flags.BoolVarP(&r.quiet, "quiet", "q", false, "show only the conclusion")
@@ -119,10 +119,7 @@ func (r *replaying) run(command *cobra.Command, arguments []string) error {
 			"replay needs a recording, files or directories: mcpconform proxy --record recordings -- COMMAND records some",
 		)
 	}
-	if err := allWritable(r.outputs(nil)); err != nil {
-		return err
-	}
-	if err := r.locate(r.junit, r.markdown, r.json); err != nil {
+	if err := r.completeFiles(&r.files); err != nil {
 		return err
 	}
 	tapes, recorded, notes, err := openTapes(paths, command.InOrStdin())
@@ -218,23 +215,6 @@ func notesOf(tapes []*replay.Tape) (notes []string) {
 			"%d connections are played one after the other, in the order in which they began", len(tapes)))
 	}
 	return notes
-}
-
-// outputs are the files that a replay is written to.
-func (r *replaying) outputs(found *reports.Replay) []output {
-	all := []output{
-		{flag: "--junit", path: r.junit, write: func(_ *reports.Run, w io.Writer) error { return found.JUnit(w) }},
-		{
-			flag:  "--markdown",
-			path:  r.markdown,
-			write: func(_ *reports.Run, w io.Writer) error { return found.Markdown(w) },
-		},
-		{flag: "--json", path: r.json, write: func(_ *reports.Run, w io.Writer) error { return found.Write(w) }},
-	}
-	for i := range all {
-		all[i].place = r.places[all[i].path]
-	}
-	return all
 }
 
 // complete makes sure of the flags about a live server.
@@ -507,7 +487,7 @@ func (r *replaying) writeTranscripts(live []runner.Recorded) (err error) {
 // finish writes and prints the replay, but for the notes that were told before.
 func (r *replaying) finish(found *reports.Replay, told int) error {
 	found = reports.RedactAll(r.redactor(), found)
-	if err := writeFiles(r.outputs(found), nil); err != nil {
+	if err := writeFiles(r.files.outputs(found), nil); err != nil {
 		return err
 	}
 	shown := *found

@@ -314,15 +314,7 @@ func (p *player) listen(ctx context.Context) {
 	if p.client.HTTP == nil || p.tape.Transport == protocol.HTTP {
 		return
 	}
-	delivery := p.client.HTTP.Exchange(transport.Request{
-		Method: http.MethodGet, Header: p.client.HTTP.Header(http.MethodGet),
-	})
-	waiting, stop := wait.WithTimeout(ctx, p.client.Patience())
-	defer stop()
-	select {
-	case <-delivery.Head():
-	case <-waiting.Done():
-	}
+	_, _ = p.client.Listen(ctx) // a server may have none
 }
 
 // turn plays a message. What the server said is waited for where it is the answer to a request.
