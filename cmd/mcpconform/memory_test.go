@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// memoryBound is what all processes of a run may take together, in KiB: 256 MiB, and what the
-// collectors of garbage of two busy workers are late to free.
-const memoryBound = 264 << 10
+// memoryBound is what all processes of a run may take together, in KiB.
+const memoryBound = 256 << 10
 
 // sampling is how often memory is looked at: what is large takes longer to be
 // read and judged.

@@ -622,19 +622,12 @@ func TestProxyChangesNoVerdictOfAClient(t *testing.T) {
 	}
 }
 
-// sameThrough demands that each verdict of a direct run is that of the one through the proxy. On a
-// busy machine a few may be inconclusive in one of the two.
+// sameThrough demands that each verdict of a direct run is that of the one through the proxy.
 func sameThrough(t *testing.T, directory string) {
 	t.Helper()
 	direct, proxied := resultsOf(t, filepath.Join(directory, "direct.json")), resultsOf(t, filepath.Join(directory, "through.json"))
-	const few = 3
-	late := 0
 	for text, verdict := range direct {
-		switch {
-		case proxied[text] == verdict:
-		case late < few && slices.Contains([]reports.Verdict{verdict, proxied[text]}, reports.Inconclusive):
-			late++
-		default:
+		if proxied[text] != verdict {
 			t.Errorf("%s is %s, and through the proxy %q", text, verdict, proxied[text])
 		}
 	}
