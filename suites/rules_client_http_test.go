@@ -22,10 +22,13 @@ func posted(stream, headers, body, answer string) string {
 const askedToInitialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}`
 
 // handshaken is a handshake over HTTP.
-const handshaken = "> post-1 POST " + ListsBoth + "\nc post-1 " + askedToInitialize + "\n" +
+const handshaken = answered + initialized
+
+const answered = "> post-1 POST " + ListsBoth + "\nc post-1 " + askedToInitialize + "\n" +
 	"< post-1 200 Mcp-Session-Id:s1 " + jsonAnswer + "\n" +
-	`s post-1 {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}` + "\n. post-1\n" +
-	"> post-2 POST " + InSession + "\n" + `c post-2 {"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n< post-2 202\n. post-2\n"
+	`s post-1 {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}` + "\n. post-1\n"
+
+const initialized = "> post-2 POST " + InSession + "\n" + `c post-2 {"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n< post-2 202\n. post-2\n"
 
 const (
 	asksList   = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
@@ -38,6 +41,14 @@ const (
 	noAnswer   = `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"?"}}`
 )
 
+// pinged is the beginning of a handshake in which the server pings before it answers.
+var pinged = strings.Replace(
+	answered, jsonAnswer+"\ns post-1", "Content-Type:text/event-stream\n"+`e post-1 {"jsonrpc":"2.0","id":7,"method":"ping"}`+"\ne post-1", 1,
+)
+
+// pong is the answer to that ping.
+const pong = `{"jsonrpc":"2.0","id":7,"result":{}}`
+
 // unfinished is a POST that is not answered yet.
 func unfinished(stream, body string) string {
 	return fmt.Sprintf("> %s POST %s\nc %s %s\n", stream, InSession, stream, body)
@@ -49,9 +60,9 @@ var clientHTTPTests = []clientTest{
 	{"a browser that asks before", handshaken + "> options-1 OPTIONS\n< options-1 204\n" + posted("post-3", InSession, asksList, emptyList), nil, "transports.http.version.sent"},
 	{"no version", handshaken + posted("post-3", ListsBoth+" Mcp-Session-Id:s1", asksList, emptyList), []string{"transports.http.version.sent"}, ""},
 	{"a list before it is initialized", strings.Replace(handshaken, "> post-2", posted("post-0", ListsBoth, asksList, emptyList)+"> post-2", 1), nil, "transports.http.version.sent"},
-	{"the answer to a ping before that to initialize", strings.NewReplacer(
-		jsonAnswer+"\ns post-1", "Content-Type:text/event-stream\n"+`e post-1 {"jsonrpc":"2.0","id":7,"method":"ping"}`+"\ne post-1",
-	).Replace(handshaken) + posted("post-3", ListsBoth, `{"jsonrpc":"2.0","id":7,"result":{}}`, ""), nil, ""},
+	{"the answer to a ping before that to initialize", pinged + initialized + posted("post-3", ListsBoth, pong, ""), nil, ""},
+	{"a client that leaves after such a ping", pinged + posted("post-2", InSession, pong, "") + "> delete-1 DELETE Mcp-Session-Id:s1\n< delete-1 200\n", nil, ""},
+	{"a client that goes on after such a ping", pinged + posted("post-2", InSession, pong, "") + posted("post-3", ListsBoth+" Mcp-Session-Id:s1", asksList, emptyList), []string{"lifecycle.initialized.sent", "transports.http.version.sent"}, ""},
 	{"no version in a GET", handshaken + "> get-1 GET Accept:text/event-stream Mcp-Session-Id:s1\n< get-1 405\n", []string{"transports.http.version.sent"}, ""},
 	{"another version", handshaken + posted("post-3", ListsBoth+" Mcp-Session-Id:s1 Mcp-Protocol-Version:2025-06-18", asksList, emptyList), []string{"transports.http.version.negotiated"}, ""},
 	{"no session", handshaken + posted("post-3", ListsBoth+" Mcp-Protocol-Version:2025-11-25", asksList, emptyList), []string{"transports.http.session.sent"}, ""},

@@ -200,8 +200,9 @@ func agreementOf(conversation *rules.Conversation) (agreed agreement, there bool
 		case one.Sent != nil && one.Sent.Method == "notifications/initialized" && one.Request.Sequence > agreed.since:
 			agreed.since = one.Request.Sequence
 			return agreed, true
-		case one.Method == http.MethodPost && one.Request.Sequence > agreed.since:
-			there = true
+		case one.Method == http.MethodPost && one.Request.Sequence > agreed.since &&
+			!answersEarlier(one, answer.Event.Sequence):
+			there = true // it went on; an answer to an earlier ping does not show that
 		}
 	}
 	return agreed, there
