@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
-	"github.com/mcpconform/mcpconform/internal/scenario"
+	"github.com/mcpconform/mcpconform/internal/browser"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
 	"github.com/mcpconform/mcpconform/reports"
@@ -65,7 +65,7 @@ func TestAuthorizationServer(t *testing.T) {
 				awaitListener(t, address)
 			}
 
-			ended := begin(t, directory, []string{scenario.BrowserVariable + "=" + told.URL}, arguments...).wait()
+			ended := begin(t, directory, []string{browser.Variable + "=" + told.URL}, arguments...).wait()
 
 			ended.demand(t, exitConforms, "Conforms to 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28")
 			for _, cell := range readRun(t, filepath.Join(directory, "run.json")).Cells {

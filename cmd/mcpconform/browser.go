@@ -6,19 +6,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/browser"
-	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
 // newBrowser is the browser that a client under test opens to let its user log in. It
 // exits with 0 whatever happens: a client that is told otherwise opens the next one.
 func newBrowser() *cobra.Command {
 	return &cobra.Command{
-		Use:                scenario.BrowserCommand + " URL",
+		Use:                browser.Command + " URL",
 		Short:              "Be the browser that a client under test opens",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			if err := browser.Open(command.Context(), os.Getenv(scenario.BrowserVariable), arguments); err != nil {
+			if err := browser.Open(command.Context(), os.Getenv(browser.Variable), arguments); err != nil {
 				command.PrintErrln("mcpconform browser:", err)
 			}
 			return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/browser"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -99,7 +100,7 @@ func (f *referenceClientFlags) options(arguments []string, report io.Writer) (cl
 		Report: report,
 		Authorization: selftest.AuthorizationOf(
 			[]byte(os.Getenv(scenario.ContextVariable)),
-			os.Getenv(scenario.BrowserVariable),
+			os.Getenv(browser.Variable),
 		),
 	}
 	switch {

@@ -69,8 +69,7 @@ with its reports and status 1. A second signal ends it at once, without reports.
 		newWorker(),
 		newSelftestWorker(),
 		newMiddleman(),
-		newRelay(), newBrowser(),
-		newReaper(),
+		newBrowser(),
 		newManual(),
 	)
 	return root

@@ -18,6 +18,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
+// Command is the subcommand that a client under test opens as the browser of its user, and
+// Variable where it tells what it was told to open.
+const (
+	Command  = "browser"
+	Variable = "MCPCONFORM_BROWSER"
+)
+
 const (
 	// most bounds how long one visit takes.
 	most = 20 * time.Second

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"github.com/mcpconform/mcpconform/internal/relay"
 	"bytes"
 	"context"
 	"errors"
@@ -24,7 +25,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
-	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 		end(runReference(os.Args[2:]))
 	case slowly:
 		end(runSlowClient(os.Args[2], os.Args[3:]))
-	case scenario.RelayCommand:
-		_, err := transport.Relay(context.Background(), os.Args[2], os.Stdin, os.Stdout, os.Stderr, nil)
+	case relay.Command:
+		_, err := relay.Run(context.Background(), os.Args[2], os.Stdin, os.Stdout, os.Stderr, nil)
 		end(err)
 	}
 	os.Exit(m.Run())

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"github.com/mcpconform/mcpconform/internal/relay"
 	"bufio"
 	"bytes"
 	"context"
@@ -25,7 +26,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/survey"
-	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
@@ -226,7 +226,7 @@ func (g *greedy) spawn(ctx context.Context, socket string) {
 	output, writer := io.Pipe()
 	var relaying sync.WaitGroup
 	relaying.Go(func() {
-		_, _ = transport.Relay(ctx, socket, reader, writer, io.Discard, nil) // or the harness has enough
+		_, _ = relay.Run(ctx, socket, reader, writer, io.Discard, nil) // or the harness has enough
 		_ = reader.Close()
 		_ = writer.Close()
 	})

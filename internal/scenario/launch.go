@@ -11,6 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/relay"
+
+	"github.com/mcpconform/mcpconform/internal/browser"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
@@ -22,10 +25,6 @@ const (
 	ServerPlace = "{server}"
 )
 
-// RelayCommand is the hidden subcommand that a client spawns as its server over
-// stdio.
-const RelayCommand = "relay"
-
 // Variables that tell a client what to do, and over which transport. The last three are those
 // of the official suite.
 const (
@@ -34,13 +33,6 @@ const (
 	ScenarioVariable  = "MCP_CONFORMANCE_SCENARIO"
 	ContextVariable   = "MCP_CONFORMANCE_CONTEXT"
 	RevisionVariable  = "MCP_CONFORMANCE_PROTOCOL_VERSION"
-)
-
-// BrowserCommand is the hidden subcommand that a client opens as the browser of its user,
-// and BrowserVariable where it tells what it was told to open.
-const (
-	BrowserCommand  = "browser"
-	BrowserVariable = "MCPCONFORM_BROWSER"
 )
 
 // browsers are the programs by which clients open a URL.
@@ -137,7 +129,7 @@ func browse(tell string) (variables []string, remove func(), err error) {
 	}
 	remove = func() { _ = os.RemoveAll(directory) }
 	quoted := "'" + strings.ReplaceAll(self, "'", `'\''`) + "'"
-	script := "#!/bin/sh\nexec " + quoted + " " + BrowserCommand + ` "$@"` + "\n"
+	script := "#!/bin/sh\nexec " + quoted + " " + browser.Command + ` "$@"` + "\n"
 	first := filepath.Join(directory, browsers[0])
 	err = os.WriteFile(first, []byte(script), 0o700) //nolint:gosec // it is to be run
 	for _, name := range browsers[1:] {
@@ -148,7 +140,7 @@ func browse(tell string) (variables []string, remove func(), err error) {
 		return nil, nil, err
 	}
 	return []string{
-		BrowserVariable + "=" + tell, "BROWSER=" + first,
+		browser.Variable + "=" + tell, "BROWSER=" + first,
 		"PATH=" + directory + string(os.PathListSeparator) + os.Getenv("PATH"),
 	}, remove, nil
 }
@@ -162,7 +154,7 @@ func serverOf(invocation Invocation) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []string{self, RelayCommand, invocation.Socket}, nil
+	return []string{self, relay.Command, invocation.Socket}, nil
 }
 
 // placed puts the server where it belongs among the arguments: in the place that

@@ -1,6 +1,7 @@
 package scripted_test
 
 import (
+	"github.com/mcpconform/mcpconform/internal/relay"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -386,7 +387,7 @@ func TestScriptedServerOverStdio(t *testing.T) {
 	out, output := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		status, _ := transport.Relay(context.Background(), relays.Socket(), input, output, io.Discard, nil)
+		status, _ := relay.Run(context.Background(), relays.Socket(), input, output, io.Discard, nil)
 		_ = output.Close()
 		ended <- status
 	}()

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
+	"github.com/mcpconform/mcpconform/internal/relay"
 	"github.com/mcpconform/mcpconform/internal/scenario"
-	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/reference/client"
 )
 
@@ -177,9 +177,9 @@ type output struct{ io.Reader }
 
 func (output) Close() error { return nil }
 
-// relay is a server that the reference client starts within this process: it says
+// child is a server that the reference client starts within this process: it says
 // and does what the harness has it.
-type relay struct {
+type child struct {
 	*io.PipeReader // its standard output
 	input          *io.PipeWriter
 	signals        chan os.Signal
@@ -188,11 +188,11 @@ type relay struct {
 	err            error
 }
 
-func spawnRelay(socket string) *relay {
+func spawn(socket string) *child {
 	hears, input := io.Pipe()
 	output, says := io.Pipe()
 	ctx, kill := context.WithCancel(context.Background())
-	r := &relay{
+	r := &child{
 		PipeReader: output,
 		input:      input,
 		signals:    make(chan os.Signal, 1),
@@ -202,17 +202,17 @@ func spawnRelay(socket string) *relay {
 	go func() {
 		defer close(r.exited)
 		defer kill()
-		_, r.err = transport.Relay(ctx, socket, hears, says, io.Discard, r.signals)
+		_, r.err = relay.Run(ctx, socket, hears, says, io.Discard, r.signals)
 		_ = hears.Close() // as the end of a process does
 		_ = says.Close()
 	}()
 	return r
 }
 
-func (r *relay) Write(message []byte) (int, error) { return r.input.Write(message) }
-func (r *relay) Close() error                      { return r.input.Close() }
+func (r *child) Write(message []byte) (int, error) { return r.input.Write(message) }
+func (r *child) Close() error                      { return r.input.Close() }
 
-func (r *relay) Terminate() error {
+func (r *child) Terminate() error {
 	select {
 	case r.signals <- syscall.SIGTERM:
 	default: // it was asked to already
@@ -220,14 +220,14 @@ func (r *relay) Terminate() error {
 	return nil
 }
 
-func (r *relay) Kill() error {
+func (r *child) Kill() error {
 	r.kill()
 	err := r.PipeReader.Close()
 	<-r.exited // a process that is killed hears nothing any more
 	return err
 }
 
-func (r *relay) Wait() error {
+func (r *child) Wait() error {
 	<-r.exited
 	return r.err
 }
@@ -235,11 +235,11 @@ func (r *relay) Wait() error {
 // relays are those that one client has started.
 type relays struct {
 	mu  sync.Mutex
-	all []*relay
+	all []*child
 }
 
-func (r *relays) begin(socket string) *relay {
-	one := spawnRelay(socket)
+func (r *relays) begin(socket string) *child {
+	one := spawn(socket)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = append(r.all, one)

@@ -33,6 +33,9 @@ import (
 // known for the ancestor of what it leaves behind.
 const Mark = "MCPCONFORM_TARGET"
 
+// ReaperCommand is the argument by which a program is a reaper.
+const ReaperCommand = "reaper"
+
 // outputGrace bounds the wait for output that is still on its way when the
 // process has exited. Only a descendant that escaped can hold a pipe open by
 // then, and what was written before the exit is in the pipe already.

@@ -29,8 +29,8 @@ const (
 	releaseTimeout = 2 * time.Second
 )
 
-// Guard starts a reaper, which is this program with other arguments: when this
-// process is killed, it kills all that Start has started here or in descendants of
+// Guard starts a reaper, which is a program that calls Reap when its argument is
+// [ReaperCommand]: when this process is killed, it kills all that Start has started here or in descendants of
 // it, and what these have started. It must be called before Start, and by one
 // process of a run: the one that others descend from. Without the reaper everything
 // works but that.
@@ -40,7 +40,7 @@ const (
 //
 // One for all costs the start of one process: one for each target would cost that of
 // a hundred in a run.
-func Guard(arguments []string) (release func(), err error) {
+func Guard(program string) (release func(), err error) {
 	ours := os.Getenv(Mark) + "/" + rand.Text()
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -48,7 +48,7 @@ func Guard(arguments []string) (release func(), err error) {
 	}
 	defer func() { _ = reader.Close() }() // the reaper has its own copy
 	reaper := &exec.Cmd{
-		Path: arguments[0], Args: arguments, Dir: "/", Stdin: reader, Stderr: os.Stderr,
+		Path: program, Args: []string{program, ReaperCommand}, Dir: "/", Stdin: reader, Stderr: os.Stderr,
 		Env: append(os.Environ(), ReaperVariable+"="+Mark+"="+ours+"/"),
 		// A group of its own: a terminal sends its signals to all of one.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},

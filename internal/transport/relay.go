@@ -15,106 +15,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/relay"
+
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
-
-// A client under test spawns its server: a relay, which is a process of its own
-// and has nothing to say. What it hears it passes to the harness over a socket,
-// and it says and does what it is told there. Frames are JSON values.
-type frame struct {
-	Do     string `json:"do"`
-	Data   []byte `json:"data,omitempty"`
-	Status int    `json:"status,omitempty"` // of exit
-	Text   string `json:"text,omitempty"`   // of signal: its name
-}
-
-// What frames say, from the relay and to it.
-const (
-	frameInput       = "input"        // standard input brought bytes
-	frameInputEnd    = "input-end"    // standard input is closed
-	frameSignal      = "signal"       // a signal came
-	frameOutput      = "output"       // write to standard output
-	frameStderr      = "stderr"       // write to standard error
-	frameCloseOutput = "close-output" // close standard output
-	frameExit        = "exit"         // exit with a status
-)
-
-// Relay is the life of a spawned server: it passes on what in brings, and signals,
-// to the harness that listens at a socket, and does what it is told, until it is
-// told to exit, with a status, or the harness is gone, which is an error. The
-// reader is left to whoever owns it.
-func Relay(
-	ctx context.Context,
-	socket string,
-	in io.Reader,
-	out io.WriteCloser,
-	stderr io.Writer,
-	signals <-chan os.Signal,
-) (status int, err error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return 0, fmt.Errorf("the harness that started this client is gone: %w", err)
-	}
-	defer func() { _ = conn.Close() }() // everything is said by then
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	defer func() { _ = out.Close() }() // a client that waits for more ends now, and with it what it writes
-	told := &teller{encoder: json.NewEncoder(conn)}
-	go func() {
-		buffer := make([]byte, readSize/2)
-		for {
-			n, err := in.Read(buffer)
-			if n > 0 && told.tell(frame{Do: frameInput, Data: buffer[:n]}) != nil {
-				return
-			}
-			if err != nil {
-				_ = told.tell(frame{Do: frameInputEnd}) // or the harness is gone
-				return
-			}
-		}
-	}()
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		for {
-			select {
-			case signal := <-signals:
-				_ = told.tell(frame{Do: frameSignal, Text: signal.String()})
-			case <-ended:
-				return
-			}
-		}
-	}()
-	frames := json.NewDecoder(conn)
-	for {
-		var next frame
-		if err := frames.Decode(&next); err != nil {
-			return 0, fmt.Errorf("the harness is gone: %w", err)
-		}
-		switch next.Do {
-		case frameOutput:
-			_, _ = out.Write(next.Data) // who does not read does not get it
-		case frameStderr:
-			_, _ = stderr.Write(next.Data)
-		case frameCloseOutput:
-			_ = out.Close()
-		case frameExit:
-			return next.Status, nil
-		}
-	}
-}
-
-// teller writes frames, one at a time.
-type teller struct {
-	mu      sync.Mutex
-	encoder *json.Encoder
-}
-
-func (t *teller) tell(next frame) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.encoder.Encode(next)
-}
 
 // dismissal bounds how long a relay may take to hear that it is not wanted.
 const dismissal = time.Second
@@ -123,7 +28,7 @@ const dismissal = time.Second
 // connection.
 func Dismiss(conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(dismissal))
-	if json.NewEncoder(conn).Encode(frame{Do: frameExit, Status: 1}) == nil {
+	if json.NewEncoder(conn).Encode(relay.Frame{Do: relay.Exit, Status: 1}) == nil {
 		_, _ = io.Copy(io.Discard, conn) // until it has heard it
 	}
 	_ = conn.Close()
@@ -185,7 +90,7 @@ type Spawned struct {
 	conn   net.Conn
 	log    *transcript.Log
 	limits Limits
-	told   *teller
+	told   *json.Encoder
 	frames *json.Decoder
 
 	rest    []byte // of standard input, behind the last newline
@@ -193,6 +98,7 @@ type Spawned struct {
 	exiting bool
 	mu      sync.Mutex
 	writing sync.Mutex // held for a line
+	telling sync.Mutex // held for a frame
 }
 
 // NewSpawned takes over a relay's connection. Close must be called.
@@ -207,7 +113,7 @@ func NewSpawned(conn net.Conn, log *transcript.Log, limits Limits) *Spawned {
 	)
 	return &Spawned{
 		conn: conn, log: log, limits: limits.orDefault(),
-		told: &teller{encoder: json.NewEncoder(conn)}, frames: json.NewDecoder(conn),
+		told: json.NewEncoder(conn), frames: json.NewDecoder(conn),
 	}
 }
 
@@ -230,17 +136,17 @@ func (e *SignalError) Error() string { return "the client sent the server the si
 // or ErrGone.
 func (s *Spawned) Read() ([]byte, error) {
 	for len(s.lines) == 0 {
-		var next frame
+		var next relay.Frame
 		if err := s.frames.Decode(&next); err != nil {
 			s.lost()
 			return nil, ErrGone
 		}
 		switch next.Do {
-		case frameInput:
+		case relay.Input:
 			if err := s.take(next.Data); err != nil {
 				return nil, err
 			}
-		case frameInputEnd:
+		case relay.InputEnd:
 			s.unended()
 			s.append(
 				transcript.Event{
@@ -250,7 +156,7 @@ func (s *Spawned) Read() ([]byte, error) {
 				},
 			)
 			return nil, ErrInputEnd
-		case frameSignal:
+		case relay.Signal:
 			s.append(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: next.Text})
 			return nil, &SignalError{Name: next.Text}
 		}
@@ -333,7 +239,7 @@ func (s *Spawned) Write(message []byte, deliberate string) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	for part := range slices.Chunk(line, piece) {
-		if err := s.send(frame{Do: frameOutput, Data: part}); err != nil {
+		if err := s.send(relay.Frame{Do: relay.Output, Data: part}); err != nil {
 			return err
 		}
 	}
@@ -349,25 +255,25 @@ func (s *Spawned) WriteTogether(messages ...[]byte) error {
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	return s.send(frame{Do: frameOutput, Data: lines})
+	return s.send(relay.Frame{Do: relay.Output, Data: lines})
 }
 
 // WriteText writes bytes to the client as they are.
 func (s *Spawned) WriteText(text []byte, deliberate string) error {
 	s.append(transcript.Event{Kind: transcript.Block, From: protocol.Server, Raw: text, Deliberate: deliberate})
-	return s.send(frame{Do: frameOutput, Data: text})
+	return s.send(relay.Frame{Do: relay.Output, Data: text})
 }
 
 // WriteStderr writes to the standard error of the server.
 func (s *Spawned) WriteStderr(text string) error {
 	s.append(transcript.Event{Kind: transcript.Stderr, From: protocol.Server, Raw: []byte(text)})
-	return s.send(frame{Do: frameStderr, Data: []byte(text)})
+	return s.send(relay.Frame{Do: relay.Stderr, Data: []byte(text)})
 }
 
 // CloseOutput closes the standard output of the server.
 func (s *Spawned) CloseOutput() error {
 	s.append(transcript.Event{Kind: transcript.End, From: protocol.Server, Note: "closed its standard output"})
-	return s.send(frame{Do: frameCloseOutput})
+	return s.send(relay.Frame{Do: relay.CloseOutput})
 }
 
 // Exit makes the server exit.
@@ -385,14 +291,14 @@ func (s *Spawned) Exit(status int) error {
 			Note: fmt.Sprintf("exited with status %d", status),
 		},
 	)
-	return s.send(frame{Do: frameExit, Status: status})
+	return s.send(relay.Frame{Do: relay.Exit, Status: status})
 }
 
-func (s *Spawned) send(next frame) error {
-	s.told.mu.Lock()
-	defer s.told.mu.Unlock()
+func (s *Spawned) send(next relay.Frame) error {
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // fails when it is closed, as the write does
-	err := s.told.encoder.Encode(next)
+	err := s.told.Encode(next)
 	if err != nil {
 		_ = s.conn.Close() // a part of a frame may be written
 	}

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"github.com/mcpconform/mcpconform/internal/relay"
 	"bufio"
 	"context"
 	"errors"
@@ -26,7 +27,7 @@ type relayed struct {
 	status  int
 }
 
-func relay(t *testing.T, limits transport.Limits) *relayed {
+func spawned(t *testing.T, limits transport.Limits) *relayed {
 	t.Helper()
 	relays, err := transport.ListenRelays(t.Context(), "")
 	if err != nil {
@@ -46,7 +47,7 @@ func relay(t *testing.T, limits transport.Limits) *relayed {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(func() { cancel(); _ = in.Close(); _ = out.Close() })
 	go func() {
-		status, err := transport.Relay(ctx, relays.Socket(), input, output, r.stderr, r.signals)
+		status, err := relay.Run(ctx, relays.Socket(), input, output, r.stderr, r.signals)
 		_ = output.Close()
 		r.status = status
 		r.ended <- err
@@ -69,7 +70,7 @@ func (r *relayed) says(t *testing.T, text string) {
 
 func TestRelayPassesLinesAndTheEnd(t *testing.T) {
 	t.Parallel()
-	r := relay(t, transport.Limits{})
+	r := spawned(t, transport.Limits{})
 	r.says(t, "one\ntw")
 	r.says(t, "o\r\nrest")
 	_ = r.in.Close()
@@ -100,7 +101,7 @@ func TestRelayPassesLinesAndTheEnd(t *testing.T) {
 
 func TestRelayWritesWhatItIsTold(t *testing.T) {
 	t.Parallel()
-	r := relay(t, transport.Limits{})
+	r := spawned(t, transport.Limits{})
 	go func() {
 		_ = r.spawned.WriteStderr("oh\n")
 		_ = r.spawned.Write([]byte(`{"a":1}`), "")
@@ -119,7 +120,7 @@ func TestRelayWritesWhatItIsTold(t *testing.T) {
 
 func TestRelayTellsSignals(t *testing.T) {
 	t.Parallel()
-	r := relay(t, transport.Limits{})
+	r := spawned(t, transport.Limits{})
 	r.signals <- syscall.SIGTERM
 	_, err := r.spawned.Read()
 	if signal, is := errors.AsType[*transport.SignalError](err); !is || signal.Name != syscall.SIGTERM.String() {
@@ -129,7 +130,7 @@ func TestRelayTellsSignals(t *testing.T) {
 
 func TestRelayEndsWithTheHarness(t *testing.T) {
 	t.Parallel()
-	r := relay(t, transport.Limits{})
+	r := spawned(t, transport.Limits{})
 	_ = r.spawned.Close()
 	if err := <-r.ended; err == nil {
 		t.Error("a good end")
@@ -138,7 +139,7 @@ func TestRelayEndsWithTheHarness(t *testing.T) {
 
 func TestSpawnedTakesNoEndlessLine(t *testing.T) {
 	t.Parallel()
-	r := relay(t, transport.Limits{Message: 8 << 10})
+	r := spawned(t, transport.Limits{Message: 8 << 10})
 	go func() { _, _ = io.WriteString(r.in, strings.Repeat("a", 64<<10)) }()
 	if _, err := r.spawned.Read(); !errors.Is(err, transport.ErrTooLarge) {
 		t.Errorf("%v", err)
@@ -158,7 +159,7 @@ func TestDismissedRelaysExit(t *testing.T) {
 	_, output := io.Pipe()
 	statuses := make(chan int, 1)
 	go func() {
-		status, _ := transport.Relay(context.Background(), relays.Socket(), input, output, io.Discard, nil)
+		status, _ := relay.Run(context.Background(), relays.Socket(), input, output, io.Discard, nil)
 		statuses <- status
 	}()
 	conn, err := relays.Accept()

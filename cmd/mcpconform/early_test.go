@@ -1,0 +1,31 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRelaysBeginEarly starts a relay and a reaper, which are over before the packages that
+// take long are prepared.
+func TestRelaysBeginEarly(t *testing.T) {
+	t.Parallel()
+	trace := []string{"GODEBUG=inittrace=1"}
+	const late = "init github.com/santhosh-tekuri/jsonschema/v6 "
+	if whole := begin(t, t.TempDir(), trace, "version").wait(); !strings.Contains(whole.stderr, late) {
+		t.Errorf("no other command tells of %q:\n%s", late, whole)
+	}
+	relay := begin(t, t.TempDir(), trace, "relay", "/nowhere").wait()
+	relay.demand(t, exitHarness, "mcpconform: the harness that started this client is gone: dial unix /nowhere: ")
+	misused := begin(t, t.TempDir(), nil, "relay").wait()
+	misused.demand(t, exitUsage, "mcpconform: relay takes the path of a socket")
+	misused.oneLine(t)
+	reaper := begin(t, t.TempDir(), trace, "reaper").wait()
+	reaper.demand(t, exitConforms, "init os ")
+	for _, one := range []outcome{relay, reaper} {
+		if strings.Contains(one.stderr, late) {
+			t.Errorf("%q is prepared:\n%s", late, one)
+		}
+	}
+}
