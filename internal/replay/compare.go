@@ -109,13 +109,15 @@ func shown(value any) string {
 }
 
 // compareStatus compares how HTTP requests were answered: accepted or not. Which status a
-// sentence wants, rules judge.
-func (p *player) compareStatus(name string, was, is int) {
+// sentence wants, rules judge. One that was open when the client ended the session may be
+// answered either way.
+func (p *player) compareStatus(name, stream string, is int) {
+	was := p.tape.statuses[stream]
 	const good, redirects = 200, 300
 	accepted := func(status int) bool { return good <= status && status < redirects }
 	switch {
 	case was == 0 || is == 0 || was == is || p.tape.Transport != p.options.Target.Transport:
-	case accepted(was) != accepted(is):
+	case accepted(was) != accepted(is) && !p.tape.ending[stream]:
 		p.change(reports.Failing, name, "", "HTTP accepts and refuses otherwise", was, is)
 	default:
 		p.change(reports.Telling, name, "", "the HTTP status is another", was, is)

@@ -264,7 +264,7 @@ func (p *player) exchange(ctx context.Context, event transcript.Event) {
 	p.overlay(header, event.HTTP.Header, method)
 	delivery := p.client.HTTP.Exchange(transport.Request{Method: method, Header: header})
 	if p.comes(ctx, method, delivery.Head()) {
-		p.compareStatus(method, p.tape.statuses[event.Stream], delivery.Status)
+		p.compareStatus(method, event.Stream, delivery.Status)
 	}
 }
 
@@ -437,7 +437,7 @@ func (p *player) deliver(ctx context.Context, message *rules.Message, outgoing s
 	case delivery.Err != nil:
 		p.lose(orWhat(message), "the connection ended: "+excerpt.OneLine(delivery.Err.Error()))
 	default:
-		p.compareStatus(orWhat(message), p.tape.statuses[message.Event.Stream], delivery.Status)
+		p.compareStatus(orWhat(message), message.Event.Stream, delivery.Status)
 	}
 }
 
@@ -675,7 +675,7 @@ func (p *player) settle(ctx context.Context, one *begun) {
 		}
 	}
 	p.Steps[one.at].Live = live.String()
-	p.compareStatus(one.name, p.tape.statuses[one.Event.Stream], statusOf(one.pending.Delivery))
+	p.compareStatus(one.name, one.Event.Stream, statusOf(one.pending.Delivery))
 	p.compare(one, recorded, live)
 	if recorded.result != nil && live.result != nil {
 		p.values.learn(one.name, recorded.result, live.result)

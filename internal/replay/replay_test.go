@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
+	"github.com/mcpconform/mcpconform/reports"
 )
 
 // recording makes events of lines: "> " begins what the client said, "< " what the server did.
@@ -299,6 +300,39 @@ func TestCancelled(t *testing.T) {
 		played := playedTo(t, tape(t, cancelled+answer), tape(t, cancelled+result(1, `{"content":[]}`)), nil)
 		if got := strings.Join(told(played), "\n"); got != want {
 			t.Errorf("%s: %q, not %q", answer, got, want)
+		}
+	}
+}
+
+// A request that is open when the client ends the session may be refused or not.
+func TestSessionThatEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	head := func(from protocol.Party, stream, method string, status int) transcript.Event {
+		return transcript.Event{Kind: transcript.Head, From: from, Stream: stream, HTTP: &transcript.HTTP{Method: method, Status: status}}
+	}
+	says := recording(`> {"jsonrpc":"2.0","id":1,"method":"ping"}`)[1]
+	says.Stream = "post-1"
+	begins := []transcript.Event{head(protocol.Client, "post-1", http.MethodPost, 0), says}
+	answered := head(protocol.Server, "post-1", "", http.StatusOK)
+	ends := []transcript.Event{head(protocol.Client, "delete-1", http.MethodDelete, 0), head(protocol.Server, "delete-1", "", http.StatusOK)}
+	for name, test := range map[string]struct {
+		events []transcript.Event
+		want   reports.Impact
+	}{
+		"answered before": {slices.Concat(begins, []transcript.Event{answered}, ends), reports.Failing},
+		"answered after":  {slices.Concat(begins, ends[:1], []transcript.Event{answered}, ends[1:]), reports.Telling},
+	} {
+		for position := range test.events {
+			test.events[position].Sequence = position
+		}
+		made, err := Open("a", transcript.Header{Transport: protocol.HTTP}, test.events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &player{Played: &Played{}, tape: made, options: Options{Target: scripted.Target{Transport: protocol.HTTP}}}
+		p.compareStatus("ping", "post-1", http.StatusNotFound)
+		if len(p.Changes) != 1 || p.Changes[0].Impact != test.want {
+			t.Errorf("%s: %+v", name, p.Changes)
 		}
 	}
 }

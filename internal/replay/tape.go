@@ -34,6 +34,7 @@ type Tape struct {
 	heads    map[string]transcript.Event // of requests over HTTP, by stream
 	statuses map[string]int              // of their answers
 	replies  map[string]http.Header      // heads of their answers
+	ending   map[string]bool             // requests that were open, without the head of an answer, when the client ended the session
 	apart    map[int]bool                // events at which the client sends a request over HTTP without a message
 	sessions map[string]bool             // that the server assigned
 	tools    map[string]map[string]any   // that the server listed, by name
@@ -59,7 +60,7 @@ func Open(name string, header transcript.Header, events []transcript.Event) (*Ta
 		Name: name, Transport: header.Transport, Revision: header.Revision, header: header,
 		talk:  rules.NewConversation(cell, events, true),
 		heads: map[string]transcript.Event{}, statuses: map[string]int{}, replies: map[string]http.Header{},
-		apart: map[int]bool{}, sessions: map[string]bool{},
+		ending: map[string]bool{}, apart: map[int]bool{}, sessions: map[string]bool{},
 		tools: map[string]map[string]any{}, excluded: map[int]string{},
 	}
 	if t.talk.Negotiated {
@@ -103,6 +104,13 @@ func fromClient(message *rules.Message) bool { return message.Event.From == prot
 // readHeads reads what requests over HTTP said beside their messages.
 func (t *Tape) readHeads(events []transcript.Event) {
 	for _, event := range events {
+		if event.Kind == transcript.Head && event.HTTP != nil && event.HTTP.Method == http.MethodDelete {
+			for stream := range t.heads {
+				if t.statuses[stream] == 0 {
+					t.ending[stream] = true
+				}
+			}
+		}
 		switch {
 		case event.Kind == transcript.Head && event.HTTP != nil && event.From == protocol.Client:
 			if _, there := t.heads[event.Stream]; !there {
