@@ -14,6 +14,7 @@ import (
 const (
 	memory         = 256 << 20 // of all processes together
 	memoryOfRun    = 44 << 20  // of the process that starts the workers, while they work
+	memoryOfReaper = 6 << 20   // of the process that ends what a run leaves
 	memoryOfWork   = 20 << 20  // of a worker, before a target says anything
 	memoryOfCode   = 6 << 20   // of a process, which no collector of garbage frees
 	leastOfMemory  = 16 << 20  // below it, collecting garbage takes all the time
@@ -25,7 +26,7 @@ const (
 )
 
 // share is the memory of one of several workers.
-func share(workers int) int { return (memory - memoryOfRun) / workers }
+func share(workers int) int { return (memory - memoryOfRun - memoryOfReaper) / workers }
 
 // budgetOf is the room for records of one of several workers.
 func budgetOf(workers int) int {

@@ -12,14 +12,14 @@ func TestMemoryIsShared(t *testing.T) {
 	t.Parallel()
 	for workers := 2; workers <= maxWorkers; workers++ {
 		each := memoryOfWork + budgetOf(workers) + 2*longestMessage(workers) // which is put together from pieces
-		if together := memoryOfRun + workers*each; together > memory {
+		if together := memoryOfRun + memoryOfReaper + workers*each; together > memory {
 			t.Errorf("%d workers may take %d MiB", workers, together>>20)
 		}
 		if budgetOf(workers) < 8*200<<10 {
 			t.Errorf("%d workers have room for %d bytes each", workers, budgetOf(workers))
 		}
 	}
-	if alone := memoryOfRun + memoryOfWork + budgetAlone; alone > memory {
+	if alone := memoryOfRun + memoryOfReaper + memoryOfWork + budgetAlone; alone > memory {
 		t.Errorf("a worker alone may take %d MiB", alone>>20)
 	}
 }

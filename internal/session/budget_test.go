@@ -57,3 +57,26 @@ func TestChecksWithoutRoomArePutOff(t *testing.T) {
 		})
 	}
 }
+
+// A session whose record takes room is kept for other checks only as long as there is enough.
+func TestNoSessionIsKeptWhereRoomIsScarce(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(minimal))
+	defer server.Close()
+	const all = 1 << 20
+	for taken, want := range map[int]int{0: 1, all * 3 / 4: 0} {
+		environment := environment(t, protocol.HTTP)
+		environment.Target = scripted.Target{Transport: protocol.HTTP, URL: server.URL, Reply: 20 * time.Second}
+		environment.Budget = transcript.NewMemoryBudget(all)
+		transcript.NewLogIn(environment.Budget, "others").Take(taken)
+		running := environment.Begin(t.Context(), &Declaration{})
+		Connect(running).mayLeave = nothingOpen
+
+		End(running, false)
+
+		if kept := len(environment.alive()); kept != want {
+			t.Errorf("with %d bytes taken %d sessions are kept, not %d", taken, kept, want)
+		}
+		Finish(environment)
+	}
+}

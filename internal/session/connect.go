@@ -215,7 +215,7 @@ func (e *Environment) take(declared string, from ...residue) *Server {
 // reports false when no other can use it.
 func (e *Environment) keep(server *Server, events []transcript.Event, outcome Outcome) bool {
 	e.inherit(server, events, outcome)
-	if !server.reusable() {
+	if !server.reusable() || e.Budget.Scarce() { // its record takes room until it ends
 		return false
 	}
 	something, open := leaves(events, e.Has(protocol.Statelessness))

@@ -34,6 +34,9 @@ func (b *MemoryBudget) Left() int {
 	return min(b.left, b.within.Left())
 }
 
+// Scarce tells whether less than half of it is left.
+func (b *MemoryBudget) Scarce() bool { return b != nil && b.Left() < b.size/2 }
+
 func (b *MemoryBudget) take(bytes int) bool {
 	if b == nil {
 		return true

@@ -18,6 +18,9 @@ func TestRecordsShareRoom(t *testing.T) {
 	if left := budget.Left(); left < 38<<10 || left > 40<<10 {
 		t.Errorf("%d bytes are left", left)
 	}
+	if !budget.Scarce() {
+		t.Error("less than half is left, and it is not scarce")
+	}
 	if one.Take(60<<10) || !one.OverBudget() {
 		t.Error("there is more room than there should be")
 	}
@@ -27,7 +30,7 @@ func TestRecordsShareRoom(t *testing.T) {
 	other.Give(10 << 10)
 	one.Release()
 	other.Release()
-	if budget.Left() != 100<<10 {
+	if budget.Left() != 100<<10 || budget.Scarce() {
 		t.Errorf("%d bytes are left when all are released", budget.Left())
 	}
 	if one.Release(); budget.Left() != 100<<10 {
