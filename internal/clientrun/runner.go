@@ -4,9 +4,13 @@
 package clientrun
 
 import (
+	"context"
+
 	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Runner is how a target client is run, and what came of scenarios that were run before.
@@ -55,4 +59,143 @@ func scenarioOf(t *T) string {
 		return ""
 	}
 	return t.Declared.Scenario.Name
+}
+
+// ran is what came of a scenario.
+type ran struct {
+	client *Client
+	logs   []*transcript.Log
+	err    error
+}
+
+// Driver runs the target client through scenarios.
+func (r *Runner) Driver() scenario.Driver {
+	return scenario.Driver{
+		Revision: r.Revision, Transport: r.Transport, Launch: r.Launch, Sockets: r.Sockets,
+		Reply: r.Target.Reply, Start: r.Target.Start, Whole: r.CheckTimeout(), ShortWait: r.ShortWait,
+		Limits: r.Target.Limits, Budget: r.Budget, Name: r.Process.Name, Alter: r.Alter,
+	}
+}
+
+// run runs the client through a scenario, or returns what came of it when it was run
+// before.
+func (r *Runner) run(ctx context.Context, one *scenario.Scenario) (*Client, error) {
+	told := r.ran.Get(one.Name, func() ran { return r.runAnew(ctx, one) })
+	return told.client, told.err
+}
+
+func (r *Runner) runAnew(ctx context.Context, one *scenario.Scenario) ran {
+	if r.recorded() {
+		return r.recall(one, r.Recordings[one.Name])
+	}
+	recording, logs, err := r.Driver().Run(ctx, one)
+	if err != nil {
+		return ran{err: err}
+	}
+	return ran{client: newClient(r, one, recording, logs), logs: logs}
+}
+
+// recorded tells that there is no client to start: all that there is are records of
+// scenarios that others have run.
+func (r *Runner) recorded() bool { return r.Launch == nil }
+
+// recall takes up what came of a scenario; nil for nothing.
+func (r *Runner) recall(one *scenario.Scenario, kept *scenario.Recording) ran {
+	if kept == nil {
+		kept = &scenario.Recording{Scenario: one.Name}
+	}
+	var logs []*transcript.Log
+	for _, connection := range kept.Connections {
+		logs = append(logs, transcript.NewLogIn(r.Budget, connection.Name))
+	}
+	return ran{client: newClient(r, one, kept, logs), logs: logs}
+}
+
+// Perform runs a client through a scenario of which nobody else knows, by a driver of its
+// own. The logs hold the memory of what was recorded; the findings are those of the rules.
+func (r *Runner) Perform(
+	ctx context.Context,
+	by scenario.Driver,
+	one *scenario.Scenario,
+) (client *Client, findings []rules.Finding, logs []*transcript.Log, err error) {
+	recording, logs, err := by.Run(ctx, one)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	client = newClient(r, one, recording, logs)
+	for _, conversation := range client.Conversations {
+		findings = append(findings, rules.Apply(r.RulesAt(conversation.Cell), conversation)...)
+	}
+	return client, findings, logs, nil
+}
+
+// Meet makes first contact with a client: it runs the meeting. The error says that
+// it could not be started. What came of it is for read, and forgotten afterwards.
+func (r *Runner) Meet(ctx context.Context, read func(*Client)) error {
+	recording, logs, err := r.Driver().Run(ctx, scenario.Meeting)
+	if err != nil {
+		return err
+	}
+	read(newClient(r, scenario.Meeting, recording, logs))
+	for _, log := range logs {
+		log.Release()
+	}
+	return nil
+}
+
+// Leave ends with what was run: the rules judge it, and the records at which no check
+// has looked.
+func (r *Runner) Leave() {
+	told := r.ran.Drain()
+	if r.recorded() {
+		for name, kept := range r.Recordings {
+			if _, there := told[name]; !there {
+				one := r.recall(&scenario.Scenario{Name: name}, kept)
+				r.judgeClient(one.client, one.logs)
+			}
+		}
+	}
+	for _, one := range told {
+		if one.client != nil {
+			r.judgeClient(one.client, one.logs)
+		}
+	}
+}
+
+// judgeClient applies the rules to all connections of a scenario and hands them on. Where
+// the server speaks another revision than that of the cell, a client is judged by that
+// if it has agreed to it, and else not at all.
+func (r *Runner) judgeClient(client *Client, logs []*transcript.Log) {
+	for i, conversation := range client.Conversations {
+		if r.Record != nil && (!r.Concurrent || !client.OverBudget) {
+			var judging []rules.Rule
+			spoken := cellIn(client.scenario, r.Cell)
+			agreed := spoken == r.Cell || conversation.Negotiated && conversation.Cell == spoken
+			if agreed {
+				judging = r.RulesAt(conversation.Cell)
+			}
+			r.Record(scope.Connection{
+				Cell:     conversation.Cell,
+				Name:     client.Connections[i].Name,
+				Events:   conversation.Events,
+				Facts:    conversation.Facts(),
+				Unjudged: !agreed,
+				Findings: rules.Apply(judging, conversation),
+				Pace:     scope.PaceOf(conversation),
+			})
+		}
+	}
+	if told := client.Authorization; told != nil && r.Record != nil && (!r.Concurrent || !client.OverBudget) {
+		r.Record(
+			scope.Connection{
+				Cell:     cellIn(client.scenario, r.Cell),
+				Name:     told.Name,
+				Events:   told.Events,
+				Unjudged: true,
+			},
+		)
+	}
+	for _, log := range logs {
+		log.Release()
+	}
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"github.com/mcpconform/mcpconform/internal/relay"
 	"bytes"
 	"context"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/relay"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/target"

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"github.com/mcpconform/mcpconform/internal/relay"
 	"bufio"
 	"bytes"
 	"context"
@@ -21,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/relay"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/session"

@@ -72,7 +72,7 @@ func UnusedSession(t *T) *Server {
 
 // pooled returns a session of a client with the capabilities from the first pool that has
 // one, or else a new one. The check may leave behind what the first of the pools stands for.
-func pooled(t *T, capabilities scripted.Capabilities, from ...residue) *Server {
+func pooled(t *T, capabilities scripted.Capabilities, from ...leftover) *Server {
 	environment := environmentOf(t)
 	declared := environment.declared(capabilities)
 	server := environment.take(declared, from...)
@@ -182,19 +182,19 @@ func (e *Environment) open(to scripted.Target, log *transcript.Log) (*scripted.C
 	return connection, nil
 }
 
-// residue is what checks may have left on a session that others use after them.
-type residue int
+// leftover is what checks may have left on a session that others use after them.
+type leftover int
 
 const (
-	unpooled    residue = iota // whatever: it is for one check
-	nothingLeft                // nothing by which the server is another one than before
-	nothingOpen                // everything is answered
+	unpooled    leftover = iota // whatever: it is for one check
+	nothingLeft                 // nothing by which the server is another one than before
+	nothingOpen                 // everything is answered
 	tasksLeft
 	anythingLeft // whatever: what does not pass on it is repeated on one of its own
-	residues     // how many there are
+	leftovers    // how many there are
 )
 
-// pool keeps sessions on which checks left no more than its residue.
+// pool keeps sessions on which checks left no more than its leftover.
 type pool struct {
 	mu   sync.Mutex
 	idle []*Server
@@ -202,7 +202,7 @@ type pool struct {
 
 // take returns a session of a client with the capabilities, from the first pool that has
 // one; nil for none.
-func (e *Environment) take(declared string, from ...residue) *Server {
+func (e *Environment) take(declared string, from ...leftover) *Server {
 	for _, left := range from {
 		if server := e.pools[left].take(declared); server != nil {
 			return server

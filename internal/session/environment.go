@@ -33,7 +33,7 @@ type Environment struct {
 	Client *clientrun.Runner // of a target client; nil for others
 	Issuer Part              // of a target authorization server; nil for others
 
-	pools [residues]pool
+	pools [leftovers]pool
 
 	lived       time.Duration // the longest that a connection lived until it was closed
 	leftInPeace bool          // whether FindQuit was asked

@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/onsi/gomega/types"
+
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -246,4 +248,20 @@ func (r Reply) refusal(name string) string {
 		return text.String()
 	}
 	return strings.ReplaceAll(text.String(), name, "")
+}
+
+const (
+	// Stranger is an origin that nobody can have told a server to trust: the domain
+	// invalid is reserved (RFC 2606).
+	Stranger = "https://stranger.invalid"
+	// ByStranger is why a request from there is illegal on purpose.
+	ByStranger = "comes from a web page of another site"
+)
+
+// BeTurnedAway matches a response with an error status.
+func BeTurnedAway() types.GomegaMatcher {
+	return Be("an HTTP error status", func(actual any) bool {
+		response, isResponse := actual.(*Response)
+		return isResponse && response.Status >= 400
+	})
 }

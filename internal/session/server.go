@@ -30,13 +30,13 @@ type Server struct {
 	from int // of the transcript, where the check began
 	mark int // of what was received, likewise
 
-	aside         bool    // it fetches documents that are none of the protocol: no rule judges them
-	openedByCheck bool    // a check opens it in its own way
-	opened        opened  // how, when others may use it
-	looksBack     bool    // the check looks at how another one has opened it
-	declared      string  // capabilities of its client, in the handshake
-	leftBehind    residue // of the checks until now
-	mayLeave      residue // that this check may leave to others
+	aside         bool     // it fetches documents that are none of the protocol: no rule judges them
+	openedByCheck bool     // a check opens it in its own way
+	opened        opened   // how, when others may use it
+	looksBack     bool     // the check looks at how another one has opened it
+	declared      string   // capabilities of its client, in the handshake
+	leftBehind    leftover // of the checks until now
+	mayLeave      leftover // that this check may leave to others
 }
 
 // Began is the mark of what was received when the check began to use the connection.

@@ -1,7 +1,6 @@
 package transport_test
 
 import (
-	"github.com/mcpconform/mcpconform/internal/relay"
 	"bufio"
 	"context"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/relay"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )

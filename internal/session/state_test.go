@@ -47,10 +47,10 @@ func TestKeepsSessionsByWhatIsLeft(t *testing.T) {
 	illegal := []transcript.Event{{From: protocol.Client, Kind: transcript.Message, Raw: []byte(`{}`), Deliberate: "no message"}}
 	asking := []transcript.Event{{From: protocol.Server, Kind: transcript.Message, Raw: []byte(`{"jsonrpc":"2.0","id":9,"method":"roots/list"}`)}}
 	for name, test := range map[string]struct {
-		left, allowed residue
+		left, allowed leftover
 		events        []transcript.Event
 		outcome       Outcome
-		into          residue // unpooled: no other check uses it
+		into          leftover // unpooled: no other check uses it
 	}{
 		"clean for any":              {left: nothingLeft, allowed: nothingOpen, into: nothingLeft},
 		"illegal for any":            {left: nothingLeft, allowed: nothingOpen, events: illegal, into: nothingOpen},
@@ -77,7 +77,7 @@ func TestKeepsSessionsByWhatIsLeft(t *testing.T) {
 		if kept != (test.into != unpooled) {
 			t.Errorf("%s: kept: %t", name, kept)
 		}
-		for _, pool := range []residue{nothingLeft, nothingOpen, tasksLeft, anythingLeft} {
+		for _, pool := range []leftover{nothingLeft, nothingOpen, tasksLeft, anythingLeft} {
 			if environment.take("of a client that declares something else", pool) != nil {
 				t.Errorf("%s: pool %d gives a session of another client", name, pool)
 			}
