@@ -98,20 +98,24 @@ func (c *Connection) Initialize(ctx context.Context, params any) (Handshake, err
 	}
 	hello, _ := params.(map[string]any)
 	asked, _ := hello["protocolVersion"].(string)
-	c.setVersion(cmp.Or(handshake.Revision, asked))
+	c.SetVersion(cmp.Or(handshake.Revision, asked))
 	if err := c.Notify(ctx, "notifications/initialized", nil); err != nil {
 		return handshake, fmt.Errorf("notifications/initialized: %w", err)
 	}
 	return handshake, nil
 }
 
-// setVersion sets the header that names the version, where the transport has one.
-func (c *Connection) setVersion(version string) {
+// SetVersion has what is sent from now on name a version in the header MCP-Protocol-Version;
+// "" has it name none. Over HTTP with SSE only those versions are named that have the header;
+// over stdio there is none.
+func (c *Connection) SetVersion(version string) {
 	switch {
 	case c.HTTP != nil:
 		c.HTTP.SetVersion(version)
 	case c.SSE != nil && protocol.Has(version, protocol.VersionHeader):
 		c.SSE.SetVersion(version)
+	case c.SSE != nil:
+		c.SSE.SetVersion("")
 	}
 }
 
@@ -185,7 +189,7 @@ func (e *RefusedError) Modern() bool {
 // says so with a *RefusedError, or by what it lists.
 func (c *Connection) Discover(ctx context.Context, revision string, capabilities Capabilities) (Handshake, error) {
 	c.Speak(revision, capabilities)
-	c.setVersion(revision)
+	c.SetVersion(revision)
 	answer, err := c.Once(ctx, "server/discover", nil)
 	if err != nil {
 		return Handshake{}, fmt.Errorf("server/discover: %w", err)

@@ -175,9 +175,7 @@ func (e *Environment) open(to scripted.Target, log *transcript.Log) (*scripted.C
 	if e.Has(protocol.PerRequestMeta) {
 		connection.Speak(e.Revision, scripted.Everything(e.Revision))
 		connection.Learn(e.Survey.Tools)
-		if connection.HTTP != nil {
-			connection.HTTP.SetVersion(e.Revision)
-		}
+		connection.SetVersion(e.Revision)
 	}
 	return connection, nil
 }

@@ -57,6 +57,13 @@ func Hello(t *T, revision string) Object {
 	return scripted.Hello(revision, scripted.Everything(t.Revision()))
 }
 
+// Adopt goes on with the revision that the server has answered initialize with.
+func (s *Server) Adopt(result Object) {
+	if answered, isText := result["protocolVersion"].(string); isText {
+		s.SetVersion(answered)
+	}
+}
+
 // Barrier sends a request that every server answers, and waits for the answer: what
 // the server sent because of earlier messages is there by then, save on slower
 // streams. A server that does not answer makes the check inconclusive.

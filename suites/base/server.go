@@ -118,7 +118,7 @@ func otherTimes() {
 	It("answers a request that comes before notifications/initialized, and continues",
 		Opens(), Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), func(t *T) {
 			server := Connect(t)
-			adopt(server, server.Call("initialize", Hello(t, t.Revision())).Need().Result())
+			server.Adopt(server.Call("initialize", Hello(t, t.Revision())).Need().Result())
 
 			server.Call(aMethod(t), nil).Must(BeAnswered)
 
@@ -148,7 +148,7 @@ func otherTimes() {
 		Opens(), Verifies("base.requests.answered"), AtRevisionsWith(protocol.Handshake), func(t *T) {
 			Session(t).Call(aMethod(t), nil).Need().Result() // or else nothing shows what it stumbles over
 			server := Connect(t)
-			adopt(server, server.Call("initialize", Hello(t, t.Revision())).Need().Result())
+			server.Adopt(server.Call("initialize", Hello(t, t.Revision())).Need().Result())
 
 			server.Notify("notifications/initialized", Object{"_meta": Object{"com.example/trace": Object{"id": 7}}}).Must()
 
@@ -236,13 +236,6 @@ func acceptsParams(t *T, member string, value any) {
 
 // lastExactInteger is the last of the integers that a double tells from the next.
 const lastExactInteger = 1<<53 - 1
-
-// adopt goes on with the revision that the server has answered with.
-func adopt(server *Server, result Object) {
-	if answered, isText := result["protocolVersion"].(string); isText && server.HTTP != nil {
-		server.HTTP.SetVersion(answered)
-	}
-}
 
 // largeID needs more than 32 bits, and less than the 53 that a double holds.
 const largeID = 1 << 40

@@ -146,7 +146,7 @@ func furtherOpenings() {
 
 			result := server.Call("initialize", Hello(t, t.Revision())).Need().Result()
 
-			adopt(server, result)
+			server.Adopt(result)
 			_, _ = server.Listen(t) // where there is such a stream, requests would come there
 			server.BarrierOnAllStreams()
 			early := server.Sent(server.Began(), isRequestButPing)
@@ -332,7 +332,7 @@ func errorHandling() {
 			Connect(t).Call("initialize", Hello(t, t.Revision())).Need().Result()
 			reply := asked.Must(BeAnswered)
 			if _, refused := reply.Error(); !refused {
-				adopt(server, reply.Object())
+				server.Adopt(reply.Object())
 				// Who serves nothing before it has not failed here.
 				server.Notify("notifications/initialized", nil).May()
 				server.StaysUsable()
@@ -349,7 +349,7 @@ func errorHandling() {
 			t.Observe() // it needs more, and says so
 			return
 		}
-		adopt(server, reply.Object())
+		server.Adopt(reply.Object())
 		server.Notify("notifications/initialized", nil).Must()
 		server.StaysUsable()
 	})
@@ -368,11 +368,4 @@ func errorHandling() {
 
 func isRequestButPing(received scripted.Received) bool {
 	return received.Kind == jsonrpc.Request && received.Method != "ping"
-}
-
-// adopt goes on with the revision that the server has answered with.
-func adopt(server *Server, result Object) {
-	if answered, isText := result["protocolVersion"].(string); isText && server.HTTP != nil {
-		server.HTTP.SetVersion(answered)
-	}
 }

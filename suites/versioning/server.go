@@ -197,9 +197,7 @@ func eras() {
 
 // goOn ends the handshake.
 func goOn(server *Server, revision string) {
-	if server.HTTP != nil {
-		server.HTTP.SetVersion(revision)
-	}
+	server.SetVersion(revision)
 	server.Notify("notifications/initialized", nil).Must()
 }
 
@@ -212,9 +210,7 @@ func oldHello() Object {
 func handshakeClient(t *T) *Server {
 	server := Connect(t)
 	server.Speak("", nil)
-	if server.HTTP != nil {
-		server.HTTP.SetVersion("")
-	}
+	server.SetVersion("")
 	return server
 }
 

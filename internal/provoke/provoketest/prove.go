@@ -86,9 +86,7 @@ func list(t *testing.T, to scripted.Target, revision string) []map[string]any {
 		}
 	} else {
 		connection.Speak(revision, everything)
-		if connection.HTTP != nil {
-			connection.HTTP.SetVersion(revision)
-		}
+		connection.SetVersion(revision)
 	}
 	tools, err := survey.List(ctx, connection.Client, "tools/list", "tools")
 	if err != nil {
