@@ -145,6 +145,15 @@ func (p *player) compare(one *begun, recorded, live outcome) {
 				is,
 			)
 		}
+	case p.tape.endsDuring(one.Message) && recorded.String() != live.String():
+		p.change(
+			reports.Telling,
+			one.name,
+			"",
+			"the request, during which the client ends the session, comes to something else",
+			recorded.String(),
+			live.String(),
+		)
 	case recorded.kind == unanswered || live.kind == unanswered && (p.cancelled[one.ID] || p.closed):
 		p.change(
 			reports.Telling,

@@ -200,11 +200,8 @@ func (p *player) stateless() string {
 }
 
 func (p *player) setVersion(version string) {
-	switch {
-	case p.client.HTTP != nil && protocol.Has(version, protocol.VersionHeader):
-		p.client.HTTP.SetVersion(version)
-	case p.client.SSE != nil && protocol.Has(version, protocol.VersionHeader):
-		p.client.SSE.SetVersion(version)
+	if protocol.Has(version, protocol.VersionHeader) {
+		p.client.SetVersion(version)
 	}
 }
 

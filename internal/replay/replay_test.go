@@ -314,24 +314,36 @@ func TestSessionThatEndsMeanwhile(t *testing.T) {
 	says.Stream = "post-1"
 	begins := []transcript.Event{head(protocol.Client, "post-1", http.MethodPost, 0), says}
 	answered := head(protocol.Server, "post-1", "", http.StatusOK)
-	ends := []transcript.Event{head(protocol.Client, "delete-1", http.MethodDelete, 0), head(protocol.Server, "delete-1", "", http.StatusOK)}
+	ends := func(status int) (asked, answered transcript.Event) {
+		return head(protocol.Client, "delete-1", http.MethodDelete, 0), head(protocol.Server, "delete-1", "", status)
+	}
+	asked, let := ends(http.StatusNoContent)
+	_, kept := ends(http.StatusMethodNotAllowed)
+	brings := recording(`< {"jsonrpc":"2.0","id":1,"result":{}}`)[1]
+	brings.Stream = "post-1"
 	for name, test := range map[string]struct {
-		events []transcript.Event
-		want   reports.Impact
+		rest   []transcript.Event
+		status reports.Impact // of another HTTP status
+		result reports.Impact // of an error for the result
 	}{
-		"answered before": {slices.Concat(begins, []transcript.Event{answered}, ends), reports.Failing},
-		"answered after":  {slices.Concat(begins, ends[:1], []transcript.Event{answered}, ends[1:]), reports.Telling},
+		"answered before":          {[]transcript.Event{answered, brings, asked, let}, reports.Failing, reports.Failing},
+		"answered on a stream":     {[]transcript.Event{answered, asked, brings, let}, reports.Failing, reports.Telling},
+		"answered after":           {[]transcript.Event{asked, answered, brings, let}, reports.Telling, reports.Telling},
+		"the session does not end": {[]transcript.Event{asked, answered, brings, kept}, reports.Failing, reports.Failing},
 	} {
-		for position := range test.events {
-			test.events[position].Sequence = position
+		events := slices.Concat(begins, test.rest)
+		for position := range events {
+			events[position].Sequence = position
 		}
-		made, err := Open("a", transcript.Header{Transport: protocol.HTTP}, test.events)
+		made, err := Open("a", transcript.Header{Transport: protocol.HTTP}, events)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := &player{Played: &Played{}, tape: made, options: Options{Target: scripted.Target{Transport: protocol.HTTP}}}
 		p.compareStatus("ping", "post-1", http.StatusNotFound)
-		if len(p.Changes) != 1 || p.Changes[0].Impact != test.want {
+		request := &begun{Message: made.talk.Messages[0], name: "ping"}
+		p.compare(request, outcomeOf(request.Message), outcome{kind: refused, code: jsonrpc.InvalidRequest})
+		if len(p.Changes) != 2 || p.Changes[0].Impact != test.status || p.Changes[1].Impact != test.result {
 			t.Errorf("%s: %+v", name, p.Changes)
 		}
 	}

@@ -34,7 +34,8 @@ type Tape struct {
 	heads    map[string]transcript.Event // of requests over HTTP, by stream
 	statuses map[string]int              // of their answers
 	replies  map[string]http.Header      // heads of their answers
-	ending   map[string]bool             // requests that were open, without the head of an answer, when the client ended the session
+	ended    int                         // the event at which the client ends the session; 0 for none
+	ending   map[string]bool             // requests over HTTP without the head of an answer by then, by stream
 	apart    map[int]bool                // events at which the client sends a request over HTTP without a message
 	sessions map[string]bool             // that the server assigned
 	tools    map[string]map[string]any   // that the server listed, by name
@@ -70,6 +71,7 @@ func Open(name string, header transcript.Header, events []transcript.Event) (*Ta
 		return nil, fmt.Errorf("%s: the client says nothing in it", name)
 	}
 	t.readHeads(events)
+	t.readEnd(events)
 	t.forgetWhatFollowed(events)
 	t.readTools()
 	t.exclude()
@@ -104,13 +106,6 @@ func fromClient(message *rules.Message) bool { return message.Event.From == prot
 // readHeads reads what requests over HTTP said beside their messages.
 func (t *Tape) readHeads(events []transcript.Event) {
 	for _, event := range events {
-		if event.Kind == transcript.Head && event.HTTP != nil && event.HTTP.Method == http.MethodDelete {
-			for stream := range t.heads {
-				if t.statuses[stream] == 0 {
-					t.ending[stream] = true
-				}
-			}
-		}
 		switch {
 		case event.Kind == transcript.Head && event.HTTP != nil && event.From == protocol.Client:
 			if _, there := t.heads[event.Stream]; !there {
@@ -127,6 +122,39 @@ func (t *Tape) readHeads(events []transcript.Event) {
 			}
 		}
 	}
+}
+
+// readEnd reads which requests were under way when the client ended the session, and the server
+// let it.
+func (t *Tape) readEnd(events []transcript.Event) {
+	at := slices.IndexFunc(events, func(event transcript.Event) bool {
+		return event.Kind == transcript.Head && event.HTTP != nil && event.HTTP.Method == http.MethodDelete &&
+			t.statuses[event.Stream] >= http.StatusOK && t.statuses[event.Stream] < http.StatusMultipleChoices
+	})
+	if at < 0 {
+		return
+	}
+	t.ended = events[at].Sequence
+	for _, event := range events[:at] {
+		if event.Kind == transcript.Head && event.From == protocol.Client {
+			t.ending[event.Stream] = true
+		}
+	}
+	for _, event := range events[:at] {
+		if event.Kind == transcript.Head && event.From != protocol.Client {
+			delete(t.ending, event.Stream)
+		}
+	}
+}
+
+// endsDuring tells whether the client ended the session while a request had no response: what
+// comes of it is a race.
+func (t *Tape) endsDuring(request *rules.Message) bool {
+	return request.Event.Sequence < t.ended &&
+		!slices.ContainsFunc(
+			request.Answers,
+			func(answer *rules.Message) bool { return answer.Event.Sequence < t.ended },
+		)
 }
 
 // forgetWhatFollowed forgets answers to subscriptions whose streams the client left: a server may
