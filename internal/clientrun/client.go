@@ -73,10 +73,15 @@ func AlsoRun(t *T, scenario *scenario.Scenario) *Client {
 		return nil // it is played by hand, and was not
 	}
 	client, err := runner.run(t, scenario)
-	if client = client.seenBy(t); err != nil || !client.Connected() {
+	if err != nil {
 		return nil
 	}
-	return client
+	looking := lookingOf(t)
+	looking.overBudget = looking.overBudget || client.OverBudget
+	if !client.Connected() {
+		return nil
+	}
+	return client.seenBy(t)
 }
 
 // seenBy is the client for one check: what came of a scenario is for several.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"testing"
 
+	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
@@ -49,6 +50,28 @@ func TestDriven(t *testing.T) {
 		client := &Client{Recording: &scenario.Recording{}, Visits: []*Visit{{Place: scripted.AtAuthorize, URL: parsed}}}
 		if got := client.Driven(); got != want {
 			t.Errorf("%s: %v", address, got)
+		}
+	}
+}
+
+// What is missing for lack of room in a scenario to compare makes a check as uncertain as in its
+// own.
+func TestComparisonOverBudget(t *testing.T) {
+	t.Parallel()
+	own, plain := &scenario.Scenario{Name: "own"}, &scenario.Scenario{Name: "plain"}
+	for over, names := range map[bool][]string{true: {"own", "plain"}, false: {""}} {
+		for _, name := range names {
+			recordings := []*scenario.Recording{recordOf("own", scenario.Exit{}), recordOf("plain", scenario.Exit{})}
+			for _, one := range recordings {
+				one.OverBudget = one.Scenario == name
+			}
+			look(t, own, func(check *T) {
+				RunScenario(check)
+				AlsoRun(check, plain)
+				if OverBudget(check) != over {
+					t.Errorf("%q is over its budget: %t", name, !over)
+				}
+			}, recordings...)
 		}
 	}
 }

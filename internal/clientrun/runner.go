@@ -30,6 +30,7 @@ type Runner struct {
 type looking struct {
 	runner       *Runner
 	client       *Client     // at which it has looked; nil for none
+	overBudget   bool        // there was no room for all that a client sent, there or in a scenario to compare
 	readsStreams func() bool // whether the client does; nil where that makes no difference
 }
 
@@ -51,6 +52,12 @@ func LookedAt(t *T) *Client {
 		return looking.client
 	}
 	return nil
+}
+
+// OverBudget tells whether there was no room for all of what a check has looked at.
+func OverBudget(t *T) bool {
+	looking := lookingOf(t)
+	return looking != nil && (looking.overBudget || looking.client != nil && looking.client.OverBudget)
 }
 
 // scenarioOf is the name of that in which the check looks; "" for none.

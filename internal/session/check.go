@@ -86,10 +86,10 @@ func End(t *T, broken bool) (Outcome, [][]transcript.Event) {
 	if t.Outcome.Unproven() && limited(exchanges) {
 		t.Outcome = turnedAway("a request", "HTTP 429 (Too Many Requests)")
 	}
+	if done.environment.Concurrent && clientrun.OverBudget(t) {
+		t.Outcome = Outcome{Ending: Deferred} // whatever the check concluded
+	}
 	if client := clientrun.LookedAt(t); client != nil {
-		if done.environment.Concurrent && client.OverBudget {
-			t.Outcome = Outcome{Ending: Deferred} // whatever the check concluded
-		}
 		t.Outcome.Idle = client.Idle()
 		for _, connection := range client.Connections {
 			exchanges = append(exchanges, connection.Events)
