@@ -68,17 +68,22 @@ func Provoking(t *T, kind string) Provocation {
 // longer: for what was sent before it on another stream. A tool of which only the name of an
 // argument says that it takes its time has to take it, as one that is over before it can be
 // cancelled shows nothing: a delay may be one between retries.
-func (s *Server) CompleteSlow(token string) {
+//
+// It returns what such a call takes at least: half of what the tool was told to take, or has
+// taken, as the machine may have been busy.
+func (s *Server) CompleteSlow(token string) (least time.Duration) {
 	slowly := Provoking(s.t, slow)
 	begun := time.Now()
 	s.Call("tools/call", slowly.Reporting(token)).Need().Result()
-	if took := time.Since(begun); took < slowly.Told/2 {
+	took := time.Since(begun)
+	if took < slowly.Told/2 {
 		s.t.Inconclusive(
 			fmt.Sprintf("%s was told to take %s, and took %s", slowly.Tool, slowly.Told, took.Round(time.Millisecond)),
 			provocationHint(slow),
 		)
 	}
 	s.BarrierOnAllStreams()
+	return cmp.Or(slowly.Told, took) / 2
 }
 
 // Unprovoked ends a check because no tool is known that provokes what it is about, by
