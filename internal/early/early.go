@@ -1,9 +1,10 @@
 // Package early is this program as a relay or a reaper. A run starts many of these, which live
 // for a moment or only wait: what other packages prepare when a process starts, those of the
 // checks and their libraries, would be most of what they cost. Where this package is imported,
-// such a process begins and ends while packages are initialized, before those that it does not
-// need: Go takes them in the order of their import paths, as far as they do not depend on each
-// other (Go specification, "Program initialization"). In another order they would do the same.
+// such a process begins and ends while packages are initialized, before most of those that it
+// does not need: Go takes them in the order of their import paths, as far as they do not depend
+// on each other (Go specification, "Program initialization"). In another order it would do the
+// same.
 package early
 
 import (
@@ -85,5 +86,6 @@ func reap([]string) int {
 // complain writes an error to standard error. What it quotes may be anybody's.
 func complain(err error) {
 	text := strconv.QuoteToGraphic(excerpt.Words(err.Error()))
-	_, _ = fmt.Fprintln(os.Stderr, "mcpconform: "+strings.ReplaceAll(text[1:len(text)-1], `\"`, `"`))
+	unquoted := strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(text[1 : len(text)-1])
+	_, _ = fmt.Fprintln(os.Stderr, "mcpconform: "+unquoted)
 }

@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/relay"
-
 	"github.com/mcpconform/mcpconform/internal/browser"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/relay"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 

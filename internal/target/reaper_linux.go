@@ -30,10 +30,10 @@ const (
 )
 
 // Guard starts a reaper, which is a program that calls Reap when its argument is
-// [ReaperCommand]: when this process is killed, it kills all that Start has started here or in descendants of
-// it, and what these have started. It must be called before Start, and by one
-// process of a run: the one that others descend from. Without the reaper everything
-// works but that.
+// [ReaperCommand]: when this process is killed, it kills all that Start has started here
+// or in descendants of it, and what these have started. It must be called before Start,
+// and by one process of a run: the one that others descend from. Without the reaper
+// everything works but that.
 //
 // At the end of a run, too, the reaper ends what is left, and stays until nothing is: it
 // writes to the standard error of this process what it could not end.
