@@ -156,14 +156,24 @@ func refuses(ctx context.Context, address string) bool {
 	}
 	port := cmp.Or(parsed.Port(), map[string]string{"http": "80", "https": "443"}[parsed.Scheme])
 	place := net.JoinHostPort(parsed.Hostname(), port)
+	return vanishes(ctx, func(ctx context.Context) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", place)
+	})
+}
+
+// vanishes tells whether connections come to be refused. A process that ends resets those which
+// it has not accepted yet.
+func vanishes(ctx context.Context, dial func(context.Context) (net.Conn, error)) bool {
 	ctx, cancel := wait.WithTimeout(ctx, redialTime)
 	defer cancel()
 	for {
-		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", place)
-		if err != nil {
-			return errors.Is(err, syscall.ECONNREFUSED)
+		connection, err := dial(ctx)
+		switch {
+		case errors.Is(err, syscall.ECONNREFUSED):
+			return true
+		case err == nil:
+			_ = connection.Close() // nothing was said on it
 		}
-		_ = connection.Close() // nothing was said on it
 		select {
 		case <-ctx.Done():
 			return false
