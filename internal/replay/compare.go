@@ -132,37 +132,19 @@ func (p *player) compare(one *begun, recorded, live outcome) {
 	invalid := func(o outcome) bool {
 		return o.kind == toolError || o.kind == refused && o.code == jsonrpc.InvalidParams
 	}
+	race := func(says string) {
+		if was, is := recorded.String(), live.String(); was != is {
+			p.change(reports.Telling, one.name, "", says, was, is)
+		}
+	}
 	switch {
 	case recorded.kind == unanswered && live.kind == unanswered:
 	case p.cancelled[one.ID] && recorded.kind != unanswered && live.kind != unanswered:
-		if was, is := recorded.String(), live.String(); was != is {
-			p.change(
-				reports.Telling,
-				one.name,
-				"",
-				"the request, which the client cancels, comes to something else",
-				was,
-				is,
-			)
-		}
+		race("the request, which the client cancels, comes to something else")
 	case p.tape.endsDuring(one.Message) && recorded.String() != live.String():
-		p.change(
-			reports.Telling,
-			one.name,
-			"",
-			"the request, during which the client ends the session, comes to something else",
-			recorded.String(),
-			live.String(),
-		)
+		race("the request, during which the client ends the session, comes to something else")
 	case recorded.kind == unanswered || live.kind == unanswered && (p.cancelled[one.ID] || p.closed):
-		p.change(
-			reports.Telling,
-			one.name,
-			"",
-			"it is answered, and was not, or the other way round",
-			recorded.String(),
-			live.String(),
-		)
+		race("it is answered, and was not, or the other way round")
 	case one.Method == "tools/call" && recorded.kind != live.kind && invalid(recorded) && invalid(live):
 		// server/tools#error-handling leaves to servers which of them it is.
 		p.change(reports.Telling, one.name, "", "the error is told in the other way", recorded.String(), live.String())

@@ -136,13 +136,8 @@ func (t *Tape) readEnd(events []transcript.Event) {
 	}
 	t.ended = events[at].Sequence
 	for _, event := range events[:at] {
-		if event.Kind == transcript.Head && event.From == protocol.Client {
-			t.ending[event.Stream] = true
-		}
-	}
-	for _, event := range events[:at] {
-		if event.Kind == transcript.Head && event.From != protocol.Client {
-			delete(t.ending, event.Stream)
+		if event.Kind == transcript.Head {
+			t.ending[event.Stream] = event.From == protocol.Client
 		}
 	}
 }
