@@ -40,6 +40,7 @@ type Declaration struct {
 	Provocations []string
 	Barrier      bool         // it asks what every server must answer, whatever it is about
 	Alone        bool         // no other check runs meanwhile
+	InTurn       bool         // no other that does so, too, runs meanwhile
 	Guarded      bool         // it is about authorization
 	Tokens       []oauth.Kind // that the harness has to have
 	Together     string       // the group over stdio that one worker runs; "" for none

@@ -46,7 +46,7 @@ func TestCollect(t *testing.T) {
 	if !first.Guarded || !first.First || !cmp.Equal(first.Requirements, []string{"a", "b"}) || !cmp.Equal(first.Provocations, []string{"slow"}) {
 		t.Errorf("declared %+v", first)
 	}
-	if !second.Guarded || !second.Alone || !cmp.Equal(second.Transports, []string{protocol.HTTP}) || second.Scenario != browsed {
+	if !second.Guarded || !second.InTurn || !cmp.Equal(second.Transports, []string{protocol.HTTP}) || second.Scenario != browsed {
 		t.Errorf("declared %+v", second)
 	}
 	if third.Guarded || !third.Has("2025-11-25") || third.Has("2026-07-28") {

@@ -24,7 +24,7 @@ func In(scenario *scenario.Scenario) Option {
 			d.Transports = []string{scenario.Over}
 		}
 		if scenario.Protected != nil {
-			d.Alone = true // clients listen for the answer on a port that is always the same
+			d.InTurn = true // clients listen for the answer on a port that is always the same
 		}
 	}
 }

@@ -31,8 +31,9 @@ type Outcome struct {
 	Awaited string
 	// Late is the wait on which a doubtful outcome rests; nil where none was over.
 	Late *Late
-	// Disturbed tells that what earlier checks left on a session may be the reason why the
-	// check did not pass: it counts when it was repeated on one of its own.
+	// Disturbed tells that what earlier checks left on a session, or a client that runs beside
+	// this one, may be the reason why the check did not pass: it counts when it was repeated
+	// on a session of its own, and alone.
 	Disturbed bool
 	// Quit says how the server ends that is asked nothing; nil for one that goes on: nothing
 	// that it left unanswered shows anything.

@@ -49,6 +49,7 @@ func RunScenario(t *T) *Client {
 		)
 	}
 	lookingOf(t).client = client
+	lookingOf(t).looks(client, t.Declared.Scenario)
 	seesStreams(t)
 	switch {
 	case !client.Connected() && runner.recorded():
@@ -76,8 +77,7 @@ func AlsoRun(t *T, scenario *scenario.Scenario) *Client {
 	if err != nil {
 		return nil
 	}
-	looking := lookingOf(t)
-	looking.overBudget = looking.overBudget || client.OverBudget
+	lookingOf(t).looks(client, scenario)
 	if !client.Connected() {
 		return nil
 	}

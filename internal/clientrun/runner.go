@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -20,6 +21,7 @@ type Runner struct {
 	Alter      func(*scenario.Recording) // changes what was recorded; nil for nothing
 	Sockets    string                    // directory of those that its servers come to; "" for one of their own
 	ShortWait  bool                      // it is known for not ending by itself
+	Untold     bool                      // it is known for not telling how steps go
 	Recordings map[string]*scenario.Recording
 
 	scenarios map[string]*scenario.Scenario
@@ -31,6 +33,7 @@ type looking struct {
 	runner       *Runner
 	client       *Client     // at which it has looked; nil for none
 	overBudget   bool        // there was no room for all that a client sent, there or in a scenario to compare
+	tokenless    bool        // one that was to log in, there or in a scenario to compare, asked for no token
 	readsStreams func() bool // whether the client does; nil where that makes no difference
 }
 
@@ -57,7 +60,20 @@ func LookedAt(t *T) *Client {
 // OverBudget tells whether there was no room for all of what a check has looked at.
 func OverBudget(t *T) bool {
 	looking := lookingOf(t)
-	return looking != nil && (looking.overBudget || looking.client != nil && looking.client.OverBudget)
+	return looking != nil && looking.overBudget
+}
+
+// Disturbed tells whether clients beside those at which a check has looked may be why these came
+// to no token: many listen for the answer to a login on a port that is always the same.
+func Disturbed(t *T) bool {
+	looking := lookingOf(t)
+	return looking != nil && looking.runner.Concurrent && !looking.runner.recorded() && looking.tokenless
+}
+
+// looks takes down what matters of each client at which a check looks.
+func (l *looking) looks(client *Client, at *scenario.Scenario) {
+	l.overBudget = l.overBudget || client.OverBudget
+	l.tokenless = l.tokenless || at.Protected != nil && len(client.At(scripted.AtToken)) == 0
 }
 
 // scenarioOf is the name of that in which the check looks; "" for none.
@@ -79,7 +95,7 @@ type ran struct {
 func (r *Runner) Driver() scenario.Driver {
 	return scenario.Driver{
 		Revision: r.Revision, Transport: r.Transport, Launch: r.Launch, Sockets: r.Sockets,
-		Reply: r.Target.Reply, Start: r.Target.Start, Whole: r.CheckTimeout(), ShortWait: r.ShortWait,
+		Reply: r.Target.Reply, Start: r.Target.Start, Whole: r.CheckTimeout(), ShortWait: r.ShortWait, Untold: r.Untold,
 		Limits: r.Target.Limits, Budget: r.Budget, Name: r.Process.Name, Alter: r.Alter,
 	}
 }

@@ -39,6 +39,7 @@ type meeting struct {
 	odd          string // what it sent that shows nothing of any revision
 	started      time.Duration
 	exit         scenario.Exit
+	reports      bool               // its driver tells how steps go
 	opening      []transcript.Event // of the connection that shows most
 	flaw         string             // what it breaks in the opening of a revision that it speaks
 	info         check.Object
@@ -73,6 +74,7 @@ func Client(ctx context.Context, to scripted.Target, o Options) (*Found, error) 
 		one := meetings[at].found()
 		one.AlsoSpeaks = found.alsoSpeaks(revision)
 		one.Start, one.ShortWait = startOf(to, meetings[at].started), meetings[at].exit.Ended
+		one.Untold = !meetings[at].reports
 		late := !meetings[at].came && meetings[at].exit.Ended // it may have come later
 		if !one.Checkable() && o.Revisions.Named() && !late {
 			one.Denial = meetings[at].denied(one.Unspoken)
@@ -171,7 +173,7 @@ func (o Options) meetAt(ctx context.Context, to scripted.Target, revision string
 	met := &meeting{revision: revision}
 	begun := time.Now()
 	met.err = runner.Meet(ctx, func(client *clientrun.Client) {
-		met.exit = client.Exit
+		met.exit, met.reports = client.Exit, client.Reports()
 		if events := client.Events(); len(events) > 0 {
 			met.started = events[0].At.Sub(begun)
 		}

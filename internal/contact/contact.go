@@ -95,6 +95,7 @@ type Opening struct {
 	Capabilities any
 	Start        time.Duration // that the target may take to start; 0 where it need not
 	ShortWait    bool          // a client did not end by itself
+	Untold       bool          // a client did not tell how steps go
 	Survey       *survey.Survey
 	Unresponsive string      // what shows that a server answers nothing but initialize, if it does not
 	Quit         *check.Quit // of a server that exits by itself after the opening; else nil

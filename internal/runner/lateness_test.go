@@ -186,7 +186,7 @@ func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
 	keys := d.toRepeat()
 	for i, key := range keys {
 		d.deferred[key] = true
-		if granted := d.grant(0, claim{Key: key}, "worker9-", true); granted != (i < mostUnshown) {
+		if granted := d.grant(0, claim{Key: key}, "worker9-", pass{again: true}); granted != (i < mostUnshown) {
 			t.Fatalf("check %d is run: %v", i, granted)
 		} else if granted {
 			d.take(key, found, true)
@@ -221,11 +221,11 @@ func TestAMachineThatStartsNothingInTimeEndsTheCell(t *testing.T) {
 	slow := late(check.Late{For: scope.Starting, Waited: time.Minute})["no reply"]
 	d.take("a", slow, false)
 	state := d.run.cells[0]
-	if !d.grant(0, claim{Key: "d"}, "worker2-", false) || d.grant(0, claim{Key: "e"}, "worker1-", false) {
+	if !d.grant(0, claim{Key: "d"}, "worker2-", pass{}) || d.grant(0, claim{Key: "e"}, "worker1-", pass{}) {
 		t.Error("not one worker alone goes on")
 	}
 	d.resign("worker2-")
-	if !d.grant(0, claim{Key: "e"}, "worker1-", false) {
+	if !d.grant(0, claim{Key: "e"}, "worker1-", pass{}) {
 		t.Error("nobody goes on")
 	}
 	for i := range d.beside + mostSlowStarts {
@@ -259,6 +259,35 @@ func TestATargetThatIsLateEverywhereIsNotGone(t *testing.T) {
 		state := d.run.cells[0]
 		if state.broken() != breaks || strings.HasPrefix(state.report.Ended.Reason, overloaded) != (breaks == 0) {
 			t.Errorf("slowest %s: %d broken, %+v", slowest, state.broken(), state.report.Ended)
+		}
+	}
+}
+
+// What the one worker that a slow machine can carry is past already, and what a worker left that
+// died with a scenario, is run by one that comes after all others: nothing is lost.
+func TestWhatNobodyCameToIsRunAtTheEnd(t *testing.T) {
+	t.Parallel()
+	d := unhurried(t, nil)
+	scene := claim{Key: "a", Scenario: "one"}
+	if !d.grant(0, scene, "worker1-", pass{}) {
+		t.Fatal("a check is not granted")
+	}
+	scene.Key = "b"
+	for name, test := range map[string]struct {
+		worker  string
+		pass    pass
+		granted bool
+	}{
+		"by one that has not the scenario": {"worker2-", pass{}, false},
+		"at the end":                       {"worker3-", pass{rest: true}, true},
+		"in a scenario of its own":         {"worker1-", pass{}, true},
+	} {
+		delete(d.claimed, scene.Key)
+		if granted := d.grant(0, scene, test.worker, test.pass); granted != test.granted {
+			t.Errorf("%s: granted %t", name, granted)
+		}
+		if test.granted && d.grant(0, scene, test.worker, test.pass) {
+			t.Errorf("%s: granted twice", name)
 		}
 	}
 }

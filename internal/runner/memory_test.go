@@ -41,7 +41,7 @@ func TestPutOffChecksAreRunAgainOnce(t *testing.T) {
 		key            string
 		again, granted bool
 	}{{"a", false, true}, {"a", false, false}, {"b", false, true}} {
-		if coordinator.grant(0, claim{Key: one.key}, "w", one.again) != one.granted {
+		if coordinator.grant(0, claim{Key: one.key}, "w", pass{again: one.again}) != one.granted {
 			t.Errorf("step %d: granted %t", step, !one.granted)
 		}
 	}
@@ -50,7 +50,7 @@ func TestPutOffChecksAreRunAgainOnce(t *testing.T) {
 		key            string
 		again, granted bool
 	}{{"a", false, false}, {"b", true, false}, {"a", true, true}, {"a", true, false}} {
-		if coordinator.grant(0, claim{Key: one.key}, "w", one.again) != one.granted {
+		if coordinator.grant(0, claim{Key: one.key}, "w", pass{again: one.again}) != one.granted {
 			t.Errorf("then, step %d: granted %t", step, !one.granted)
 		}
 	}

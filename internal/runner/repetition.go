@@ -31,7 +31,7 @@ const (
 )
 
 // doubt is a check that is to be repeated alone: its outcome rests on a wait that was over
-// or on a connection that was lost, or other checks had used what it did not pass on.
+// or on a connection that was lost, or other checks may be why it did not pass.
 type doubt struct {
 	key   string // of the check
 	found checked
@@ -198,7 +198,7 @@ func why(outcome check.Outcome) string {
 	if outcome.Doubtful {
 		return "timed out"
 	}
-	return "it did not pass on a connection that other checks had used"
+	return "it did not pass where other checks may have been the reason"
 }
 
 // ended tells whether the target went away on a cell of the plan.

@@ -312,7 +312,6 @@ type run struct {
 	prepared  bool // there are cells; guarded by mu
 	plan      workerPlan
 	planned   []*session.Environment // by cell of the plan
-	anyAlone  bool                   // some check runs alone
 	others    map[string]bool        // checks that other shards run, by key
 	reference *reference
 }
@@ -380,7 +379,6 @@ func (r *run) declare() error {
 	r.share()
 	for _, check := range r.declared {
 		r.state(check.Cell).total++
-		r.anyAlone = r.anyAlone || check.Check.Alone
 	}
 	return nil
 }

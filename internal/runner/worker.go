@@ -90,12 +90,13 @@ type which string
 const (
 	all      which = ""
 	together which = "together" // those that run side by side
+	inTurn   which = "in turn"  // those that run beside these, one after another
 	alone    which = "alone"    // those that run when no other does
 )
 
 // has tells whether a check is one of them.
 func (w which) has(declared *check.Declaration) bool {
-	return w == all || declared.Alone == (w == alone)
+	return w == all || declared.Alone == (w == alone) && declared.InTurn == (w == inTurn)
 }
 
 // executor gives checks to Ginkgo, and does what surrounds each of them.

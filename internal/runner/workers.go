@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/explore"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -56,6 +57,7 @@ func (r *run) check(ctx context.Context) error {
 	coordinator := r.coordinator()
 	return errors.Join(
 		coordinator.sideBySide(ctx),
+		coordinator.rest(ctx),
 		coordinator.again(ctx),
 		coordinator.confirm(ctx),
 		coordinator.explore(ctx),
@@ -90,7 +92,8 @@ func (r *run) makeRoom() {
 	}
 }
 
-// sideBySide has all checks run by workers; those that run alone come last.
+// sideBySide has all checks run by workers; those that run alone come last. One worker has
+// those that run in turn before it goes on as another.
 func (d *coordinator) sideBySide(ctx context.Context) error {
 	var working, last sync.WaitGroup
 	var lonely sync.Once
@@ -99,8 +102,14 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 	failures := make([]error, workers+1)
 	for i := range workers {
 		working.Go(func() {
-			failures[i] = d.keepWorking(ctx, pass{filter: d.run.plan.Filter, only: together, workers: workers})
-			if !d.run.anyAlone || over(ctx) {
+			if i == 0 && d.left(inTurn) {
+				failures[i] = d.keepWorking(ctx, pass{filter: d.run.plan.Filter, only: inTurn, workers: workers})
+			}
+			if d.left(together) {
+				failures[i] = errors.Join(failures[i],
+					d.keepWorking(ctx, pass{filter: d.run.plan.Filter, only: together, workers: workers}))
+			}
+			if !d.left(alone) || over(ctx) {
 				return
 			}
 			// The first to be done makes room for the one that runs alone, which
@@ -119,6 +128,24 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 	close(others)
 	last.Wait()
 	return errors.Join(failures...)
+}
+
+// rest runs the checks to which no worker came: of a scenario that another had, which died;
+// or those that were left to the one worker that a slow machine can carry, and was ahead of them.
+func (d *coordinator) rest(ctx context.Context) error {
+	if over(ctx) || d.restarts > maxRestarts || !d.left(all) {
+		return nil
+	}
+	return d.keepWorking(ctx, pass{filter: d.run.plan.Filter, workers: 1, rest: true})
+}
+
+// left tells whether there are checks of a kind to which no worker has come.
+func (d *coordinator) left(only which) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.run.declared, func(one plan.Declared) bool {
+		return only.has(one.Check) && !d.claimed[keyOf(d.run.planned[one.Cell].Name(), one.Check.Name())]
+	})
 }
 
 // workers is how many are of use for the checks of all cells.
@@ -206,6 +233,7 @@ type pass struct {
 	only     which               // of those
 	workers  int                 // that work at the same time
 	others   <-chan struct{}     // closed when those are done whom it has to wait for
+	rest     bool                // it runs what nobody has run, whoever had the scenarios
 	again    bool                // it runs what was put off, nothing else
 	alone    bool                // it repeats what is in doubt, and waits longer
 	explore  *explore.Plan       // the draws that it makes, in the place of checks; nil for none
@@ -315,7 +343,7 @@ func (d *coordinator) serve(
 			if pass.others != nil {
 				<-pass.others
 			}
-			answer := permission{Run: ctx.Err() == nil && d.grant(line.Cell, *line.Claim, name, pass.again)}
+			answer := permission{Run: ctx.Err() == nil && d.grant(line.Cell, *line.Claim, name, pass)}
 			if answer.Run {
 				ended.current = line.Claim.Key
 				answer = d.run.permit(line.Cell)
@@ -337,22 +365,22 @@ func (d *coordinator) serve(
 
 // grant lets a worker run a check that nobody has run, or again one that was put
 // off. It looks in a scenario that this worker has, or nobody.
-func (d *coordinator) grant(cell int, asked claim, worker string, again bool) bool {
+func (d *coordinator) grant(cell int, asked claim, worker string, pass pass) bool {
 	key := asked.Key
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case again && d.unshown >= mostUnshown:
+	case pass.again && d.unshown >= mostUnshown:
 		return false
-	case d.slow && !again:
+	case d.slow && !pass.again:
 		if d.only = cmp.Or(d.only, worker); d.only != worker {
-			return false // it is ahead of nobody: all workers ask in the same order
+			return false // what that one is past already is for the rest
 		}
 	}
-	if d.claimed[key] && (!again || !d.deferred[key]) {
+	if d.claimed[key] && (!pass.again || !d.deferred[key]) {
 		return false
 	}
-	if asked.Scenario != "" && !again {
+	if asked.Scenario != "" && !pass.again && !pass.rest {
 		shared := scene{cell, asked.Scenario}
 		if owner := d.scenarios[shared]; owner != "" && owner != worker {
 			return false

@@ -51,6 +51,7 @@ type Driver struct {
 	Start               time.Duration    // how long the client may take to connect, if longer than it would be given
 	Whole               time.Duration    // how long a scenario may take, once the client has connected
 	ShortWait           bool             // the client is known for not ending by itself
+	Untold              bool             // it is known for not telling how steps go
 	Limits              transport.Limits // of what the client sends
 	Budget              *transcript.MemoryBudget
 	Alter               func(*Recording)             // changes what was recorded; nil for nothing
@@ -72,8 +73,8 @@ const (
 	// startReplies is how many times longer than others the first sign of a client
 	// may take at least, which must start.
 	startReplies = 4
-	// shortWait is how many times shorter the harness waits for a client that is
-	// known for not ending by itself.
+	// shortWait is how many times shorter the harness waits for a client that is known for
+	// not ending by itself, or where it shows nothing.
 	shortWait = 5
 	// settling bounds the wait for the end of what a client that has ended had open.
 	settling = 500 * time.Millisecond
@@ -321,7 +322,7 @@ func (r *run) launch(ctx context.Context, invocation Invocation) (Exit, error) {
 		end()
 	}()
 	patience := reply
-	if r.driver.ShortWait {
+	if r.driver.ShortWait || r.driver.Untold && r.scenario.Reported {
 		patience = reply / shortWait
 	}
 	r.server.Quiet(playing, start, patience)

@@ -53,6 +53,9 @@ type Scenario struct {
 	// Waits tells that good clients, or the harness, wait in it for a second and more: it begins
 	// before others, which go on beside it.
 	Waits bool
+	// Reported says that it shows nothing of a client that does not tell how steps go: such a
+	// client is not waited for as long as others.
+	Reported bool
 	// Unclosed says that the scenario ends when it is quiet, and the client is ended
 	// then: it has something to do that takes no end.
 	Unclosed bool

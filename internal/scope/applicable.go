@@ -47,6 +47,9 @@ func (s *Scope) Labels(declared *Declaration) []string {
 	if declared.Alone {
 		labels = append(labels, "alone")
 	}
+	if declared.InTurn {
+		labels = append(labels, "in-turn")
+	}
 	if declared.Guarded {
 		labels = append(labels, GuardedFilter)
 	}

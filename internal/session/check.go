@@ -65,7 +65,7 @@ func End(t *T, broken bool) (Outcome, [][]transcript.Event) {
 	done := runningOf(t)
 	failed := broken || t.Outcome.Ending == Failed
 	t.Outcome.Disturbed = (broken || t.Outcome.Ending != Passed) &&
-		slices.ContainsFunc(done.servers, (*Server).isUsed)
+		(slices.ContainsFunc(done.servers, (*Server).isUsed) || clientrun.Disturbed(t))
 	var ended []transcript.Event
 	if t.Outcome.Doubtful {
 		ended = done.ended() // before the connections are closed

@@ -405,7 +405,7 @@ func missing() {
 // silent is a server that never answers a call.
 var silent = &Scenario{
 	Name: "lifecycle-silent-server", Until: "2025-11-25",
-	Waits: true,
+	Waits: true, Reported: true,
 	Says:  "The server never answers a tools/call, which the client times out after half a second.",
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall(scripted.AddNumbers, Object{"a": 5, "b": 3}).Within(500), ToList("tools").ID("list-after"), ToClose()},
 	Server: func(server *scripted.Server) {

@@ -210,7 +210,7 @@ func namesRequest(client *Client, cancellation *Message) bool {
 // expires is a client that waits for an answer for a limited time.
 var expires = &Scenario{
 	Name: "call-timed-out", Says: "The server never answers a call, which the client times out.",
-	Since: "2026-07-28",
+	Since: "2026-07-28", Reported: true,
 	Steps: Steps{ToConnect(), ToList("tools"), ToCall("never", nil).Within(100), ToList("tools"), ToClose()},
 	Server: func(server *scripted.Server) {
 		var open atomic.Pointer[scripted.Exchange] // of the call
