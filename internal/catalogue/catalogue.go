@@ -21,14 +21,14 @@ type Catalogue struct {
 // what it is filtered by.
 type record struct {
 	ID         string
-	Since      string
-	Until      string   `json:",omitempty"`
-	Observed   string   `json:",omitempty"`
-	Transports []string `json:",omitempty"`
-	Needs      string   `json:",omitempty"`
-	Obliges    perRevision[string]
-	Levels     perRevision[Level]
-	Places     perRevision[place]
+	Since      string              `json:",omitempty"`
+	Until      string              `json:",omitempty"`
+	Observed   string              `json:",omitempty"`
+	Transports []string            `json:",omitempty"`
+	Needs      string              `json:",omitempty"`
+	Obliges    perRevision[string] `json:",omitempty"`
+	Levels     perRevision[Level]  `json:",omitempty"`
+	Places     perRevision[place]  `json:",omitempty"`
 }
 
 // MarshalJSON makes what a process that runs checks reads much faster than the
@@ -58,6 +58,27 @@ func (c *Catalogue) UnmarshalJSON(text []byte) error {
 		c.ids[r.ID] = requirement
 	}
 	return nil
+}
+
+// For returns the catalogue for a process that checks a role alone: of what obliges others only
+// the ids are known.
+func (c *Catalogue) For(role string) *Catalogue {
+	return c.with(func(requirement *Requirement) *Requirement {
+		if requirement.concerns("", role) {
+			return requirement
+		}
+		return &Requirement{ID: requirement.ID}
+	})
+}
+
+// with is the catalogue with another requirement in the place of each, by the same id.
+func (c *Catalogue) with(other func(*Requirement) *Requirement) *Catalogue {
+	changed := &Catalogue{all: make([]*Requirement, len(c.all)), ids: make(map[string]*Requirement, len(c.all))}
+	for i, requirement := range c.all {
+		changed.all[i] = other(requirement)
+		changed.ids[requirement.ID] = changed.all[i]
+	}
+	return changed
 }
 
 // Get returns a requirement by its id.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -40,34 +41,23 @@ const (
 // Load reads every requirements.yaml below the root of fsys. The error joins
 // all that is wrong in all of the files; each line begins with file:line.
 func Load(fsys fs.FS) (*Catalogue, error) {
+	files, err := parseFiles(fsys)
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalogue: %w", err)
+	}
 	catalogue := &Catalogue{ids: map[string]*Requirement{}}
 	var problems []error
-	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() || path.Base(name) != fileName {
-			return nil
-		}
-		source, err := readBounded(fsys, name, maxFile)
-		if err != nil {
-			return err
-		}
-		requirements, wrong := parseFile(name, source)
-		problems = append(problems, wrong...)
-		for _, requirement := range requirements {
+	for _, file := range files {
+		problems = append(problems, file.problems...)
+		for _, requirement := range file.requirements {
 			if first, taken := catalogue.ids[requirement.ID]; taken {
 				problems = append(problems, fmt.Errorf("%s:%d: id %q is taken: %s:%d has it",
-					name, requirement.Line, requirement.ID, first.File, first.Line))
+					requirement.File, requirement.Line, requirement.ID, first.File, first.Line))
 				continue
 			}
 			catalogue.ids[requirement.ID] = requirement
 			catalogue.all = append(catalogue.all, requirement)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the catalogue: %w", err)
 	}
 	if len(problems) == 0 { // else they make others
 		problems = catalogue.following()
@@ -77,6 +67,33 @@ func Load(fsys fs.FS) (*Catalogue, error) {
 	}
 	slices.SortFunc(catalogue.all, func(a, b *Requirement) int { return cmp.Compare(a.ID, b.ID) })
 	return catalogue, nil
+}
+
+// parsed is what a file says, and what is wrong in it.
+type parsed struct {
+	requirements []*Requirement
+	problems     []error
+}
+
+// parseFiles parses all files, in the order of their names, and at the same time: every run
+// waits for that.
+func parseFiles(fsys fs.FS) (files []*parsed, err error) {
+	var parsing sync.WaitGroup
+	defer parsing.Wait()
+	err = fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Base(name) != fileName {
+			return err
+		}
+		source, err := readBounded(fsys, name, maxFile)
+		if err != nil {
+			return err
+		}
+		file := &parsed{}
+		files = append(files, file)
+		parsing.Go(func() { file.requirements, file.problems = parseFile(name, source) })
+		return nil
+	})
+	return files, err
 }
 
 // following says what is wrong with what requirements follow from: each is known,

@@ -119,17 +119,14 @@ func (s *Set) Differences(c *Catalogue, checked Checked) []string {
 // Only returns the catalogue for a run that judges a role by a set alone: other
 // requirements are known, and oblige nobody.
 func (c *Catalogue) Only(set *Set, role string) *Catalogue {
-	only := &Catalogue{ids: map[string]*Requirement{}}
-	for _, requirement := range c.all {
-		if !set.Holds(requirement.ID, role) {
-			left := *requirement
-			left.obliges = nil
-			requirement = &left
+	return c.with(func(requirement *Requirement) *Requirement {
+		if set.Holds(requirement.ID, role) {
+			return requirement
 		}
-		only.all = append(only.all, requirement)
-		only.ids[requirement.ID] = requirement
-	}
-	return only
+		left := *requirement
+		left.obliges = nil
+		return &left
+	})
 }
 
 // Text is the set as LoadSets reads it.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
 // TestSuites holds the real catalogue against the specification.
@@ -42,6 +43,41 @@ func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
 		if _, err := catalogue.Load(suites); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// What a process knows that checks one role is, for that role, what the whole catalogue says.
+func TestWhatAProcessKnowsThatChecksOneRole(t *testing.T) {
+	t.Parallel()
+	all, err := catalogue.Load(os.DirFS("../../suites"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range protocol.Roles() {
+		text, err := all.For(role).MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := &catalogue.Catalogue{}
+		if err := known.UnmarshalJSON(text); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range all.All() {
+			other, there := known.Get(one.ID)
+			if !there {
+				t.Errorf("%s: %s is not known", role, one.ID)
+				continue
+			}
+			for _, revision := range protocol.Released() {
+				for _, transport := range protocol.Transports() {
+					applies := one.Applies(revision, transport, role)
+					if applies != other.Applies(revision, transport, role) ||
+						applies && (one.Level(revision) != other.Level(revision) || one.Page(revision) != other.Page(revision)) {
+						t.Errorf("%s: %s is another at %s over %s", role, one.ID, revision, transport)
+					}
+				}
+			}
 		}
 	}
 }

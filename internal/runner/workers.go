@@ -263,6 +263,7 @@ func (d *coordinator) keepWorking(ctx context.Context, pass pass) error {
 func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error) {
 	work := d.run.plan
 	work.Filter, work.Only, work.Workers = pass.filter, pass.only, pass.workers
+	work.Catalogue = work.Catalogue.For(d.run.options.Role)
 	work.Explore, work.Suspects = pass.explore, pass.suspects
 	work.Cells = slices.Clone(work.Cells)
 	work.Apart = pass.alone
