@@ -3,16 +3,19 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/session"
@@ -50,6 +53,13 @@ func (d doubt) awaited() string {
 func (d *coordinator) take(key string, found checked, repeated bool) {
 	outcome := &found.Outcome
 	switch {
+	case outcome.Ending == check.Deferred && repeated:
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.crowded = true // the next time it has all the room
+		d.doubts = append(d.doubts, d.repeating[key])
+		delete(d.repeating, key)
+		return
 	case outcome.Ending == check.Deferred:
 		d.postpone(key)
 		return
@@ -94,15 +104,7 @@ func (d *coordinator) confirm(ctx context.Context) error {
 		if len(keys) == 0 {
 			break
 		}
-		d.mu.Lock()
-		for _, key := range keys {
-			d.deferred[key] = true
-		}
-		d.mu.Unlock()
-		if err := d.keepWorking(
-			ctx,
-			pass{filter: d.run.plan.Filter, workers: 1, again: true, alone: true},
-		); err != nil {
+		if err := d.repeat(ctx, keys); err != nil {
 			return err
 		}
 	}
@@ -115,6 +117,59 @@ func (d *coordinator) confirm(ctx context.Context) error {
 		d.run.tellOverload()
 	}
 	return nil
+}
+
+// repeat runs checks again, alone. Those that wait for processes of their own wait side by side:
+// that is no work for the machine, and none of them can be why another waits.
+func (d *coordinator) repeat(ctx context.Context, keys []string) error {
+	var beside, single []string
+	d.mu.Lock()
+	for _, key := range keys {
+		if d.apart(d.repeating[key]) {
+			beside = append(beside, key)
+		} else {
+			single = append(single, key)
+		}
+	}
+	workers := min(len(beside), d.run.workers())
+	d.mu.Unlock()
+	return errors.Join(d.repeatBy(ctx, workers, beside), d.repeatBy(ctx, 1, single))
+}
+
+// repeatBy has so many workers run some checks again.
+func (d *coordinator) repeatBy(ctx context.Context, workers int, keys []string) error {
+	if len(keys) == 0 || over(ctx) {
+		return nil
+	}
+	d.mu.Lock()
+	for _, key := range keys {
+		d.deferred[key] = true
+	}
+	d.mu.Unlock()
+	failures := make([]error, workers)
+	var working sync.WaitGroup
+	for i := range workers {
+		working.Go(func() {
+			failures[i] = d.keepWorking(
+				ctx,
+				pass{filter: d.run.plan.Filter, workers: workers, again: true, alone: true},
+			)
+		})
+	}
+	working.Wait()
+	return errors.Join(failures...)
+}
+
+// apart tells whether a check waits for a process that it starts for itself. The caller holds
+// the lock.
+func (d *coordinator) apart(one doubt) bool {
+	at := d.run.plan.Cells[one.found.Cell]
+	needsPeace := slices.ContainsFunc(d.run.declared, func(other plan.Declared) bool {
+		return other.Cell == one.found.Cell && (other.Check.Alone || other.Check.InTurn) &&
+			keyOf(d.run.planned[other.Cell].Name(), other.Check.Name()) == one.key
+	})
+	return (one.found.Outcome.Late != nil || one.found.Outcome.Disturbed) && !needsPeace && !d.crowded &&
+		(at.Transport == protocol.Stdio || at.Role == protocol.ClientRole)
 }
 
 // toRepeat records the doubts that are settled, and takes out those to be repeated

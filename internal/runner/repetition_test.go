@@ -17,8 +17,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
@@ -251,5 +253,56 @@ func TestDoubtsAtTheEndOfARun(t *testing.T) {
 	results := r.cells[0].report.Results
 	if len(results) != 1 || results[0].Verdict != reports.Inconclusive || results[0].Hint == "" {
 		t.Errorf("%+v", results)
+	}
+}
+
+// What waits for a process of its own waits beside others of its kind; what needs peace, or
+// another target that all share, alone.
+func TestWhatIsRepeatedSideBySide(t *testing.T) {
+	t.Parallel()
+	late := check.Outcome{Doubtful: true, Late: &check.Late{For: "ping", Waited: time.Second}}
+	for name, test := range map[string]struct {
+		cell     check.Cell
+		declared check.Declaration
+		outcome  check.Outcome
+		crowded  bool
+		apart    bool
+	}{
+		"a server's process":      {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, late, false, true},
+		"a client's process":      {check.Cell{Role: protocol.ClientRole, Transport: protocol.HTTP}, check.Declaration{}, late, false, true},
+		"one that was disturbed":  {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, check.Outcome{Disturbed: true}, false, true},
+		"a server that all share": {check.Cell{Role: protocol.ServerRole, Transport: protocol.HTTP}, check.Declaration{}, late, false, false},
+		"a lost connection":       {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, check.Outcome{Doubtful: true}, false, false},
+		"one that needs peace":    {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{Alone: true}, late, false, false},
+		"a login":                 {check.Cell{Role: protocol.ClientRole, Transport: protocol.HTTP}, check.Declaration{InTurn: true}, late, false, false},
+		"no room":                 {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, late, true, false},
+	} {
+		environment := &session.Environment{Scope: &scope.Scope{Cell: test.cell}}
+		test.declared.Text = "answers"
+		d := (&run{
+			plan: workerPlan{Cells: []cell{{Cell: test.cell}}}, planned: []*session.Environment{environment},
+			collector: collector{declared: []plan.Declared{{Check: &test.declared}}},
+		}).coordinator()
+		d.crowded = test.crowded
+		one := doubt{key: keyOf(environment.Name(), "answers"), found: checked{Outcome: test.outcome}}
+		if d.apart(one) != test.apart {
+			t.Errorf("%s: %t", name, !test.apart)
+		}
+	}
+}
+
+// A check for which there was no room when it was repeated beside others stays in doubt, and is
+// repeated once more.
+func TestARepeatedCheckWithoutRoomIsRepeatedAgain(t *testing.T) {
+	t.Parallel()
+	d := unhurried(t, scope.Pace{"ping": time.Millisecond})
+	before := checked{Outcome: check.Outcome{Doubtful: true, Late: &check.Late{For: "ping", Waited: time.Second}}}
+	d.take("a", before, false)
+	if keys := d.toRepeat(); !slices.Equal(keys, []string{"a"}) {
+		t.Fatalf("%q are repeated", keys)
+	}
+	d.take("a", checked{Outcome: check.Outcome{Ending: check.Deferred}}, true)
+	if keys := d.toRepeat(); !slices.Equal(keys, []string{"a"}) || !d.crowded {
+		t.Errorf("then %q, crowded is %t", keys, d.crowded)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // running is what this package keeps of a check that runs.
@@ -124,9 +125,16 @@ func (c *running) ended() []transcript.Event {
 }
 
 // quits tells whether a server that has ended a connection ends it as well where it is asked
-// nothing. That is looked at once.
+// nothing. That is looked at once, where no other connection shows it as soon as one of its own.
 func (e *Environment) quits(ended []transcript.Event) *Quit {
-	if len(ended) > 0 && !e.leftInPeace && !outlived(ended, e.lived, e.alive(), time.Now()) {
+	if len(ended) == 0 || e.leftInPeace {
+		return e.quit
+	}
+	outlived := func() time.Duration { return outlives(ended, e.lived, e.alive(), time.Now()) }
+	if soon := outlived(); soon > 0 && soon <= leastQuiet {
+		<-wait.After(context.Background(), soon)
+	}
+	if outlived() > 0 {
 		e.leftInPeace = true
 		e.quit = FindQuit(context.Background(), e.Budget, e.Target, e.Revision, ended)
 	}

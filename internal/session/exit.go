@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
@@ -63,17 +64,29 @@ func FindQuit(
 	return found
 }
 
-// outlived tells whether other connections show that a server which has ended one does not do
-// so by itself: one went on for longer, closed by the harness or still there, and one that is
-// still there was asked nothing for longer than that one before its end.
-func outlived(ended []transcript.Event, closed time.Duration, alive [][]transcript.Event, now time.Time) bool {
+// outlives is after how long other connections show that a server which has ended one does not do
+// so by itself, if they stay: one went on for longer, closed by the harness or still there, and
+// one that is still there was asked nothing for longer than that one before its end. It is zero
+// where they show that already, and never where none is there.
+func outlives(ended []transcript.Event, closed time.Duration, alive [][]transcript.Event, now time.Time) time.Duration {
 	lived, _ := livedFor(ended)
-	older, quieter := closed > lived, false
-	for _, events := range alive {
-		older = older || now.Sub(firstSaid(events, now)) > lived
-		quieter = quieter || quietAt(events, now) > quietAt(ended, now)
+	older, quieter := never, never
+	if closed > lived {
+		older = 0
 	}
-	return older && quieter
+	for _, events := range alive {
+		older = min(older, after(lived, now.Sub(firstSaid(events, now))))
+		quieter = min(quieter, after(quietAt(ended, now), quietAt(events, now)))
+	}
+	return max(older, quieter)
+}
+
+const never time.Duration = math.MaxInt64
+
+// after is how long something has to go on that has gone on for so long, to be longer than
+// another.
+func after(another, gone time.Duration) time.Duration {
+	return max(0, another-gone+time.Millisecond)
 }
 
 // quietAt is how long nothing had been said to a server when it ended, or by a time.

@@ -10,7 +10,7 @@ import (
 
 // A server that ends one connection, and leaves others in peace for longer, does not exit by
 // itself.
-func TestOutlived(t *testing.T) {
+func TestOutlives(t *testing.T) {
 	t.Parallel()
 	began := time.Unix(0, 0)
 	at := func(seconds float64) time.Time { return began.Add(time.Duration(seconds * float64(time.Second))) }
@@ -23,19 +23,19 @@ func TestOutlived(t *testing.T) {
 		{At: at(1.1), From: protocol.Server, Kind: transcript.Exit},
 	}
 	for name, test := range map[string]struct {
-		closed  float64
-		alive   [][]transcript.Event
-		showing bool
+		closed float64
+		alive  [][]transcript.Event
+		after  time.Duration
 	}{
-		"nothing else":                     {0, nil, false},
-		"one was closed later":             {5, nil, false},
-		"one is idle, and began later":     {0, [][]transcript.Event{{says(1, protocol.Server)}}, false},
-		"one is idle, another was closed":  {5, [][]transcript.Event{{says(1, protocol.Client), says(1, protocol.Server)}}, true},
-		"one is idle, and began before":    {0, [][]transcript.Event{{says(0, protocol.Client), says(0, protocol.Server)}}, true},
-		"one is older, and was just asked": {0, [][]transcript.Event{{says(0, protocol.Server), says(1.95, protocol.Client)}}, false},
+		"nothing else":                     {0, nil, never},
+		"one was closed later":             {5, nil, never},
+		"one is idle, and began later":     {0, [][]transcript.Event{{says(1, protocol.Server)}}, 101 * time.Millisecond},
+		"one is idle, another was closed":  {5, [][]transcript.Event{{says(1, protocol.Client), says(1, protocol.Server)}}, 0},
+		"one is idle, and began before":    {0, [][]transcript.Event{{says(0, protocol.Client), says(0, protocol.Server)}}, 0},
+		"one is older, and was just asked": {0, [][]transcript.Event{{says(0, protocol.Server), says(1.95, protocol.Client)}}, 51 * time.Millisecond},
 	} {
-		if got := outlived(ended, time.Duration(test.closed*float64(time.Second)), test.alive, at(2)); got != test.showing {
-			t.Errorf("%s: %t", name, got)
+		if got := outlives(ended, time.Duration(test.closed*float64(time.Second)), test.alive, at(2)); got != test.after {
+			t.Errorf("%s: after %s", name, got)
 		}
 	}
 }
