@@ -56,7 +56,7 @@ func (d *coordinator) take(key string, found checked, repeated bool) {
 	case outcome.Ending == check.Deferred && repeated:
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.crowded = true // the next time it has all the room
+		d.overBudget = true // the next time it has all the room
 		d.doubts = append(d.doubts, d.repeating[key])
 		delete(d.repeating, key)
 		return
@@ -168,7 +168,7 @@ func (d *coordinator) apart(one doubt) bool {
 		return other.Cell == one.found.Cell && (other.Check.Alone || other.Check.InTurn) &&
 			keyOf(d.run.planned[other.Cell].Name(), other.Check.Name()) == one.key
 	})
-	return (one.found.Outcome.Late != nil || one.found.Outcome.Disturbed) && !needsPeace && !d.crowded &&
+	return (one.found.Outcome.Late != nil || one.found.Outcome.Disturbed) && !needsPeace && !d.overBudget &&
 		(at.Transport == protocol.Stdio || at.Role == protocol.ClientRole)
 }
 

@@ -262,11 +262,11 @@ func TestWhatIsRepeatedSideBySide(t *testing.T) {
 	t.Parallel()
 	late := check.Outcome{Doubtful: true, Late: &check.Late{For: "ping", Waited: time.Second}}
 	for name, test := range map[string]struct {
-		cell     check.Cell
-		declared check.Declaration
-		outcome  check.Outcome
-		crowded  bool
-		apart    bool
+		cell       check.Cell
+		declared   check.Declaration
+		outcome    check.Outcome
+		overBudget bool
+		apart      bool
 	}{
 		"a server's process":      {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, late, false, true},
 		"a client's process":      {check.Cell{Role: protocol.ClientRole, Transport: protocol.HTTP}, check.Declaration{}, late, false, true},
@@ -283,7 +283,7 @@ func TestWhatIsRepeatedSideBySide(t *testing.T) {
 			plan: workerPlan{Cells: []cell{{Cell: test.cell}}}, planned: []*session.Environment{environment},
 			collector: collector{declared: []plan.Declared{{Check: &test.declared}}},
 		}).coordinator()
-		d.crowded = test.crowded
+		d.overBudget = test.overBudget
 		one := doubt{key: keyOf(environment.Name(), "answers"), found: checked{Outcome: test.outcome}}
 		if d.apart(one) != test.apart {
 			t.Errorf("%s: %t", name, !test.apart)
@@ -302,7 +302,7 @@ func TestARepeatedCheckWithoutRoomIsRepeatedAgain(t *testing.T) {
 		t.Fatalf("%q are repeated", keys)
 	}
 	d.take("a", checked{Outcome: check.Outcome{Ending: check.Deferred}}, true)
-	if keys := d.toRepeat(); !slices.Equal(keys, []string{"a"}) || !d.crowded {
-		t.Errorf("then %q, crowded is %t", keys, d.crowded)
+	if keys := d.toRepeat(); !slices.Equal(keys, []string{"a"}) || !d.overBudget {
+		t.Errorf("then %q, overBudget is %t", keys, d.overBudget)
 	}
 }

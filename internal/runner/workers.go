@@ -220,7 +220,7 @@ type coordinator struct {
 	asked      map[string]bool  // of what brings no reply: one check was repeated
 	confirmed  map[string]bool  // and got none again; whether that shows anything
 	repeating  map[string]doubt // under way, by key
-	crowded    bool             // there was no room to repeat some side by side
+	overBudget bool             // there was no room to repeat some side by side
 	unshown    int              // that were late again, which shows nothing
 	slow       bool             // some process was not there in time: one worker goes on
 	only       string           // that worker
