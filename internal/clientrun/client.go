@@ -213,8 +213,7 @@ func (c *Client) CancellationOf(request *Message) *Message {
 // POST; of all when it is "".
 func (c *Client) Heads(method string) []transcript.Event {
 	return slices.DeleteFunc(c.Events(), func(event transcript.Event) bool {
-		return event.Kind != transcript.Head || event.From != protocol.Client || event.HTTP == nil ||
-			method != "" && event.HTTP.Method != method
+		return !event.IsRequestHead() || method != "" && event.HTTP.Method != method
 	})
 }
 

@@ -41,7 +41,7 @@ func seesStreams(t *T) {
 // heardStream tells whether the server spoke by an event stream.
 func (c *Client) heardStream() bool {
 	return slices.ContainsFunc(c.Events(), func(event transcript.Event) bool {
-		if event.Kind != transcript.Head || event.From != protocol.Server || event.HTTP == nil {
+		if !event.IsResponseHead() {
 			return false
 		}
 		media, _, _ := mime.ParseMediaType(event.HTTP.Header.Get("Content-Type"))

@@ -305,8 +305,7 @@ func (m *meeting) readRequests(conversation *rules.Conversation) {
 // headed tells whether the revision stands in the header of an HTTP request.
 func (m *meeting) headed(conversation *rules.Conversation) bool {
 	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
-		return event.From == protocol.Client && event.HTTP != nil &&
-			event.HTTP.Header.Get(scripted.VersionHeader) == m.revision
+		return event.IsRequestHead() && event.HTTP.Header.Get(scripted.VersionHeader) == m.revision
 	})
 }
 

@@ -125,7 +125,7 @@ func (i *Imported) exchanges(all []*exchange, isOwn bool) {
 			e.account.names[method]++
 			e.stream = fmt.Sprintf("%s-%d", method, e.account.names[method])
 		}
-		if one.event.Kind == transcript.Head && one.event.From == protocol.Server {
+		if one.event.IsResponseHead() {
 			books.answered(e)
 		}
 		one.event.Stream = e.stream

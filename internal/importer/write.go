@@ -102,7 +102,7 @@ func carried(events []transcript.Event) []*carriage {
 		event := &events[position]
 		one := open[event.Stream]
 		switch {
-		case event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil:
+		case event.IsRequestHead():
 			one = &carriage{request: *event}
 			open[event.Stream] = one
 			all = append(all, one)

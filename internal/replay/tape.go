@@ -107,7 +107,7 @@ func fromClient(message *rules.Message) bool { return message.Event.From == prot
 func (t *Tape) readHeads(events []transcript.Event) {
 	for _, event := range events {
 		switch {
-		case event.Kind == transcript.Head && event.HTTP != nil && event.From == protocol.Client:
+		case event.IsRequestHead():
 			if _, there := t.heads[event.Stream]; !there {
 				t.heads[event.Stream] = event
 			}
@@ -128,7 +128,7 @@ func (t *Tape) readHeads(events []transcript.Event) {
 // let it.
 func (t *Tape) readEnd(events []transcript.Event) {
 	at := slices.IndexFunc(events, func(event transcript.Event) bool {
-		return event.Kind == transcript.Head && event.HTTP != nil && event.HTTP.Method == http.MethodDelete &&
+		return event.IsRequestHead() && event.HTTP.Method == http.MethodDelete &&
 			t.statuses[event.Stream] >= http.StatusOK && t.statuses[event.Stream] < http.StatusMultipleChoices
 	})
 	if at < 0 {

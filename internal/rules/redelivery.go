@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // Originals returns the target's messages without those that it delivered a
@@ -48,8 +46,7 @@ func readRedelivered(conversation *Conversation) map[*Message]bool {
 func resumedStreams(conversation *Conversation) map[string]bool {
 	resumed := map[string]bool{}
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil &&
-			event.HTTP.Header.Get("Last-Event-Id") != "" {
+		if event.IsRequestHead() && event.HTTP.Header.Get("Last-Event-Id") != "" {
 			resumed[event.Stream] = true
 		}
 	}
@@ -65,8 +62,7 @@ func RefusedStreams(conversation *Conversation) map[string]bool {
 func readRefusedStreams(conversation *Conversation) map[string]bool {
 	refused := map[string]bool{}
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == protocol.Server && event.HTTP != nil &&
-			event.HTTP.Status >= http.StatusBadRequest {
+		if event.IsResponseHead() && event.HTTP.Status >= http.StatusBadRequest {
 			refused[event.Stream] = true
 		}
 	}

@@ -83,6 +83,17 @@ func (e Event) IsClientLeaving() bool {
 	return e.Kind == End && (e.Note == ClientLeft || e.Note == HarnessClosed)
 }
 
+// IsRequestHead tells whether the event is the head of an HTTP request of the client, and
+// IsResponseHead whether it is that of a response of the server. Both have HTTP, then.
+func (e Event) IsRequestHead() bool { return e.isHeadOf(protocol.Client) }
+
+// IsResponseHead tells the latter.
+func (e Event) IsResponseHead() bool { return e.isHeadOf(protocol.Server) }
+
+func (e Event) isHeadOf(party protocol.Party) bool {
+	return e.Kind == Head && e.From == party && e.HTTP != nil
+}
+
 // IsContent reports a message, or a body that is none.
 func (e Event) IsContent() bool { return e.Kind == Message || e.Kind == Body }
 

@@ -50,7 +50,7 @@ func readExchanges(conversation *rules.Conversation) []*Exchange {
 		messages[message.Event.Sequence] = append(messages[message.Event.Sequence], message)
 	}
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil {
+		if event.IsRequestHead() {
 			begun := &Exchange{Method: event.HTTP.Method, Request: event}
 			begun.Resumes = resumed(all, begun)
 			open[event.Stream] = begun
@@ -142,12 +142,18 @@ func (e *Exchange) Listens() bool {
 	return e.Method == http.MethodGet && !resumes
 }
 
+// Response is the head of the response, and whether there is one.
+func (e *Exchange) Response() (head transcript.HTTP, there bool) {
+	if e.Head == nil || e.Head.HTTP == nil {
+		return transcript.HTTP{}, false
+	}
+	return *e.Head.HTTP, true
+}
+
 // Status returns that of the response, 0 when there is none.
 func (e *Exchange) Status() int {
-	if e.Head == nil || e.Head.HTTP == nil {
-		return 0
-	}
-	return e.Head.HTTP.Status
+	head, _ := e.Response()
+	return head.Status
 }
 
 // Accepted tells whether the answer is a success.
@@ -157,10 +163,8 @@ func (e *Exchange) Accepted() bool {
 
 // MediaType returns that of the response's body.
 func (e *Exchange) MediaType() string {
-	if e.Head == nil || e.Head.HTTP == nil {
-		return ""
-	}
-	return MediaType(e.Head.HTTP.Header.Get("Content-Type"))
+	head, _ := e.Response()
+	return MediaType(head.Header.Get("Content-Type"))
 }
 
 // Streams tells whether the response is an event stream.
@@ -169,8 +173,8 @@ func (e *Exchange) Streams() bool { return e.Accepted() && e.MediaType() == Even
 // Session is the id of the session that the exchange belongs to: of the one
 // that it begins, or of the one that the request names.
 func (e *Exchange) Session() string {
-	if e.Sent != nil && e.Sent.Method == "initialize" && e.Head != nil && e.Head.HTTP != nil {
-		return e.Head.HTTP.Header.Get(SessionHeader)
+	if head, there := e.Response(); there && e.Sent != nil && e.Sent.Method == "initialize" {
+		return head.Header.Get(SessionHeader)
 	}
 	return e.Request.HTTP.Header.Get(SessionHeader)
 }

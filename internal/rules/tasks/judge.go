@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/places"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -74,8 +73,7 @@ func JudgeGuessableIDs(conversation *rules.Conversation, announced []places.Foun
 // Authorized tells whether the client sent credentials.
 func Authorized(conversation *rules.Conversation) bool {
 	return slices.ContainsFunc(conversation.Events, func(event transcript.Event) bool {
-		return event.Kind == transcript.Head && event.From == protocol.Client && event.HTTP != nil &&
-			event.HTTP.Header.Get("Authorization") != ""
+		return event.IsRequestHead() && event.HTTP.Header.Get("Authorization") != ""
 	})
 }
 

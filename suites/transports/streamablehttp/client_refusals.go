@@ -180,7 +180,7 @@ func takingBareAnswers() {
 func refusalOf(t *T, client *Client, method string) transcript.Event {
 	for _, head := range client.Heads(method) {
 		for _, event := range client.Events() {
-			if event.Kind == transcript.Head && event.From == protocol.Server && event.Stream == head.Stream &&
+			if event.IsResponseHead() && event.Stream == head.Stream &&
 				event.Connection == head.Connection {
 				return event
 			}

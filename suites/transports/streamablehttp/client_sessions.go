@@ -179,8 +179,7 @@ func renewsAfter(t *T, client *Client, lost transcript.Event, later string) {
 // begun are the ids that the server gave to sessions, in order.
 func begun(client *Client) (ids []string) {
 	for _, event := range client.Events() {
-		if event.Kind == transcript.Head && event.HTTP != nil && event.From == protocol.Server &&
-			sessionOf(event) != "" && !slices.Contains(ids, sessionOf(event)) {
+		if event.IsResponseHead() && sessionOf(event) != "" && !slices.Contains(ids, sessionOf(event)) {
 			ids = append(ids, sessionOf(event))
 		}
 	}
@@ -200,14 +199,11 @@ func lostSessions(client *Client) (lost []transcript.Event) {
 	asked := map[exchange]string{} // the session id
 	reported := map[string]bool{"": true}
 	for _, event := range client.Events() {
-		if event.Kind != transcript.Head || event.HTTP == nil {
-			continue
-		}
 		at := exchange{event.Connection, event.Stream}
 		switch {
-		case event.From == protocol.Client && event.HTTP.Method != http.MethodDelete:
+		case event.IsRequestHead() && event.HTTP.Method != http.MethodDelete:
 			asked[at] = sessionOf(event)
-		case event.From == protocol.Server && event.HTTP.Status == http.StatusNotFound && !reported[asked[at]]:
+		case event.IsResponseHead() && event.HTTP.Status == http.StatusNotFound && !reported[asked[at]]:
 			reported[asked[at]] = true
 			lost = append(lost, event)
 		}

@@ -244,10 +244,8 @@ func sessionRules() []rules.Rule {
 
 func visibleSessions(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range exchanges.Of(conversation) {
-		if one.Head == nil || one.Head.HTTP == nil {
-			continue
-		}
-		for _, id := range one.Head.HTTP.Header.Values(exchanges.SessionHeader) {
+		head, _ := one.Response()
+		for _, id := range head.Header.Values(exchanges.SessionHeader) {
 			reporter.Observe()
 			if !isVisibleASCII(id) {
 				reporter.ViolationAt(*one.Head, rules.Mismatch{
@@ -265,13 +263,13 @@ func visibleSessions(conversation *rules.Conversation, reporter *rules.Reporter)
 func assignedSessions(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, one := range exchanges.Of(conversation) {
 		version := one.Request.HTTP.Header.Get(transport.VersionHeader)
-		if one.Head == nil || one.Head.HTTP == nil || !protocol.Has(version, protocol.PerRequestMeta) ||
-			one.Deliberate() ||
+		head, there := one.Response()
+		if !there || !protocol.Has(version, protocol.PerRequestMeta) || one.Deliberate() ||
 			one.Request.HTTP.Header.Get(exchanges.SessionHeader) != "" {
 			continue
 		}
 		reporter.Observe()
-		if id := one.Head.HTTP.Header.Get(exchanges.SessionHeader); id != "" {
+		if id := head.Header.Get(exchanges.SessionHeader); id != "" {
 			reporter.ViolationAt(*one.Head, rules.Mismatch{
 				Wanted: "no session id, as there are no sessions at " + version,
 				Found:  fmt.Sprintf("%q", id),

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/lazy"
 	"github.com/mcpconform/mcpconform/internal/mcp"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/claims"
 	"github.com/mcpconform/mcpconform/internal/rules/exchanges"
@@ -254,7 +253,7 @@ func listsForAnybody(conversation *rules.Conversation, reporter *rules.Reporter)
 	}
 	reporter.Observe()
 	for _, event := range conversation.Events {
-		if event.Kind == transcript.Head && event.From == protocol.Server && event.HTTP != nil &&
+		if event.IsResponseHead() &&
 			(event.HTTP.Header.Get(exchanges.SessionHeader) != "" || event.HTTP.Header.Get("Set-Cookie") != "") {
 			return
 		}
