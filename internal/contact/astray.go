@@ -9,9 +9,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Astray is what makes an opening unresponsive whose answers another client gets.
-const Astray = "the server answers a client on the stream of another one"
-
 // ofVisits is the first of the ids that no request of another visit has.
 const ofVisits = 9001
 
@@ -34,7 +31,7 @@ func (v *visit) follow(visits []*visit, o Options) {
 		if !there {
 			continue
 		}
-		v.unresponsive = Astray
+		v.unresponsive = "the server answers a client on the stream of another one"
 		v.astray = &Denial{
 			ID: "transports.sse.clients", Text: "answers each of several clients on its own stream",
 			Wanted: "the response to ping on the stream of the client that sent it",

@@ -98,6 +98,7 @@ type Opening struct {
 	Untold       bool          // a client did not tell how steps go
 	Survey       *survey.Survey
 	Unresponsive string      // what shows that a server answers nothing but initialize, if it does not
+	Astray       bool        // that is since another client gets the answers
 	Quit         *check.Quit // of a server that exits by itself after the opening; else nil
 	// Connection to a server is to be closed by who judges it.
 	Connection *scripted.Connection

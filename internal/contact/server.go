@@ -144,7 +144,8 @@ func At(ctx context.Context, to scripted.Target, revision string) *Opening {
 func (v *visit) opening(to scripted.Target) *Opening {
 	found := &Opening{
 		Revision: v.asked, Spoken: v.survey != nil && v.spoken(), Broken: v.broken,
-		Survey: v.survey, Unresponsive: v.unresponsive, Quit: v.quit, Connection: v.connection,
+		Survey: v.survey, Unresponsive: v.unresponsive, Astray: v.astray != nil,
+		Quit: v.quit, Connection: v.connection,
 	}
 	if to.Transport == protocol.Stdio && v.connection != nil { // where each connection starts a process
 		found.Start = startOf(to, v.started)

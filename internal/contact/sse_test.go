@@ -143,7 +143,7 @@ func TestAstray(t *testing.T) {
 
 	one := found.Openings[0]
 	one.Close(t.Context())
-	if one.Unresponsive != Astray || one.Denial == nil || one.Denial.ID != "transports.sse.clients" ||
+	if !one.Astray || one.Unresponsive == "" || one.Denial == nil || one.Denial.ID != "transports.sse.clients" ||
 		!strings.Contains(one.Denial.Found, `"result":{}`) || !strings.Contains(string(one.Denial.Events[1].Raw), `"method":"ping"`) {
 		t.Errorf("%+v, denied by %+v", one, one.Denial)
 	}

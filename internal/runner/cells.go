@@ -56,12 +56,12 @@ func (r *run) addCell(one *contact.Opening, planned cell, note string) {
 	if one.Broken != "" {
 		state.report.Notices = append(state.report.Notices, notice(one.Revision, one.Broken))
 	}
-	if one.Quit == nil && one.Unresponsive != contact.Astray {
+	if one.Quit == nil && !one.Astray {
 		state.report.Notices = append(state.report.Notices, one.Survey.Notices()...)
 	}
 	state.report.Target = identity(one.Info)
 	state.report.Capabilities = rawJSON(one.Capabilities)
-	state.planned, state.unresponsive = len(r.plan.Cells), one.Unresponsive
+	state.planned, state.unresponsive, state.astray = len(r.plan.Cells), one.Unresponsive, one.Astray
 	if one.Quit != nil {
 		state.quit(one.Quit, r.redact)
 	}

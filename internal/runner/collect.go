@@ -44,6 +44,7 @@ type cellState struct {
 	all            int               // checks and rules, whatever the filter
 	silent         int               // checks in a row that the target left unanswered
 	unresponsive   string            // why it is no use to ask it anything
+	astray         bool              // that is since another client gets the answers
 	underWay       []string          // requests that were, when the target went away
 	denied         *contact.Denial   // that it speaks the revision; nil for none
 	explored       explored

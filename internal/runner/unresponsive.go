@@ -33,7 +33,9 @@ func (c *collector) permit(cell int) permission {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	state := c.state(cell)
-	return permission{Run: true, Unresponsive: state.unresponsive, Ended: state.report.Ended != nil}
+	return permission{
+		Run: true, Unresponsive: state.unresponsive, Astray: state.astray, Ended: state.report.Ended != nil,
+	}
 }
 
 // listen counts the checks in a row that the target left unanswered. The

@@ -20,7 +20,6 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -169,8 +168,8 @@ func (e *executor) run(ctx context.Context, cell int, declared *check.Declaratio
 		switch {
 		case allowed.Ended:
 			t.Inconclusive(allowed.Unresponsive, "see the beginning of the report, then run again")
-		case allowed.Unresponsive == contact.Astray: // and which checks run beside one makes all the difference
-			t.Inconclusive(contact.Astray, "fix the failure of transports.sse.clients first")
+		case allowed.Astray: // and which checks run beside one makes all the difference
+			t.Inconclusive(allowed.Unresponsive, "fix the failure of transports.sse.clients first")
 		case allowed.Unresponsive != "" && !judgesSilence(environment.Labels(declared)):
 			t.Inconclusive(allowed.Unresponsive, unmuting[environment.Role])
 		}
@@ -300,6 +299,7 @@ type note struct {
 type permission struct {
 	Run          bool
 	Unresponsive string `json:",omitempty"` // why it is no use to ask the target anything
+	Astray       bool   `json:",omitempty"` // that is since another client gets the answers
 	// Ended tells that the target went away: not even checks of silence have a use.
 	Ended bool `json:",omitempty"`
 }
