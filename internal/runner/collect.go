@@ -25,10 +25,11 @@ type collector struct {
 	catalogue *catalogue.Catalogue
 	declared  []plan.Declared // checks that are planned; none where only rules judge
 
-	mu        sync.Mutex   // of what is found
-	abandoned bool         // nothing more is taken
-	cells     []*cellState // one for each cell of the report
-	report    *reports.Run
+	mu          sync.Mutex   // of what is found
+	abandoned   bool         // nothing more is taken
+	cells       []*cellState // one for each cell of the report
+	unexplained []string     // checks that have seen nothing, and do not say themselves why
+	report      *reports.Run
 }
 
 // cellState collects what is found on one cell.

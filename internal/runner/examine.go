@@ -58,9 +58,10 @@ type Examination struct {
 type Examined struct {
 	// Results of the checks that ran and of all rules, as they are: also where
 	// several tell of the same cause.
-	Results []reports.Result
-	Survey  *survey.Survey // that the checks ran with
-	Errors  []string       // of the harness itself
+	Results     []reports.Result
+	Unexplained []string       // the checks that have seen nothing, and do not say themselves why
+	Survey      *survey.Survey // that the checks ran with
+	Errors      []string       // of the harness itself
 }
 
 // Examine runs an examination. It needs a survey: a known one, or a target that
@@ -95,7 +96,9 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	}
 	perform([]*session.Environment{x.environment}, x, filter, all)
 	x.addRules(x.cells[0])
-	return &Examined{Results: x.cells[0].report.Results, Survey: offered, Errors: x.report.Errors}, nil
+	return &Examined{
+		Results: x.cells[0].report.Results, Unexplained: x.unexplained, Survey: offered, Errors: x.report.Errors,
+	}, nil
 }
 
 // asSent returns a survey as it is when it was sent from one process to another:

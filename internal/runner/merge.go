@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -142,6 +143,9 @@ func (c *collector) result(state *cellState, done checked) reports.Result {
 	if result.Verdict == reports.Inconclusive {
 		result.Provocation = done.Outcome.Provocation
 	}
+	if done.unexplained() {
+		c.unexplained = append(c.unexplained, plan.CheckName(done.Group, done.Text))
+	}
 	switch result.Verdict {
 	case reports.Failed, reports.Warned:
 		events := eventsOf(done.Exchanges)
@@ -162,9 +166,6 @@ func (c *collector) result(state *cellState, done checked) reports.Result {
 	return result
 }
 
-// NothingShown is the reason of a check that has seen nothing, and does not say itself why.
-const NothingShown = "the target sent nothing that shows it"
-
 func (c *collector) verdict(state *cellState, done checked) (verdict reports.Verdict, reason, hint string) {
 	switch {
 	case done.Panic != "":
@@ -175,10 +176,10 @@ func (c *collector) verdict(state *cellState, done checked) (verdict reports.Ver
 		return reports.Inconclusive, c.redact(done.Outcome.Reason), c.redact(done.Outcome.Hint)
 	case done.Outcome.Ending == check.Failed:
 		return c.severity(state, done.Requirements), "", ""
-	case done.State.Is(types.SpecStatePassed) && done.shows():
-		return reports.Passed, "", ""
+	case done.unexplained():
+		return reports.Inconclusive, "the target sent nothing that shows it", "see what it sent with -v"
 	case done.State.Is(types.SpecStatePassed):
-		return reports.Inconclusive, NothingShown, "see what it sent with -v"
+		return reports.Passed, "", ""
 	}
 	return reports.Inconclusive, "the check timed out", "give the target more time with --timeout"
 }

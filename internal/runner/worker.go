@@ -58,6 +58,12 @@ type checked struct {
 // shows tells whether a check that came to its end has seen what it judges.
 func (c checked) shows() bool { return c.Evidence && c.Outcome.Observed > 0 }
 
+// unexplained tells whether a check came to its end without that, and does not say itself why.
+func (c checked) unexplained() bool {
+	ended := c.Panic == "" && !c.Outcome.Unproven() && c.Outcome.Ending != check.Skipped
+	return ended && c.State.Is(types.SpecStatePassed) && !c.shows()
+}
+
 // shorten leaves of what went over the wire what a report shows: nothing of a check that
 // passed, unless all of them are to be shown.
 func (c *checked) shorten(all bool) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/plan"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -85,7 +84,7 @@ func (j judgement) judge(t trial, found outcome) reports.Trial {
 	}
 	j.effects(t, found.found, &result)
 	if t.kind == reports.KindVariation {
-		j.unchanged(t, &result)
+		j.unchanged(t, found.found, &result)
 	} else {
 		j.exactly(t, found.found, &result)
 	}
@@ -160,7 +159,7 @@ func (j judgement) effects(t trial, found map[string]finding, one *reports.Trial
 // unchanged demands that a variation changes no verdict. What is not there may
 // leave nothing to judge: then a check may be skipped, and be inconclusive where
 // the variation says that it takes something away, for a reason that it names.
-func (j judgement) unchanged(t trial, one *reports.Trial) {
+func (j judgement) unchanged(t trial, found map[string]finding, one *reports.Trial) {
 	for _, effect := range one.Effects {
 		complain := func(format string, values ...any) {
 			one.Problems = append(one.Problems,
@@ -169,7 +168,7 @@ func (j judgement) unchanged(t trial, one *reports.Trial) {
 		switch {
 		case effect.Red() || effect.Verdict == reports.Inconclusive && !t.Silences:
 			complain("%q is %s, not %s", effect.Check, effect.Verdict, cmp.Or(effect.Was, "run"))
-		case effect.Reason == runner.NothingShown:
+		case found[effect.Check].Unexplained:
 			complain("%q does not say why nothing shows it", effect.Check)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -113,7 +112,7 @@ func TestJudgeVariations(t *testing.T) {
 		"it took away what is needed": {found: verdicts(open, skipped, passed), silences: true},
 		"it took away, nobody knows": {
 			found: map[string]finding{
-				pingAnswers: {Check: pingAnswers, Kind: reports.KindCheck, Verdict: open, Reason: runner.NothingShown},
+				pingAnswers: {Check: pingAnswers, Kind: reports.KindCheck, Verdict: open, Unexplained: true},
 			},
 			silences: true, wrong: reports.Changed,
 		},

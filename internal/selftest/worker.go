@@ -82,6 +82,8 @@ type finding struct {
 	Failures []reports.Failure `json:",omitempty"`
 	Exchange []reports.Step    `json:",omitempty"` // of what nothing allows to fail
 	Seconds  float64           `json:",omitempty"`
+
+	Unexplained bool `json:",omitempty"` // it has seen nothing, and does not say itself why
 }
 
 func (f finding) red() bool { return f.Verdict == reports.Failed || f.Verdict == reports.Warned }
@@ -214,6 +216,7 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 			Check: plan.CheckName(result.Group, result.Text), Kind: result.Kind, Verdict: result.Verdict,
 			Reason: result.Reason, Failures: result.Failures, Seconds: float64(result.Duration),
 		}
+		one.Unexplained = slices.Contains(found.Unexplained, one.Check)
 		if one.red() && !w.allows(next.Inject, result.Requirements) {
 			one.Exchange = result.Exchange
 		}
