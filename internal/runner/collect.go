@@ -45,6 +45,7 @@ type cellState struct {
 	all            int               // checks and rules, whatever the filter
 	silent         int               // checks in a row that the target left unanswered
 	unresponsive   string            // why it is no use to ask it anything
+	gaveUp         string            // why it was given up, if it was; unresponsive says so, too
 	astray         bool              // that is since another client gets the answers
 	underWay       []string          // requests that were, when the target went away
 	denied         *contact.Denial   // that it speaks the revision; nil for none

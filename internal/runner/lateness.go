@@ -95,7 +95,7 @@ func (c *collector) overload(found checked) {
 // overload ends a cell that the machine cannot carry.
 func (s *cellState) overload(why string) {
 	s.report.Ended = &reports.Ended{Reason: overloaded + ": " + why, Hint: "what failed has failed; " + relief}
-	s.unresponsive = notTried + overloaded
+	s.giveUp(overloaded)
 }
 
 // tellOverload says at the top of the report why some checks were not repeated.

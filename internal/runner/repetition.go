@@ -207,7 +207,7 @@ func (d *coordinator) settleDoubts() {
 		case confirmed:
 			one.found.Outcome = d.run.tooLate(one.found)
 		case d.run.ended(one.found.Cell):
-			one.found.Outcome = unconfirmed(one.found.Outcome, d.run.unresponsive(one.found.Cell))
+			one.found.Outcome = unconfirmed(one.found.Outcome, d.run.gaveUp(one.found.Cell))
 		default:
 			other := d.run.shownBy(one.found)
 			if other == "" || d.timed(one) <= repliesAlone*d.run.plan.Cells[one.found.Cell].Reply {
@@ -243,7 +243,7 @@ func (c *collector) shownBy(found checked) string {
 func unconfirmed(outcome check.Outcome, ended string) check.Outcome {
 	return check.Outcome{
 		Ending: check.Inconclusion,
-		Reason: cmp.Or(outcome.Reason, why(outcome)) + ", then " + strings.TrimPrefix(ended, notTried),
+		Reason: cmp.Or(outcome.Reason, why(outcome)) + ", then " + ended,
 		Hint:   "see the beginning of the report, then run again",
 	}
 }
@@ -263,11 +263,11 @@ func (c *collector) ended(cell int) bool {
 	return c.state(cell).report.Ended != nil
 }
 
-// unresponsive says why it is no use to ask the target of a cell anything.
-func (c *collector) unresponsive(cell int) string {
+// gaveUp says why a cell was given up.
+func (c *collector) gaveUp(cell int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state(cell).unresponsive
+	return c.state(cell).gaveUp
 }
 
 // end ends a cell whose target went away, or stopped answering. Several checks may
@@ -314,7 +314,7 @@ func (s *cellState) gone(why string, late *check.Late) {
 		Reason: "the server no longer answers " + why,
 		Hint:   "see what the target logs about the request, then run again",
 	}
-	s.unresponsive = notTried + "the server exited or stopped answering"
+	s.giveUp("the server exited or stopped answering")
 }
 
 // quit ends a cell whose server ends by itself, whatever it is asked.
@@ -324,11 +324,11 @@ func (s *cellState) quit(found *check.Quit, redact func(string) string) {
 		After:  found.After, Exit: found.Exit, Output: redact(excerpt.Stderr(found.Stderr)),
 		Hint: "see its standard error: what it needs, such as a database, may be missing; then run again",
 	}
-	s.unresponsive = notTried + "the server exits by itself after " + found.After
+	s.giveUp("the server exits by itself after " + found.After)
 }
 
-// notTried begins to say why a check was not run.
-const notTried = "not tried: "
+// giveUp has no more checks run in a cell, and says why.
+func (s *cellState) giveUp(why string) { s.gaveUp, s.unresponsive = why, "not tried: "+why }
 
 // maxUnderWay bounds the requests that are named as the last ones before a target went
 // away.
