@@ -445,16 +445,13 @@ func (t *terminal) broken() {
 
 // reason is what several results share: why they have no verdict on the target.
 type reason struct {
-	why     string
-	hints   map[string]int // what to do, with how many results
-	count   int
-	results []*Result      // without repetitions on other cells
-	kinds   map[string]int // of provocations that are missing, with how many results
+	why        string
+	unprovoked bool           // nothing provokes what is to be seen: all kinds of provocations are one cause
+	hints      map[string]int // what to do, with how many results
+	count      int
+	results    []*Result      // without repetitions on other cells
+	kinds      map[string]int // of provocations that are missing, with how many results
 }
-
-// missing is why a result is inconclusive that nothing provokes. All kinds of
-// provocations are one cause.
-const missing = "no known tool triggers these"
 
 // reasons groups the results of a verdict by reason, the most frequent first.
 func (t *terminal) reasons(v Verdict) []*reason {
@@ -466,13 +463,16 @@ func (t *terminal) reasons(v Verdict) []*reason {
 				continue
 			}
 			why := cmp.Or(oneLine(result.Reason), "no reason given")
-			if result.Provocation != "" && !t.verbose {
-				why = missing
+			unprovoked := result.Provocation != "" && !t.verbose
+			if unprovoked {
+				why = "no known tool triggers these"
 			}
-			at := slices.IndexFunc(all, func(r *reason) bool { return r.why == why })
+			at := slices.IndexFunc(all, func(r *reason) bool { return r.why == why && r.unprovoked == unprovoked })
 			if at < 0 {
 				at = len(all)
-				all = append(all, &reason{why: why, hints: map[string]int{}, kinds: map[string]int{}})
+				all = append(all, &reason{
+					why: why, unprovoked: unprovoked, hints: map[string]int{}, kinds: map[string]int{},
+				})
 			}
 			all[at].count++
 			all[at].hints[oneLine(result.Hint)]++
@@ -493,7 +493,7 @@ func (t *terminal) reasons(v Verdict) []*reason {
 
 // describe is why, and what to do about it.
 func (r *reason) describe() (why, hint string) {
-	if r.why != missing {
+	if !r.unprovoked {
 		return r.why, frequent(r.hints)[0]
 	}
 	kinds := frequent(r.kinds)
