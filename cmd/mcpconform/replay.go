@@ -172,17 +172,20 @@ func openTapes(paths []string, input io.Reader) (
 		}
 		return a.Events[0].At.Compare(b.Events[0].At)
 	})
+	var unplayed error // why the first of them cannot be
 	for _, one := range recorded {
 		tape, err := replay.Open(one.Name, one.Header, one.Events)
 		if err != nil {
+			if unplayed == nil {
+				unplayed = err
+			}
 			notes = append(notes, "not played: "+err.Error())
 			continue
 		}
 		tapes = append(tapes, tape)
 	}
-	if len(tapes) == 0 && len(notes) > 0 {
-		return nil, nil, nil, usageError("nothing of these recordings can be played: %s",
-			strings.TrimPrefix(notes[0], "not played: "))
+	if len(tapes) == 0 && unplayed != nil {
+		return nil, nil, nil, usageError("nothing of these recordings can be played: %s", unplayed)
 	}
 	if spoken := replay.Spoken(tapes); len(spoken) < len(tapes) {
 		tapes = spoken

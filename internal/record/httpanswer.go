@@ -121,7 +121,7 @@ func (a *answer) passBody() error {
 	case len(body) == 0:
 		return a.passUnread(a.response, bytes.NewReader(nil))
 	}
-	a.recordBody(protocol.Server, body, "")
+	a.recordBody(protocol.Server, body, wholeBody)
 	a.recordEnd(nil)
 	steps := a.connection.changes.Message(
 		Passage{Direction: Out, Raw: body, Carried: inBody, Head: &a.head, Exchange: a.stream},

@@ -85,7 +85,7 @@ func (e *exchange) receive() (*outgoing, error) {
 		case !whole:
 			e.recordBody(protocol.Client, body, tooLongBody)
 		default:
-			e.recordBody(protocol.Client, body, "")
+			e.recordBody(protocol.Client, body, wholeBody)
 		}
 		if !whole {
 			out.body = io.MultiReader(bytes.NewReader(body), r.Body)

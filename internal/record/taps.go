@@ -28,22 +28,36 @@ func (e *exchange) recordHead(from protocol.Party, head *transcript.HTTP) {
 	e.status = head.Status
 }
 
-// What is said of a body of which only the beginning is recorded.
+// portion is how much of a body there is to write down.
+type portion int
+
 const (
-	tooLongBody = "the beginning of a body that is too long"
-	cutBody     = "cut off"
+	wholeBody   portion = iota
+	cutBody             // the beginning of one that was cut off
+	tooLongBody         // the beginning of one that is too long
 )
 
+// note says so in words.
+func (p portion) note() string {
+	switch p {
+	case cutBody:
+		return "cut off"
+	case tooLongBody:
+		return "the beginning of a body that is too long"
+	}
+	return ""
+}
+
 // recordBody writes a body down, or the beginning of one and why it is no more.
-func (e *exchange) recordBody(from protocol.Party, body []byte, note string) {
-	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body, Note: note}
+func (e *exchange) recordBody(from protocol.Party, body []byte, there portion) {
+	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body, Note: there.note()}
 	switch {
-	case note == cutBody:
+	case there == cutBody:
 		event.Kind = transcript.Body
 	case from == protocol.Server:
 		event.Kind = transcript.KindOfBody(e.request.Method, e.status, body)
 	}
-	if note == tooLongBody {
+	if there == tooLongBody {
 		event.Raw, event.Size = body[:min(shownOfLong, len(body))], len(body)
 	}
 	if len(body) > 0 {
@@ -111,13 +125,13 @@ type bodyTap struct {
 	limit    int
 	size     int64
 	body     []byte
-	tell     func(body []byte, note string)
+	tell     func(body []byte, there portion)
 	reported bool
 }
 
 func (e *exchange) bodyTap(from protocol.Party, expected int64) *bodyTap {
 	return &bodyTap{expected: expected, limit: e.http.options.Limits.Message,
-		tell: func(body []byte, note string) { e.recordBody(from, body, note) }}
+		tell: func(body []byte, there portion) { e.recordBody(from, body, there) }}
 }
 
 func (b *bodyTap) take(piece []byte) {
@@ -130,18 +144,18 @@ func (b *bodyTap) take(piece []byte) {
 	}
 }
 
-func (b *bodyTap) end() { b.tellOnce("") }
+func (b *bodyTap) end() { b.tellOnce(wholeBody) }
 
 func (b *bodyTap) stop() { b.tellOnce(cutBody) }
 
-func (b *bodyTap) tellOnce(note string) {
+func (b *bodyTap) tellOnce(there portion) {
 	if b.reported {
 		return
 	}
 	if b.reported = true; len(b.body) > b.limit {
-		note = tooLongBody
+		there = tooLongBody
 	}
-	b.tell(b.body, note)
+	b.tell(b.body, there)
 	b.body = nil
 }
 
