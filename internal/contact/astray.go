@@ -20,7 +20,7 @@ func (v *visit) ownID() jsonrpc.ID {
 // follow looks for the answer to the ping of a visit over HTTP with SSE on the streams of others.
 // A server of one client at a time sends it there.
 func (v *visit) follow(visits []*visit, o Options) {
-	if v.connection == nil || v.connection.SSE == nil || v.unresponsive == "" {
+	if v.connection == nil || !v.connection.Transport().SharesStream() || v.unresponsive == "" {
 		return
 	}
 	for _, other := range visits {

@@ -92,7 +92,8 @@ func Streams(ctx context.Context, to scripted.Target, budget *transcript.MemoryB
 // streams tells whether an opening failed on the stream of HTTP with SSE, which few else
 // open: whoever does so means to speak over it, unless nothing is said.
 func (v *visit) streams() bool {
-	return v.err != nil && v.connection != nil && v.connection.SSE != nil && v.connection.SSE.Streams() &&
+	return v.err != nil && v.connection != nil && v.connection.Transport().SharesStream() &&
+		v.connection.SSE.Streams() &&
 		!scripted.TooMuch(v.err) && !v.mute()
 }
 

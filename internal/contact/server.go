@@ -565,7 +565,7 @@ func (v *visit) spoken() bool { return v.err == nil && v.asked == v.handshake.Re
 // whether it is left without any answer for as long as an answer may take.
 func (v *visit) pinged(ctx context.Context) (noResult string, silent bool) {
 	id := v.connection.NextID()
-	if v.connection.SSE != nil {
+	if v.connection.Transport().SharesStream() {
 		id = v.ownID()
 	}
 	answer, err := v.connection.StartRaw(ctx, id, "ping", scripted.Outgoing{}, nil).Settle(ctx)

@@ -86,7 +86,7 @@ var moves = []move{
 		nil,
 		func(t *talk) {
 			asked := t.start(t.server.asks[0].Method, nil)
-			if t.server.env.Has(protocol.ClosingCancels) && t.on.HTTP != nil {
+			if t.server.env.Has(protocol.ClosingCancels) && t.on.Transport().Exchanges() {
 				asked.Delivery.Cut()
 			} else {
 				t.tell("notifications/cancelled", check.Object{"requestId": asked.ID})
@@ -158,7 +158,7 @@ var moves = []move{
 			asked := t.start("subscriptions/listen", check.Object{
 				"notifications": check.Object{"toolsListChanged": true},
 			})
-			if t.on.HTTP != nil {
+			if t.on.Transport().Exchanges() {
 				asked.Delivery.Cut()
 			} else {
 				t.tell("notifications/cancelled", check.Object{"requestId": asked.ID})
@@ -440,7 +440,7 @@ func (t *talk) onAnother(second bool) {
 func (t *talk) again() {
 	t.waitForAll()
 	t.on = t.main
-	if t.broken != nil || t.on.HTTP == nil || t.on.HTTP.Session() == "" {
+	if t.broken != nil || t.on.Session() == "" {
 		return
 	}
 	for range 2 {

@@ -7,7 +7,8 @@
 //
 //	if protocol.Has(revision, protocol.Sessions) { ...
 //
-// What embeds or carries a revision has a method Has of the same meaning.
+// What embeds or carries a revision has a method Has of the same meaning. A connection is
+// asked in the same way what its Transport can do.
 //
 // Revisions, roles and transports are plain strings, because that is what peers, flags,
 // files and reports write: a string type of our own in a value decoded from JSON would
@@ -41,6 +42,30 @@ const (
 // Transports lists the transports over which the harness checks a target. The slice is the
 // caller's own.
 func Transports() []string { return []string{Stdio, HTTP, SSE} }
+
+// Transport is a transport as a value that says what it can do.
+type Transport struct{ name string }
+
+// Over is the transport of a name. One that is unknown can do nothing.
+func Over(name string) Transport { return Transport{name} }
+
+// Processes tells whether each connection has a process of its own, which ends with it.
+func (t Transport) Processes() bool { return t.name == Stdio }
+
+// Exchanges tells whether each message goes out in an HTTP exchange of its own, which brings
+// what belongs to it, and can be closed. What belongs to none comes in one that begins with
+// a GET.
+func (t Transport) Exchanges() bool { return t.name == HTTP }
+
+// SharesStream tells whether all that a server says comes on one event stream, which the
+// client opens first.
+func (t Transport) SharesStream() bool { return t.name == SSE }
+
+// Sessions tells whether a server may give a session an id.
+func (t Transport) Sessions() bool { return t.name == HTTP }
+
+// Mirrors tells whether headers repeat what a message says, at revisions that have that.
+func (t Transport) Mirrors() bool { return t.name == HTTP }
 
 // Carries tells whether messages of a revision may come over a transport. HTTP with SSE
 // is of 2024-11-05, and later revisions of its era are spoken over it.

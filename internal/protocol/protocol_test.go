@@ -194,3 +194,24 @@ func TestOtherParty(t *testing.T) {
 		t.Error("the other end of an end is wrong")
 	}
 }
+
+// TestTransports tells what each transport can do: basic/transports of 2025-11-25, and of
+// 2024-11-05 for HTTP with SSE.
+func TestTransports(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name                                                  string
+		processes, exchanges, sharesStream, sessions, mirrors bool
+	}{
+		{name: protocol.Stdio, processes: true},
+		{name: protocol.HTTP, exchanges: true, sessions: true, mirrors: true},
+		{name: protocol.SSE, sharesStream: true},
+		{name: "carrier pigeon"},
+	} {
+		over := protocol.Over(test.name)
+		if over.Processes() != test.processes || over.Exchanges() != test.exchanges ||
+			over.SharesStream() != test.sharesStream || over.Sessions() != test.sessions || over.Mirrors() != test.mirrors {
+			t.Errorf("%s can do something else than %+v", test.name, test)
+		}
+	}
+}

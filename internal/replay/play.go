@@ -208,7 +208,7 @@ func (p *player) setVersion(version string) {
 // event does what the client did beside sending messages.
 func (p *player) event(ctx context.Context, event transcript.Event) {
 	switch {
-	case p.tape.apart[event.Sequence] && p.client.HTTP != nil:
+	case p.tape.apart[event.Sequence] && p.client.Transport().Exchanges():
 		p.exchange(ctx, event)
 	case event.Kind == transcript.Signal && event.From == protocol.Client:
 		p.client.Close(ctx) // what is answered to that, is received
@@ -308,7 +308,7 @@ func (p *player) late(name string) {
 // listen opens a stream for what the server says unasked, where the recorded transport needs none.
 // It does so before the server hears that it may begin.
 func (p *player) listen(ctx context.Context) {
-	if p.client.HTTP == nil || p.tape.Transport == protocol.HTTP {
+	if !p.client.Transport().Exchanges() || protocol.Over(p.tape.Transport).Exchanges() {
 		return
 	}
 	_, _ = p.client.Listen(ctx) // a server may have none
@@ -394,7 +394,7 @@ func (p *player) decoded(ctx context.Context, message *rules.Message) any {
 
 // unreachable tells that the first request of all could not even be sent.
 func (p *player) unreachable(one *begun) error {
-	if len(p.Steps) > 1 || p.client.Stdio != nil {
+	if len(p.Steps) > 1 || p.client.Transport().Processes() {
 		return nil
 	}
 	select {

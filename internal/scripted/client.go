@@ -58,6 +58,11 @@ type Answer func(request Received) []byte
 
 // wire is a transport as the client uses it.
 type wire interface {
+	transport() protocol.Transport
+	// setVersion has what is sent from now on name a version in a header, where there is one.
+	setVersion(version string)
+	// sessionID is what the server has assigned; "" for nothing.
+	sessionID() string
 	// send puts one message on the wire. id is that of a request whose answer
 	// is to come, else zero.
 	send(ctx context.Context, message Outgoing, id jsonrpc.ID) *Delivery
@@ -271,7 +276,7 @@ func (c *Client) Answer(method string, answer Answer) {
 // NextID returns an id that was not used on this connection. Where there are no
 // connections, over HTTP in the stateless era, it was used on none.
 func (c *Client) NextID() jsonrpc.ID {
-	if _, overHTTP := c.wire.(*HTTP); overHTTP && c.has(protocol.Statelessness) {
+	if c.Transport().Exchanges() && c.has(protocol.Statelessness) {
 		return jsonrpc.IntID(lastShared.Add(1))
 	}
 	return jsonrpc.IntID(c.lastID.Add(1))
@@ -428,7 +433,7 @@ func (c *Client) Deliver(ctx context.Context, message Outgoing) *Delivery {
 // response's head; a server that offers none answers 405.
 func (c *Client) Listen(ctx context.Context) (*Delivery, error) {
 	patience := c.Patience()
-	delivery := c.wire.listen(ctx)
+	delivery := c.StartListening(ctx)
 	ctx, cancel := wait.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
@@ -451,6 +456,9 @@ func (d *Delivery) headRefused(ctx context.Context, patience time.Duration) erro
 		return d.late(ctx, patience, "HTTP %d has no end", d.Status)
 	}
 }
+
+// StartListening opens that stream and does not wait.
+func (c *Client) StartListening(ctx context.Context) *Delivery { return c.wire.listen(ctx) }
 
 // Mark returns a position in what was received, for Await.
 func (c *Client) Mark() int { return c.inbox.len() }
@@ -480,6 +488,17 @@ func (c *Client) Await(ctx context.Context, mark int, match func(Received) bool)
 
 // Received returns what was received from a mark on.
 func (c *Client) Received(mark int) []Received { return c.inbox.since(mark) }
+
+// Transport is that of the connection.
+func (c *Client) Transport() protocol.Transport { return c.wire.transport() }
+
+// Session returns the session id that the server assigned, or "".
+func (c *Client) Session() string { return c.wire.sessionID() }
+
+// SetVersion has what is sent from now on name a version in the header MCP-Protocol-Version;
+// "" has it name none. Over HTTP with SSE only those versions are named that have the header;
+// over stdio there is none.
+func (c *Client) SetVersion(version string) { c.wire.setVersion(version) }
 
 // Alive tells whether the connection can still bring something.
 func (c *Client) Alive() bool { return c.inbox.ended() == nil }

@@ -105,20 +105,6 @@ func (c *Connection) Initialize(ctx context.Context, params any) (Handshake, err
 	return handshake, nil
 }
 
-// SetVersion has what is sent from now on name a version in the header MCP-Protocol-Version;
-// "" has it name none. Over HTTP with SSE only those versions are named that have the header;
-// over stdio there is none.
-func (c *Connection) SetVersion(version string) {
-	switch {
-	case c.HTTP != nil:
-		c.HTTP.SetVersion(version)
-	case c.SSE != nil && protocol.Has(version, protocol.VersionHeader):
-		c.SSE.SetVersion(version)
-	case c.SSE != nil:
-		c.SSE.SetVersion("")
-	}
-}
-
 // RefusedError says that a server answered initialize, or server/discover, with an
 // error.
 type RefusedError struct {

@@ -51,16 +51,15 @@ func OverHTTP(wire *transport.HTTP, log *transcript.Log, reply time.Duration) *H
 	return h
 }
 
-// Session returns the session id that the server assigned, or "".
-func (h *HTTP) Session() string {
+func (h *HTTP) transport() protocol.Transport { return protocol.Over(protocol.HTTP) }
+
+func (h *HTTP) sessionID() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.session
 }
 
-// SetVersion sets the MCP-Protocol-Version header of what is sent from now on;
-// "" sends none.
-func (h *HTTP) SetVersion(version string) {
+func (h *HTTP) setVersion(version string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.version = version

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -19,6 +20,9 @@ func (w *countingWire) send(context.Context, Outgoing, jsonrpc.ID) *Delivery { r
 func (w *countingWire) answer(context.Context, Outgoing)                     { w.answers++ }
 func (w *countingWire) listen(context.Context) *Delivery                     { return newDelivery() }
 func (w *countingWire) quiet() <-chan struct{}                               { return nil }
+func (w *countingWire) transport() protocol.Transport                        { return protocol.Over(protocol.Stdio) }
+func (w *countingWire) sessionID() string                                    { return "" }
+func (w *countingWire) setVersion(string)                                    {}
 func (w *countingWire) close(context.Context)                                {}
 
 func TestFloodEndsTheConnection(t *testing.T) {

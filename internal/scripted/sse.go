@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/internal/wait"
@@ -58,8 +59,14 @@ func OverSSE(wire *transport.HTTP, log *transcript.Log, reply time.Duration) *SS
 	return s
 }
 
-// SetVersion sets the MCP-Protocol-Version header of what is sent from now on; "" sends none.
-func (s *SSE) SetVersion(version string) {
+func (s *SSE) transport() protocol.Transport { return protocol.Over(protocol.SSE) }
+
+func (s *SSE) sessionID() string { return "" }
+
+func (s *SSE) setVersion(version string) {
+	if !protocol.Has(version, protocol.VersionHeader) {
+		version = ""
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version = version

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -33,6 +34,12 @@ func OverStdio(pipe *transport.Stdio, log *transcript.Log, reply time.Duration) 
 	go s.receive()
 	return s
 }
+
+func (s *Stdio) transport() protocol.Transport { return protocol.Over(protocol.Stdio) }
+
+func (s *Stdio) sessionID() string { return "" }
+
+func (s *Stdio) setVersion(string) {}
 
 func (s *Stdio) receive() {
 	defer close(s.read)

@@ -16,7 +16,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // Survey is what a server said of itself at one revision, over one transport.
@@ -85,10 +84,9 @@ func (s *Survey) Listed() []Listing {
 // the context is Failed.
 func Take(ctx context.Context, connection *scripted.Connection, revision string, handshake scripted.Handshake) *Survey {
 	found := introduced(revision, handshake)
-	found.Session = connection.HTTP != nil && connection.HTTP.Session() != ""
-	if http := connection.HTTP; http != nil && protocol.Has(found.Revision, protocol.GETStream) {
-		// Where there is such a stream, changes are told on it.
-		http.Exchange(transport.Request{Method: "GET", Header: http.Header("GET")})
+	found.Session = connection.Session() != ""
+	if connection.Transport().Exchanges() && protocol.Has(found.Revision, protocol.GETStream) {
+		connection.StartListening(ctx) // where there is such a stream, changes are told on it
 	}
 	for range maxRounds {
 		mark := connection.Mark()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
-	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // Order says what to try.
@@ -152,9 +150,8 @@ func (t *tryout) listen(ctx context.Context) {
 		_, _ = listening.WaitOr(ctx, func(received scripted.Received) bool { return received.Method == acknowledged })
 		return
 	}
-	if t.HTTP != nil && t.has(protocol.GETStream) { // where there is such a stream, changes are told on it
-		stream := t.HTTP.Exchange(transport.Request{Method: http.MethodGet, Header: t.HTTP.Header(http.MethodGet)})
-		t.within(ctx, t.ReplyTime(), stream.Head())
+	if t.Transport().Exchanges() && t.has(protocol.GETStream) { // where there is such a stream, changes are told on it
+		t.within(ctx, t.ReplyTime(), t.StartListening(ctx).Head())
 	}
 	if t.order.Survey.Declares("logging") {
 		_, _ = t.Call(ctx, "logging/setLevel", map[string]any{"level": "info"})
@@ -317,7 +314,7 @@ func (t *tryout) settle(ctx context.Context) {
 		method = "server/discover"
 	}
 	_, _ = t.Call(ctx, method, nil)
-	if t.HTTP != nil {
+	if t.Transport().Exchanges() { // each comes when it comes
 		t.within(ctx, t.order.Quiet, nil)
 	}
 }

@@ -217,9 +217,9 @@ func mustAnswer(t *T, server *Server, requests int, beside ...string) (mark int)
 	mark = server.Mark()
 	batch := "[" + strings.Join(messages, ",") + "]"
 	switch {
-	case server.HTTP != nil:
+	case server.Transport().Exchanges():
 		t.Expect(server.Response(server.Say(batch, ""))).To(HaveStatus(http.StatusOK))
-	case server.SSE != nil: // where the POST is refused, nothing comes on the stream
+	case server.Transport().SharesStream(): // where the POST is refused, nothing comes on the stream
 		server.Call(BarrierMethod(t), nil, WithID(ids[0]), Raw([]byte(batch), "")).Must(BeAnswered)
 	default:
 		server.Say(batch, "")

@@ -464,7 +464,7 @@ func answeredID(t *T, server *Server, id jsonrpc.ID) jsonrpc.ID {
 func say(t *T, server *Server, raw, reason string) *scripted.Delivery {
 	message := scripted.Outgoing{Raw: []byte(raw), Deliberate: reason}
 	switch kind := jsonrpc.Parse(message.Raw).Kind; {
-	case server.HTTP == nil:
+	case !server.Transport().Mirrors():
 	case kind == jsonrpc.Invalid || kind == jsonrpc.Batch:
 		message.Header = completed(t, server)
 	}
@@ -512,7 +512,7 @@ func refusalsOf(t *T, server *Server, raw, reason string) []Reply {
 	barrier := server.NeedUsable("see the results of base.errors.survived")
 	var refusals []Reply
 	for _, response := range responsesBut(server, mark, barrier) {
-		if refusal, _ := response.Error(); server.HTTP == nil || refusal.Code != jsonrpc.HeaderMismatch {
+		if refusal, _ := response.Error(); !server.Transport().Mirrors() || refusal.Code != jsonrpc.HeaderMismatch {
 			refusals = append(refusals, Reply{Received: response})
 		}
 	}

@@ -133,7 +133,7 @@ func furtherOpenings() {
 	It("answers initialize with an MCP-Protocol-Version header",
 		Verifies("lifecycle.initialize.answered"), NeedsTransport(protocol.HTTP), func(t *T) {
 			server := Connect(t)
-			server.HTTP.SetVersion(t.Revision()) // it is wanted of later requests, and forbidden in none
+			server.SetVersion(t.Revision()) // it is wanted of later requests, and forbidden in none
 
 			result := server.Call("initialize", Hello(t, t.Revision())).Must().Result()
 
