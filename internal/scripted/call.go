@@ -3,6 +3,7 @@ package scripted
 import (
 	"maps"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,13 +31,6 @@ func (x *Exchange) left() {
 	}
 }
 
-// over says that a call is over: with the last of a batch the exchange is, too.
-func (x *Exchange) over() {
-	if x.owed.Add(-1) <= 0 {
-		x.Finish()
-	}
-}
-
 // LastEventID is where the client wants to resume; "" when it does not.
 func (x *Exchange) LastEventID() string { return x.Request.Header.Get(LastEventID) }
 
@@ -47,11 +41,36 @@ type Call struct {
 	Nth      int       // among the messages of its method, from 1
 	Exchange *Exchange // that carries it; nil over stdio, and over HTTP+SSE
 
-	mark int // what the client had sent before
+	carrier carrier
+	mark    int // what the client had sent before
 
 	mu       sync.Mutex
 	answered bool
 	left     bool
+}
+
+// newCall is a call that an exchange carries, or none.
+func newCall(session *Session, message jsonrpc.Message, exchange *Exchange) *Call {
+	call := &Call{Session: session, Message: message, Exchange: exchange, carrier: exchange, mark: session.Mark()}
+	if exchange == nil {
+		call.carrier = channel{session}
+	}
+	return call
+}
+
+// Transport is that of the session.
+func (c *Call) Transport() protocol.Transport { return c.Session.Transport() }
+
+// Done is closed when the exchange that carries the call is over, also since the client has
+// left it; nil where none carries it.
+func (c *Call) Done() <-chan struct{} { return c.carrier.Done() }
+
+// AssignSession gives the session an id, which goes out with the answer to initialize, where
+// the transport has sessions and the server is to have them.
+func (c *Call) AssignSession() {
+	if c.Transport().Sessions() && c.Session.Server.Features.Sessions {
+		c.Session.Assign("session-" + strconv.Itoa(c.Session.Number))
+	}
 }
 
 // Params returns the params, or nil.
@@ -102,13 +121,14 @@ func Text(text string) Object {
 
 // Refuse gives the call an error; data may be nil.
 func (c *Call) Refuse(code int64, message string, data any) {
-	c.refuse(http.StatusOK, code, message, data)
+	c.RefuseWith(http.StatusOK, code, message, data)
 }
 
-func (c *Call) refuse(status int, code int64, message string, data any) {
+// RefuseWith does so with an HTTP status, where an exchange carries the call.
+func (c *Call) RefuseWith(status int, code int64, message string, data any) {
 	raw := jsonrpc.NewErrorWith(c.Message.ID, code, message, data)
-	if c.Exchange != nil && !c.Exchange.Begun() {
-		c.conclusion(func() { c.Exchange.answer(status, nil, raw, "") })
+	if c.carrier.choosesStatus() {
+		c.conclusion(func() { c.carrier.reply(status, nil, raw, "") })
 		return
 	}
 	c.Finally(raw, "")
@@ -116,12 +136,7 @@ func (c *Call) refuse(status int, code int64, message string, data any) {
 
 // Reject refuses what is no message.
 func (c *Call) Reject() {
-	raw := jsonrpc.NewErrorWith(jsonrpc.NullID, jsonrpc.InvalidRequest, "this is not a message", nil)
-	if c.Exchange != nil {
-		c.Exchange.Answer(http.StatusBadRequest, nil, raw, "")
-		return
-	}
-	c.Say(raw, "")
+	c.carrier.reject(jsonrpc.NewErrorWith(jsonrpc.NullID, jsonrpc.InvalidRequest, "this is not a message", nil))
 }
 
 // Finally sends bytes as the answer, and nothing after them. The reason says why
@@ -131,16 +146,10 @@ func (c *Call) Finally(message []byte, deliberate string) {
 		if deliberate == "" && c.Session.Server.Style.Stream {
 			c.Streaming()
 		}
-		switch {
-		case c.Exchange == nil:
-			c.Say(message, deliberate)
-		case deliberate == "" && c.resumeLater(message):
-		case c.Exchange.Begun():
-			c.Exchange.Event(nil, message, deliberate)
-			c.Exchange.over()
-		default:
-			c.Exchange.answer(http.StatusOK, c.begun(), message, deliberate)
+		if deliberate == "" && c.resumeLater(message) {
+			return
 		}
+		c.carrier.reply(http.StatusOK, c.begun(), message, deliberate)
 	})
 }
 
@@ -174,28 +183,22 @@ func (c *Call) conclude() {
 	c.mu.Lock()
 	keep := c.left || c.answered
 	c.mu.Unlock()
-	if c.Exchange != nil && !keep {
-		c.Exchange.over()
+	if !keep {
+		c.carrier.over()
 	}
 }
 
 // Streaming lets the answer be an event stream, whatever comes on it.
 func (c *Call) Streaming() *Call {
-	if c.Exchange != nil {
-		header := map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
-		maps.Copy(header, c.begun())
-		c.Exchange.Head(http.StatusOK, header, "")
-	}
+	header := map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
+	maps.Copy(header, c.begun())
+	c.carrier.stream(header)
 	return c
 }
 
 // Say sends a message before the answer, on the stream of the call.
 func (c *Call) Say(message []byte, deliberate string) bool {
-	if c.Exchange == nil {
-		return c.Session.Say(message, deliberate)
-	}
-	c.Streaming()
-	return c.Exchange.Event(nil, message, deliberate)
+	return c.Streaming().carrier.say(message, deliberate)
 }
 
 // Notify sends a notification before the answer, on the stream of the call.

@@ -151,7 +151,7 @@ func (o *Features) current(c *Call) bool {
 		return true
 	}
 	if requested == "" {
-		c.refuse(http.StatusBadRequest, jsonrpc.InvalidParams, "params._meta."+mcp.MetaVersion+" is missing", nil)
+		c.RefuseWith(http.StatusBadRequest, jsonrpc.InvalidParams, "params._meta."+mcp.MetaVersion+" is missing", nil)
 	} else {
 		c.RefuseVersion(requested, o.revision)
 	}
@@ -161,7 +161,7 @@ func (o *Features) current(c *Call) bool {
 // RefuseVersion refuses a request of the stateless era for its version
 // (basic/versioning).
 func (c *Call) RefuseVersion(requested string, supported ...string) {
-	c.refuse(http.StatusBadRequest, jsonrpc.UnsupportedRevision, "Unsupported protocol version",
+	c.RefuseWith(http.StatusBadRequest, jsonrpc.UnsupportedRevision, "Unsupported protocol version",
 		Object{"supported": supported, "requested": requested})
 }
 
@@ -170,7 +170,7 @@ func (o *Features) unknown(c *Call) {
 	if c.Has(protocol.UnknownMethodStatus) {
 		status = http.StatusNotFound // basic/transports/streamable-http
 	}
-	c.refuse(status, jsonrpc.MethodNotFound, "Method not found: "+c.Message.Method, nil)
+	c.RefuseWith(status, jsonrpc.MethodNotFound, "Method not found: "+c.Message.Method, nil)
 }
 
 func (o *Features) discover(c *Call) {
@@ -193,9 +193,7 @@ func (o *Features) initialize(c *Call) {
 		o.unknown(c)
 		return
 	}
-	if c.Exchange != nil && o.Sessions {
-		c.Session.Assign("session-" + strconv.Itoa(c.Session.Number))
-	}
+	c.AssignSession()
 	c.Answer(o.Welcome(o.revision))
 }
 

@@ -322,13 +322,13 @@ func (s *Server) dispatchBatch(session *Session, batch jsonrpc.Message, exchange
 	}
 	switch {
 	case len(messages) == 0:
-		(&Call{Session: session, Exchange: exchange}).Reject()
+		newCall(session, jsonrpc.Message{}, exchange).Reject()
 		return
 	case exchange != nil && requests == 0:
 		exchange.Answer(http.StatusAccepted, nil, nil, "")
 	case exchange != nil:
 		exchange.owed.Store(requests)
-		(&Call{Session: session, Exchange: exchange}).Streaming()
+		newCall(session, jsonrpc.Message{}, exchange).Streaming()
 	}
 	for _, message := range messages {
 		carrier := exchange
@@ -345,7 +345,7 @@ func (s *Server) dispatchBatch(session *Session, batch jsonrpc.Message, exchange
 // take takes a message, alone or of a batch.
 func (s *Server) take(session *Session, message jsonrpc.Message, exchange *Exchange) {
 	session.learn(message)
-	call := &Call{Session: session, Message: message, Exchange: exchange, mark: session.Mark()}
+	call := newCall(session, message, exchange)
 	if !session.inbox.add(Received{Message: message}) {
 		if exchange != nil {
 			exchange.Cut()

@@ -62,11 +62,11 @@ func (c *Call) requestByResult(requests []ServerRequest) bool {
 		number, isOurs := strings.CutPrefix(state, statePrefix)
 		var err error
 		if asked, err = strconv.Atoi(number); err != nil || !isOurs || asked < 1 || asked > len(requests) {
-			c.refuse(http.StatusOK, jsonrpc.InvalidParams, "this requestState was never issued", nil)
+			c.RefuseWith(http.StatusOK, jsonrpc.InvalidParams, "this requestState was never issued", nil)
 			return false
 		}
 	} else if c.Responses() != nil {
-		c.refuse(http.StatusOK, jsonrpc.InvalidParams, "the requestState is missing", nil)
+		c.RefuseWith(http.StatusOK, jsonrpc.InvalidParams, "the requestState is missing", nil)
 		return false
 	}
 	if asked == len(requests) {

@@ -64,6 +64,17 @@ func (s *Session) Assign(id string) {
 	s.id = id
 }
 
+// Transport is that of the session.
+func (s *Session) Transport() protocol.Transport {
+	switch {
+	case s.spawned != nil:
+		return protocol.Over(protocol.Stdio)
+	case s.Server.httpSSE:
+		return protocol.Over(protocol.SSE)
+	}
+	return protocol.Over(protocol.HTTP)
+}
+
 // Log is the record of the session.
 func (s *Session) Log() *transcript.Log { return s.log }
 

@@ -2,7 +2,6 @@ package base
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -557,9 +556,7 @@ var earlyWords = &Scenario{
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
 		server.On("initialize", func(call *scripted.Call) {
-			if call.Exchange != nil && server.Features.Sessions {
-				call.Session.Assign("session-" + strconv.Itoa(call.Session.Number))
-			}
+			call.AssignSession()
 			call.Notify("notifications/message", Object{"level": "info", "data": Object{"starting": true}})
 			call.Say(jsonrpc.NewRequest(earlyPing, "ping", nil), "")
 			call.Answer(server.Welcome(server.Revision()))

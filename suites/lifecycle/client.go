@@ -150,8 +150,8 @@ var unnamed = &Scenario{
 
 // strangeRevision is one that nobody speaks: of long ago over stdio, and of times to come over
 // HTTP, as some go by whether it is older or newer than their own.
-func strangeRevision(overHTTP bool) string {
-	if overHTTP {
+func strangeRevision(transport protocol.Transport) string {
+	if transport.Exchanges() {
 		return "2099-12-31"
 	}
 	return "1900-01-01"
@@ -163,7 +163,7 @@ var outdated = &Scenario{
 	Says:  "The server answers initialize with an unknown revision.",
 	Steps: Meeting.Steps,
 	Server: func(server *scripted.Server) {
-		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(strangeRevision(call.Exchange != nil))) })
+		server.On("initialize", func(call *scripted.Call) { call.Answer(server.Welcome(strangeRevision(call.Transport()))) })
 	},
 }
 
@@ -268,7 +268,7 @@ func disagreeing() {
 				isWork := message.Kind == jsonrpc.Request && message.Method != "ping" && message.Method != "initialize"
 				if after && (isReady || isWork) {
 					client.Fail(message, Mismatch{
-						Wanted: "that the client disconnects from a server that answers with " + strangeRevision(t.Transport() == protocol.HTTP),
+						Wanted: "that the client disconnects from a server that answers with " + strangeRevision(protocol.Over(t.Transport())),
 						Found:  message.Method,
 					})
 				}

@@ -168,11 +168,7 @@ const notInitialized = -32000
 // do: over HTTP, for want of a session, with the status 400.
 func refuseDiscovery(server *scripted.Server, code int64, message string) {
 	server.On("server/discover", func(call *scripted.Call) {
-		if call.Exchange != nil {
-			call.Exchange.Answer(http.StatusBadRequest, nil, jsonrpc.NewError(call.Message.ID, code, message), "")
-			return
-		}
-		call.Refuse(code, message, nil)
+		call.RefuseWith(http.StatusBadRequest, code, message, nil)
 	})
 }
 

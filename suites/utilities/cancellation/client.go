@@ -63,7 +63,7 @@ var cancels = &Scenario{
 			call.Leave()
 			mark := call.Session.Mark()
 			call.Progress(1, 2)
-			if call.Has(protocol.ClosingCancels) && call.Exchange != nil {
+			if call.Has(protocol.ClosingCancels) && call.Transport().Exchanges() {
 				return // nothing can come on the stream that the client closes
 			}
 			cancels := func(received scripted.Received) bool { return cancelsCall(received, call) }
@@ -72,8 +72,8 @@ var cancels = &Scenario{
 			}
 			call.Session.Within(overtaking, mark, cancels) // what was sent later may have come first
 			switch {
-			case call.Exchange != nil && call.Sees(call.Exchange.Done(), overtaking): // the client left it
-			case call.Exchange == nil && call.Has(protocol.Handshake): // elsewhere by a result
+			case call.Transport().Exchanges() && call.Sees(call.Done(), overtaking): // the client left it
+			case !call.Transport().Exchanges() && call.Has(protocol.Handshake): // elsewhere by a result
 				call.Refuse(jsonrpc.InternalError, tooLate, nil)
 			default:
 				call.Answer(scripted.Text(tooLate))
