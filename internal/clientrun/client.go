@@ -230,7 +230,9 @@ func (c *Client) HeadOf(message *Message) (transcript.Event, bool) {
 
 // Fetched returns the notes of what the client looked up at a decoy of the server.
 func (c *Client) Fetched() []transcript.Event {
-	return slices.DeleteFunc(c.Events(), func(event transcript.Event) bool { return !scripted.IsFetched(event) })
+	return slices.DeleteFunc(c.Events(), func(event transcript.Event) bool {
+		return event.Incident != transcript.DecoyFetched
+	})
 }
 
 // NeedRequests returns the client's requests of a method, of which the check needs

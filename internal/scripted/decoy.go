@@ -4,21 +4,17 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// fetched begins what the record notes of a request for a decoy.
-const fetched = "fetched the lure: "
-
 // decoyTime bounds the wait for a request that has begun.
 const decoyTime = 5 * time.Second
 
 // Decoy returns a URL on this machine at which a client may not look by itself. When
-// it does, the record of its latest session notes so (IsFetched). It is laid before
+// it does, the record of its latest session notes so (transcript.DecoyFetched). It is laid before
 // the client comes.
 func (s *Server) Decoy() string {
 	listener, err := (&net.ListenConfig{}).Listen(s.life, "tcp", "127.0.0.1:0")
@@ -40,14 +36,10 @@ func (s *Server) Unready() error { return s.unready }
 func (s *Server) lured(w http.ResponseWriter, request *http.Request) {
 	if all := s.Sessions(); len(all) > 0 {
 		all[len(all)-1].log.Append(transcript.Event{
-			Kind: transcript.Remark, From: protocol.Client, Note: fetched + request.Method + " " + request.URL.Path,
+			Kind: transcript.Remark, From: protocol.Client, Incident: transcript.DecoyFetched,
+			Note: "fetched the lure: " + request.Method + " " + request.URL.Path,
 		})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write([]byte("{}")) // or the client has left
-}
-
-// IsFetched tells whether an event notes that the client fetched a decoy.
-func IsFetched(event transcript.Event) bool {
-	return event.Kind == transcript.Remark && strings.HasPrefix(event.Note, fetched)
 }

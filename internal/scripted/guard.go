@@ -160,20 +160,15 @@ func (g *Guard) Opened(arguments []string) {
 	}
 }
 
-// shellRan is what the record notes of a canary.
-const shellRan = "a shell has read the address, and created the file "
-
 // End looks for the canary, when the client has ended.
 func (g *Guard) End() {
 	if g.Canary == "" || os.Remove(g.Canary) != nil {
 		return // it was not created
 	}
-	g.log().Append(transcript.Event{Kind: transcript.Remark, From: protocol.Client, Note: shellRan + g.Canary})
-}
-
-// IsShellRun tells whether an event notes that a shell of the client read an address.
-func IsShellRun(event transcript.Event) bool {
-	return event.Kind == transcript.Remark && strings.HasPrefix(event.Note, shellRan)
+	g.log().Append(transcript.Event{
+		Kind: transcript.Remark, From: protocol.Client, Incident: transcript.ShellRan,
+		Note: "a shell has read the address, and created the file " + g.Canary,
+	})
 }
 
 // serve answers a request unless it is one to the endpoint that is let in.

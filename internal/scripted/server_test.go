@@ -449,7 +449,7 @@ func TestDecoyNotesWhoFetchesIt(t *testing.T) {
 	shake(t, client, "2026-07-28")
 	result(t, client, "tools/list", nil)
 	log := server.Sessions()[0].Log()
-	if slices.ContainsFunc(log.Events(), scripted.IsFetched) {
+	if slices.ContainsFunc(log.Events(), isFetched) {
 		t.Error("nobody has fetched the lure yet")
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, decoy+"/schema.json", nil)
@@ -461,7 +461,7 @@ func TestDecoyNotesWhoFetchesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	if at := slices.IndexFunc(log.Events(), scripted.IsFetched); at < 0 || !strings.Contains(log.Events()[at].Note, "GET /schema.json") {
+	if at := slices.IndexFunc(log.Events(), isFetched); at < 0 || !strings.Contains(log.Events()[at].Note, "GET /schema.json") {
 		t.Error("the record does not note that the lure was fetched")
 	}
 }
@@ -490,3 +490,5 @@ func TestScriptedServerHasNoAuthorization(t *testing.T) {
 		}
 	}
 }
+
+func isFetched(event transcript.Event) bool { return event.Incident == transcript.DecoyFetched }

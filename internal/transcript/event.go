@@ -54,15 +54,28 @@ type Event struct {
 	Stream     string         // "stdio", or an HTTP exchange such as "post-3", "get-1"
 	From       protocol.Party // who sent it
 	Kind       Kind
-	Raw        []byte // the bytes of a message (data of an event), block or stderr text
-	Size       int    // how many bytes there were, when Raw was cut; else 0
-	HTTP       *HTTP  // for Head
-	SSE        *SSE   // for Block, and for a Message that came as an event
-	Note       string // in words, for people
-	Deliberate string // why the harness sent something illegal on purpose
-	Made       string // why the harness sent or changed this, where it stands between two peers: it is neither's
-	Breaks     string // the requirement that the peer of who is judged breaks with it; it is not written
+	Raw        []byte   // the bytes of a message (data of an event), block or stderr text
+	Size       int      // how many bytes there were, when Raw was cut; else 0
+	HTTP       *HTTP    // for Head
+	SSE        *SSE     // for Block, and for a Message that came as an event
+	Note       string   // in words, for people
+	Deliberate string   // why the harness sent something illegal on purpose
+	Made       string   // why the harness sent or changed this, where it stands between two peers: it is neither's
+	Breaks     string   // the requirement that the peer of who is judged breaks with it; it is not written
+	Incident   Incident // what the note is about, for programs; it is not written
 }
+
+// Incident is something that a client did beside the protocol, and a check asks for.
+type Incident int
+
+// The incidents; of most events there is none.
+const (
+	NoIncident        Incident = iota
+	DecoyFetched               // the client looked up what only a decoy names
+	ShellRan                   // a shell of the client read an address
+	ServerKilled               // the client killed its server
+	ServerLeftRunning          // the client ended before its server did
+)
 
 // A Place is where an event stands: a connection, and the position in it. The zero value is
 // nowhere.

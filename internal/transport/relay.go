@@ -201,7 +201,9 @@ func (s *Spawned) lost() {
 	defer s.mu.Unlock()
 	if !s.exiting {
 		s.exiting = true
-		s.append(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: "killed"})
+		s.append(transcript.Event{
+			Kind: transcript.Signal, From: protocol.Client, Note: "killed", Incident: transcript.ServerKilled,
+		})
 	}
 }
 
@@ -212,12 +214,12 @@ func (s *Spawned) Detach() {
 	defer s.mu.Unlock()
 	if !s.exiting {
 		s.exiting = true
-		s.append(transcript.Event{Kind: transcript.Remark, Note: Orphaned})
+		s.append(transcript.Event{
+			Kind: transcript.Remark, Note: "the client has exited, and left its server running",
+			Incident: transcript.ServerLeftRunning,
+		})
 	}
 }
-
-// Orphaned is the remark about a server that still ran when its client had ended.
-const Orphaned = "the client has exited, and left its server running"
 
 func (s *Spawned) append(event transcript.Event) {
 	event.Stream = stdioStream

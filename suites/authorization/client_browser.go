@@ -7,6 +7,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 func openingBrowsers() {
@@ -36,7 +37,7 @@ func openingBrowsers() {
 
 		t.Observe()
 		for _, event := range client.Authorization.Events {
-			if scripted.IsShellRun(event) {
+			if event.Incident == transcript.ShellRan {
 				client.FailEvent(event, Mismatch{Wanted: "no command of the URL is run", Found: event.Note})
 			}
 		}

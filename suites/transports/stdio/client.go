@@ -14,7 +14,6 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
-	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
 // ClientChecks registers the checks of a target client.
@@ -177,7 +176,7 @@ func endingOf(client *Client) ending {
 			d.inputEnd = &event
 		case event.Kind == transcript.Signal:
 			d.signals = append(d.signals, event)
-		case event.Kind == transcript.Remark && event.Note == transport.Orphaned:
+		case event.Incident == transcript.ServerLeftRunning:
 			d.orphaned = &event
 		}
 	}
@@ -193,9 +192,6 @@ func endingOf(client *Client) ending {
 // overtaking is how much earlier than the end of the input, which came before, a signal
 // may be noticed.
 const overtaking = 50 * time.Millisecond
-
-// killed is the note of a signal that cannot be ignored.
-const killed = "killed"
 
 func leaving() {
 	It("closes the server's standard input before it terminates the server in any other way",
@@ -252,7 +248,7 @@ func endingByForce() {
 			client := RunScenario(t)
 
 			parted := endingOf(client)
-			if t.Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Note == killed && !client.Exit.Ended) {
+			if t.Observed(len(parted.signals) > 0 && parted.signals[len(parted.signals)-1].Incident == transcript.ServerKilled && !client.Exit.Ended) {
 				return
 			}
 			if parted.orphaned == nil {
