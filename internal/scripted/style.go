@@ -86,8 +86,7 @@ func (x *Exchange) Event(id *string, message []byte, deliberate string) bool {
 // It reports false where that is not possible.
 func (c *Call) resumeLater(answer []byte) bool {
 	server := c.Session.Server
-	if !server.Style.Resumed || !c.Transport().Exchanges() || !c.Has(protocol.Polling) ||
-		c.Message.Method != "tools/call" {
+	if !server.Style.Resumed || c.Exchange == nil || !c.Has(protocol.Polling) || c.Message.Method != "tools/call" {
 		return false
 	}
 	id := "of-" + c.Exchange.Stream()
