@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -44,7 +45,7 @@ func judge(t *testing.T, environment *session.Environment, declared *check.Decla
 	environment.Catalogue, environment.Process = requirements, scope.NewProcess("")
 	running := environment.Begin(t.Context(), declared)
 	running.Run(func() {
-		session.PassGates(running)
+		offer.PassGates(running)
 		declared.Body(running)
 	})
 	outcome, _ := session.End(running, false)
@@ -117,11 +118,11 @@ func TestChecksOfServers(t *testing.T) {
 			if strings.HasPrefix(test.text, "declares") {
 				capabilities = map[string]any{}
 			}
-			outcome := judge(t, &session.Environment{Scope: &scope.Scope{
+			outcome := judge(t, &session.Environment{Offer: offer.Offer{Scope: &scope.Scope{
 				Cell:   check.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.HTTP},
 				Target: scripted.Target{Transport: protocol.HTTP, URL: web.URL, Reply: 20 * time.Second},
 				Survey: &survey.Survey{Revision: "2025-11-25", Capabilities: capabilities},
-			}}, checkOf(t, protocol.ServerRole, test.text))
+			}}}, checkOf(t, protocol.ServerRole, test.text))
 			if outcome.Ending != test.ending {
 				t.Errorf("ended as %q, wanted %q: %+v", outcome.Ending, test.ending, outcome)
 			}
@@ -179,7 +180,7 @@ func TestChecksOfClients(t *testing.T) {
 				Cell:   check.Cell{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.Stdio},
 				Target: scripted.Target{Reply: 20 * time.Second},
 			}
-			environment := &session.Environment{Scope: shared, Client: &clientrun.Runner{
+			environment := &session.Environment{Offer: offer.Offer{Scope: shared}, Client: &clientrun.Runner{
 				Scope: shared, Recordings: map[string]*scenario.Recording{
 					test.declared.Scenario.Name: recorded(test.declared.Scenario.Name, test.lines...),
 				},
@@ -226,7 +227,7 @@ func TestClientsOfAStreamThatEnds(t *testing.T) {
 				Cell:   check.Cell{Role: protocol.ClientRole, Revision: "2024-11-05", Transport: protocol.SSE},
 				Target: scripted.Target{Reply: 20 * time.Second},
 			}
-			environment := &session.Environment{Scope: shared, Client: &clientrun.Runner{
+			environment := &session.Environment{Offer: offer.Offer{Scope: shared}, Client: &clientrun.Runner{
 				Scope: shared, Recordings: map[string]*scenario.Recording{declared.Scenario.Name: played},
 			}}
 			environment.Know(suites.Checks(protocol.ClientRole))

@@ -16,9 +16,9 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
-	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/tokens"
 	"github.com/mcpconform/mcpconform/reference/authserver"
@@ -66,14 +66,14 @@ func startAuthServer(ctx context.Context, address, seed string) (*authServer, er
 
 // mint issues tokens of all kinds for a server, and says which of the tools of well-known
 // servers take more scopes than others.
-func (a *authServer) mint(resource string) (*session.Access, error) {
+func (a *authServer) mint(resource string) (*offer.Access, error) {
 	minted, err := tokens.Mint(a.Server, tokens.Order{
 		Resource: resource, Scopes: testScopes(),
 		Limited: []string{server.ReadScope},
 		Needs:   []string{server.ReadScope, server.WriteScope, server.DeleteScope},
 		Broader: []string{server.ReadScope, server.AdminScope},
 	})
-	return &session.Access{Tokens: minted}, err
+	return &offer.Access{Tokens: minted}, err
 }
 
 // environment tells a server which authorization server to trust. The first variables are
@@ -100,18 +100,18 @@ func (a *authServer) environment(resource string) []string {
 }
 
 // access is what the config gives to get into the server with.
-func (s *settings) access() *session.Access {
+func (s *settings) access() *offer.Access {
 	if len(s.Auth.Tokens)+len(s.Auth.Scopes) == 0 {
 		return nil
 	}
-	access := &session.Access{Tokens: map[oauth.Kind]string{}}
+	access := &offer.Access{Tokens: map[oauth.Kind]string{}}
 	for name, token := range s.Auth.Tokens {
-		access.Tokens[session.ConfiguredTokens()[name]] = token
+		access.Tokens[offer.ConfiguredTokens()[name]] = token
 	}
 	for _, one := range s.Auth.Scopes {
 		access.Scoped = append(
 			access.Scoped,
-			session.ScopedTool{Tool: one.Tool, Arguments: one.Arguments, Needs: one.Needs},
+			offer.ScopedTool{Tool: one.Tool, Arguments: one.Arguments, Needs: one.Needs},
 		)
 	}
 	return access
@@ -148,10 +148,10 @@ func (s *settings) prepareAuth(ctx context.Context, options *runner.Options) (st
 			return stop, err
 		}
 		stops = append(stops, authority.stop)
-		options.Mint = func(resource string) (*session.Access, error) {
+		options.Mint = func(resource string) (*offer.Access, error) {
 			access, err := authority.mint(resource)
 			if err == nil && s.URL == "" { // the embedded reference
-				access.Scoped = []session.ScopedTool{{
+				access.Scoped = []offer.ScopedTool{{
 					Tool: server.ScopedTool, Needs: []string{server.WriteScope, server.DeleteScope},
 				}}
 			}

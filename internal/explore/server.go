@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/forms"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -31,7 +32,7 @@ import (
 type server struct {
 	ctx     context.Context
 	env     *session.Environment
-	asks    []session.Harmless
+	asks    []offer.Harmless
 	plain   []string // what the plain form of each brings
 	causes  map[string]bool
 	forms   []forms.Form
@@ -195,7 +196,7 @@ func newServer(ctx context.Context, environment *session.Environment) (*server, 
 		return nil, err
 	}
 	// What brings another answer each time, or an error, shows nothing.
-	var steady []session.Harmless
+	var steady []offer.Harmless
 	for i, asked := range s.asks {
 		if before[i] == after[i] && strings.HasPrefix(before[i], "a result") {
 			steady, s.plain = append(steady, asked), append(s.plain, before[i])
@@ -365,7 +366,7 @@ type talk struct {
 // asked is a request that is under way.
 type asked struct {
 	pending *scripted.Pending
-	what    session.Harmless
+	what    offer.Harmless
 	plain   string
 	forms   []forms.Form
 	done    bool

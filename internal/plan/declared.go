@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -125,10 +126,10 @@ func All(role string, revisions []string) (map[string][]Declared, *catalogue.Cat
 func AllOf(role string, revisions []string, requirements *catalogue.Catalogue) (map[string][]Declared, error) {
 	environments := make([]*session.Environment, len(revisions))
 	for i, revision := range revisions {
-		environments[i] = &session.Environment{Scope: &scope.Scope{
+		environments[i] = &session.Environment{Offer: offer.Offer{Scope: &scope.Scope{
 			Cell:   check.Cell{Role: role, Revision: revision}, // over any transport
 			Survey: &survey.Survey{}, Catalogue: requirements, Rules: suites.Rules(),
-		}}
+		}}}
 	}
 	all := map[string][]Declared{}
 	add := func(at int, one Declared, transports []string) {

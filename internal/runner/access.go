@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/session"
@@ -16,11 +17,11 @@ import (
 
 // gainAccess finds the tokens for a target, and sends the good one with every request. Of a
 // server that refuses the good one that was minted for it, nothing is known but that.
-func (r *run) gainAccess(ctx context.Context, to *scripted.Target) (*session.Access, error) {
+func (r *run) gainAccess(ctx context.Context, to *scripted.Target) (*offer.Access, error) {
 	if to.Transport != protocol.HTTP {
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
-	access := &session.Access{Tokens: map[oauth.Kind]string{}}
+	access := &offer.Access{Tokens: map[oauth.Kind]string{}}
 	if r.options.Mint != nil {
 		minted, err := r.options.Mint(contact.ResourceOf(ctx, *to, r.budget))
 		if err != nil {

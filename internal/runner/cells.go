@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -28,7 +29,7 @@ func cellFor(role string, to scripted.Target, one *contact.Opening) cell {
 }
 
 // addCells adds the cells of one transport: one for each revision to report on.
-func (r *run) addCells(ctx context.Context, to scripted.Target, found *contact.Found, access *session.Access) {
+func (r *run) addCells(ctx context.Context, to scripted.Target, found *contact.Found, access *offer.Access) {
 	for _, one := range found.Openings {
 		planned := cellFor(r.options.Role, to, one)
 		planned.Access = access

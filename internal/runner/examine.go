@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/issuer"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -33,7 +34,7 @@ type Examination struct {
 	Alter        func(*scenario.Recording)
 	Catalogue    *catalogue.Catalogue
 	Registration issuer.Registration // for the client of an authorization server
-	Access       *session.Access     // of a server that asks for authorization; nil for none
+	Access       *offer.Access       // of a server that asks for authorization; nil for none
 	Rules        []rules.Rule
 	// Known is what a survey found before; nil when there was none.
 	Known *survey.Survey
@@ -163,11 +164,13 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, unrespon
 		Record:    func(connection scope.Connection) { x.closed(0, connection) },
 	}
 	x.environment = &session.Environment{
-		Scope:  shared,
-		Access: e.Access,
-		Policy: provoke.Policy{Calls: provoke.CallReadOnly},
-		Fresh:  e.Role != protocol.ClientRole,
-		Asked:  e.Asked,
+		Offer: offer.Offer{
+			Scope:  shared,
+			Access: e.Access,
+			Policy: provoke.Policy{Calls: provoke.CallReadOnly},
+			Asked:  e.Asked,
+		},
+		Fresh: e.Role != protocol.ClientRole,
 		Issuer: &issuer.Harness{
 			Registration: e.Registration, State: &issuer.State{}, Fresh: e.Role != protocol.ClientRole,
 		},

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -27,10 +28,10 @@ func TestLongWaitsBeginFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := &session.Environment{Scope: &scope.Scope{
+	environment := &session.Environment{Offer: offer.Offer{Scope: &scope.Scope{
 		Cell:      check.Cell{Role: protocol.ClientRole, Revision: "2025-11-25", Transport: protocol.HTTP},
 		Catalogue: requirements, Process: scope.NewProcess(""),
-	}}
+	}}}
 	host := &asking{}
 	perform([]*session.Environment{environment}, host, "", all)
 	checks := plan.At([]*session.Environment{environment})

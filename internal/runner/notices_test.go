@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
@@ -30,7 +31,7 @@ func tooling(calls provoke.Calls, tools int, annotated bool) *session.Environmen
 	if annotated {
 		found.Tools[0]["annotations"] = check.Object{"readOnlyHint": true}
 	}
-	return &session.Environment{Scope: &scope.Scope{Cell: check.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}, Survey: found}, Policy: provoke.Policy{Calls: calls}}
+	return &session.Environment{Offer: offer.Offer{Scope: &scope.Scope{Cell: check.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio}, Survey: found}, Policy: provoke.Policy{Calls: calls}}}
 }
 
 func TestToolsThatMayNotBeCalledAreCounted(t *testing.T) {
@@ -45,7 +46,7 @@ func TestToolsThatMayNotBeCalledAreCounted(t *testing.T) {
 		"only what is listed": {tooling(provoke.CallListed, 2, true), &reports.Tools{Listed: 2, Uncalled: 2}},
 		"the user wants none": {tooling(provoke.CallNone, 12, false), nil},
 		"there is no tool":    {tooling(provoke.CallReadOnly, 0, false), nil},
-		"it is a client":      {&session.Environment{Scope: &scope.Scope{}}, nil},
+		"it is a client":      {&session.Environment{Offer: offer.Offer{Scope: &scope.Scope{}}}, nil},
 	} {
 		if got := toolsOf(test.environment); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %+v, wanted %+v", name, got, test.want)

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/importer"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -630,9 +631,9 @@ func (j *judgement) cell(one examined) *cellState {
 		planned:  len(j.cells),
 		findings: map[string]*found{},
 		lacking:  map[string]string{},
-		environment: &session.Environment{Scope: &scope.Scope{
+		environment: &session.Environment{Offer: offer.Offer{Scope: &scope.Scope{
 			Cell: one.Cell, Catalogue: j.catalogue, Rules: j.rules, Survey: &survey.Survey{},
-		}},
+		}}},
 		report: reports.Cell{
 			Role: one.Cell.Role, Revision: one.Cell.Revision, Transport: one.Cell.Transport, Spoken: true,
 			Target: one.target, Capabilities: one.capabilities,

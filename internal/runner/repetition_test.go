@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -277,7 +278,7 @@ func TestWhatIsRepeatedSideBySide(t *testing.T) {
 		"a login":                 {check.Cell{Role: protocol.ClientRole, Transport: protocol.HTTP}, check.Declaration{InTurn: true}, late, false, false},
 		"no room":                 {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, late, true, false},
 	} {
-		environment := &session.Environment{Scope: &scope.Scope{Cell: test.cell}}
+		environment := &session.Environment{Offer: offer.Offer{Scope: &scope.Scope{Cell: test.cell}}}
 		test.declared.Text = "answers"
 		d := (&run{
 			plan: workerPlan{Cells: []cell{{Cell: test.cell}}}, planned: []*session.Environment{environment},

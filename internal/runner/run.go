@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/issuer"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
@@ -37,10 +38,10 @@ type Options struct {
 	Transports []string       // default: what the target allows
 	falls      bool           // nobody named a transport for the URL: HTTP with SSE is tried, too
 	Header     http.Header
-	Access     *session.Access // tokens for a server that asks for authorization; nil for none
+	Access     *offer.Access // tokens for a server that asks for authorization; nil for none
 	// Mint issues tokens of all kinds for a server, by the URL that they are for, from an
 	// authorization server that it trusts. Nil for none.
-	Mint func(resource string) (*session.Access, error)
+	Mint func(resource string) (*offer.Access, error)
 	// Registration is for the client of a target authorization server.
 	Registration issuer.Registration
 	// Network lets the harness contact whatever host the target names, beside this machine

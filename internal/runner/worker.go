@@ -20,6 +20,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -170,7 +171,7 @@ func (e *executor) run(ctx context.Context, cell int, declared *check.Declaratio
 	t := environment.Begin(ctx, declared)
 	e.claimed = &claimed{cell: cell, T: t}
 	t.Run(func() {
-		session.PassGates(t)
+		offer.PassGates(t)
 		switch {
 		case allowed.Ended:
 			t.Inconclusive(allowed.Unresponsive, "see the beginning of the report, then run again")

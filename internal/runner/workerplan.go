@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/issuer"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -57,7 +58,7 @@ type cell struct {
 	Survey     *survey.Survey
 	Provoked   map[string]provoke.Provocation `json:",omitempty"` // found when the tools were tried
 	Answering  []string                       `json:",omitempty"` // tools that answered when they were tried
-	Access     *session.Access                `json:",omitempty"`
+	Access     *offer.Access                  `json:",omitempty"`
 	// Registration is for the client of a target authorization server.
 	Registration issuer.Registration
 	ShortWait    bool // a client that is known for not ending by itself
@@ -103,13 +104,15 @@ func (p workerPlan) environments(
 			Record: func(connection scope.Connection) { record(index, connection) },
 		}
 		environments[index] = &session.Environment{
-			Scope:     shared,
-			Access:    cell.Access,
-			Issuer:    &issuer.Harness{Registration: cell.Registration, State: registered},
-			Policy:    p.Policy,
-			Provoked:  cell.Provoked,
-			Answering: cell.Answering,
-			Apart:     p.Apart,
+			Offer: offer.Offer{
+				Scope:     shared,
+				Access:    cell.Access,
+				Policy:    p.Policy,
+				Provoked:  cell.Provoked,
+				Answering: cell.Answering,
+			},
+			Issuer: &issuer.Harness{Registration: cell.Registration, State: registered},
+			Apart:  p.Apart,
 		}
 		if cell.Role == protocol.ClientRole {
 			environments[index].Client = &clientrun.Runner{

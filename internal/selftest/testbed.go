@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/issuer"
 	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -31,7 +32,7 @@ type testbed struct {
 	revision     string // at which the target is checked
 	target       scripted.Target
 	registration issuer.Registration // for the client of an authorization server
-	access       *session.Access     // of a server that asks for authorization
+	access       *offer.Access       // of a server that asks for authorization
 	matched      string              // file in which its processes tell what matched; "" for none
 	injection    fault.Injection
 	stops        []func()
@@ -217,7 +218,7 @@ func (s *testbed) enter(authority *authserver.Server) error {
 		Resource: s.target.URL, Scopes: scopes, Limited: []string{server.ReadScope},
 		Needs: append([]string{server.ReadScope}, needs...), Broader: []string{server.ReadScope, server.AdminScope},
 	})
-	s.access = &session.Access{Tokens: minted, Scoped: []session.ScopedTool{{Tool: server.ScopedTool, Needs: needs}}}
+	s.access = &offer.Access{Tokens: minted, Scoped: []offer.ScopedTool{{Tool: server.ScopedTool, Needs: needs}}}
 	s.target.Header = http.Header{"Authorization": {session.Bearing(minted[oauth.Good])}}
 	return err
 }

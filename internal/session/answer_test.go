@@ -134,3 +134,17 @@ func TestCallOptions(t *testing.T) {
 		t.Errorf("a notification that was refused: %+v", refused)
 	}
 }
+
+func TestMessagePredicates(t *testing.T) {
+	t.Parallel()
+	request, notification := reply(`{"id":1,"method":"m"}`).Received, reply(`{"method":"m"}`).Received
+	if !RequestOf("m")(request) || RequestOf("m")(notification) || RequestOf("n")(request) {
+		t.Error("requests are taken for others")
+	}
+	if !Notification("m")(notification) || Notification("m")(request) || Notification("n")(notification) {
+		t.Error("notifications are taken for others")
+	}
+	if !IsTimeout(scripted.ErrTimeout) || IsTimeout(scripted.ErrNoAnswer) {
+		t.Error("timeouts are taken for others")
+	}
+}

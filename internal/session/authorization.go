@@ -5,88 +5,16 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
+	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
-
-// Access is what the harness has to get into a server with that asks for authorization.
-type Access struct {
-	Tokens map[oauth.Kind]string // by kind; values are secrets
-	Scoped []ScopedTool
-}
-
-// ScopedTool is a tool that needs more than the token oauth.Limited has.
-type ScopedTool struct {
-	Tool      string
-	Arguments map[string]any
-	Needs     []string // its scopes; nil when they are not known
-}
-
-// Hints of the rungs: what a user can give for more to be seen.
-const (
-	hintToken  = "give an access token with --header"
-	hintServer = "let the server trust a test authorization server: --auth-server, with --start COMMAND if its environment configures it; " +
-		"or name tokens in mcpconform.yaml, under auth"
-	needsMinted = "this needs tokens of a test authorization server"
-)
-
-// configured are the kinds of tokens that a config can name, by their keys in it.
-var configured = map[string]oauth.Kind{
-	"valid": oauth.Good, "limited": oauth.Limited, "full": oauth.Full, "other-user": oauth.OtherUser,
-	"expired": oauth.Expired, "foreign": oauth.OtherAudience, "revoked": oauth.Revoked, "broader": oauth.Broader,
-}
-
-// ConfiguredTokens are the kinds of tokens that a config can name, by their keys in it.
-func ConfiguredTokens() map[string]oauth.Kind { return configured }
-
-// admits says why a check cannot run for want of authorization; its ending is "" when
-// it can.
-func (e *Environment) admits(declared *Declaration) Outcome {
-	if e.Role != protocol.ServerRole || e.Survey == nil {
-		return Outcome{}
-	}
-	if declared.Guarded && lookUp[string](e, survey.WhatIsGuarded) == "" {
-		return Outcome{Ending: Skipped, Reason: "the server does not ask for authorization"}
-	}
-	if locked := lookUp[string](e, survey.WhyLocked); !declared.Guarded && locked != "" {
-		return Outcome{Ending: Inconclusion, Reason: locked, Hint: hintToken}
-	}
-	lacks := func(kind oauth.Kind) bool { return e.token(kind) == "" }
-	switch {
-	case !slices.ContainsFunc(declared.Tokens, lacks):
-		return Outcome{}
-	case slices.Contains(declared.Tokens, oauth.Good) && lacks(oauth.Good):
-		return Outcome{Ending: Inconclusion, Reason: survey.NoToken, Hint: hintToken}
-	}
-	return Outcome{Ending: Inconclusion, Reason: needsMinted, Hint: hintServer}
-}
-
-// token of a kind; "" for none.
-func (e *Environment) token(kind oauth.Kind) string {
-	if e.Access == nil {
-		return ""
-	}
-	return e.Access.Tokens[kind]
-}
-
-// Token returns the access token of a kind; "" where there is none.
-func Token(t *T, kind oauth.Kind) string { return environmentOf(t).token(kind) }
-
-// ScopedTools are tools of the target that need more scopes than others.
-func ScopedTools(t *T) []ScopedTool {
-	if environmentOf(t).Access == nil {
-		return nil
-	}
-	return environmentOf(t).Access.Scoped
-}
 
 // Bearing is the Authorization header of a token.
 func Bearing(token string) string { return "Bearer " + token }
@@ -102,7 +30,7 @@ type Attempt struct {
 // connection and the response.
 func TryGuarded(t *T, attempt Attempt) (*Server, *Response) {
 	server := Connect(t)
-	method := lookUp[string](server.env, survey.WhatIsGuarded)
+	method := GuardedMethod(t)
 	if method != "initialize" && t.Has(protocol.Handshake) {
 		if _, err := server.Handshake(Hello(t, t.Revision())); err != nil {
 			t.Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
@@ -134,7 +62,7 @@ func AuthorizedSession(t *T, kind oauth.Kind) *Server {
 	to := environment.Target
 	to.Header = http.Header{}
 	maps.Copy(to.Header, environment.Target.Header)
-	to.Header.Set("Authorization", Bearing(environment.token(kind)))
+	to.Header.Set("Authorization", Bearing(Token(t, kind)))
 	name := environment.Process.Name(environment.Revision + "-" + environment.Transport)
 	connection, err := environment.open(to, transcript.NewLogIn(environment.Budget, name))
 	if err != nil {

@@ -30,6 +30,7 @@ func environmentOf(t *T) *Environment { return runningOf(t).environment }
 func (e *Environment) Begin(ctx context.Context, declared *Declaration) *T {
 	t := New(ctx, e.Cell, declared)
 	t.Keep(runningKey{}, &running{environment: e})
+	e.Offer.Begin(t)
 	if e.Client != nil {
 		e.Client.Begin(t)
 	}
@@ -43,19 +44,6 @@ func (e *Environment) Begin(ctx context.Context, declared *Declaration) *T {
 func (e *Environment) Know(declared []*Declaration) {
 	if e.Client != nil {
 		e.Client.Know(declared)
-	}
-}
-
-// PassGates ends a check whose gates are closed.
-func PassGates(t *T) {
-	switch outcome := environmentOf(t).gate(t.Declared); outcome.Ending {
-	case Skipped:
-		t.NotApplicable(outcome.Reason)
-	case Inconclusion:
-		if outcome.Provocation != "" {
-			Unprovoked(t, outcome.Provocation)
-		}
-		t.Inconclusive(outcome.Reason, outcome.Hint)
 	}
 }
 

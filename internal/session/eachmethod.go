@@ -1,30 +1,13 @@
 package session
 
 import (
-	"maps"
 	"sync"
 
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
+	. "github.com/mcpconform/mcpconform/internal/offer"
 )
-
-// With are the params of the request with a _meta of its own, unless that is nil; nil for
-// none at all.
-func (h Harmless) With(meta any) any {
-	if len(h.Params) == 0 && meta == nil {
-		return nil
-	}
-	params := Object{}
-	maps.Copy(params, h.Params)
-	if meta != nil {
-		params["_meta"] = meta
-	}
-	return params
-}
-
-// HarmlessRequests are those without side effects that the target has to answer.
-func HarmlessRequests(t *T) []Harmless { return environmentOf(t).Harmless() }
 
 // InEachMethod judges what ask brings for one request of each method of which the server
 // has something to ask for, that may be asked: what a server refuses by one handler, it may
@@ -32,7 +15,7 @@ func HarmlessRequests(t *T) []Harmless { return environmentOf(t).Harmless() }
 // shows nothing.
 func InEachMethod(t *T, wanted types.GomegaMatcher, ask func(Harmless) any) {
 	judged, plain := false, plainly(t)
-	for _, request := range environmentOf(t).ofEachMethod(t) {
+	for _, request := range OneOfEachMethod(t) {
 		found := ask(request)
 		of := t.Outcome.Judged
 		if matches, err := wanted.Match(found); err == nil && !matches && !plain(request) {
@@ -50,7 +33,7 @@ func InEachMethod(t *T, wanted types.GomegaMatcher, ask func(Harmless) any) {
 // has params, wherever the request in its plain form brings one.
 func AcceptInEachMethod(t *T, ask func(Harmless) any) {
 	judged, plain := false, plainly(t)
-	for _, request := range environmentOf(t).ofEachMethod(t) {
+	for _, request := range OneOfEachMethod(t) {
 		if request.Method == "ping" || !plain(request) {
 			continue
 		}
@@ -70,26 +53,4 @@ func plainly(t *T) func(Harmless) bool {
 		_, refused := reply.Error()
 		return !refused && reply.Object() != nil
 	}
-}
-
-// ofEachMethod are the first of the harmless requests with each method, the templates where
-// there are some, and the call of a tool that may be called where none is known to be
-// read-only.
-func (e *Environment) ofEachMethod(t *T) []Harmless {
-	all := e.Harmless()
-	if len(ListedTemplates(t)) > 0 {
-		all = append(all, Harmless{Method: "resources/templates/list"})
-	}
-	if calls, _ := e.Callable(); len(calls) > 0 {
-		all = append(all, Harmless{Method: "tools/call", Params: calls[0].Call()})
-	}
-	seen := map[string]bool{}
-	var first []Harmless
-	for _, request := range all {
-		if !seen[request.Method] {
-			seen[request.Method] = true
-			first = append(first, request)
-		}
-	}
-	return first
 }

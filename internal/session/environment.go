@@ -7,28 +7,18 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/clientrun"
-	"github.com/mcpconform/mcpconform/internal/provoke"
-	"github.com/mcpconform/mcpconform/internal/scope"
-	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/offer"
 )
 
 // Environment is everything that the checks of one cell need to know.
 type Environment struct {
-	*scope.Scope
-	provoke.Policy
-	// Provoked are the provocations found when the tools were tried, by kind.
-	Provoked map[string]Provocation
-	// Answering are the tools that answered when they were tried.
-	Answering []string
-	Access    *Access // of a server that asks for authorization; nil for none
+	offer.Offer
 	// Fresh gives each check a session of its own, so that it finds the same
 	// alone as beside others.
 	Fresh bool
 	// Apart has no check use a session on which another one left something that might
 	// disturb it.
 	Apart bool
-	// Asked is told what a check wants to know of the survey; nil for nobody.
-	Asked func(survey.Question)
 
 	Client *clientrun.Runner // of a target client; nil for others
 	Issuer Part              // of a target authorization server; nil for others

@@ -14,103 +14,11 @@ import (
 	"github.com/mcpconform/mcpconform/internal/forms"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
-	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
-
-// Harmless is a request without side effects, in its plain form.
-type Harmless struct {
-	Method      string
-	Params      Object // nil for none
-	Requirement string // that it is answered with a result
-}
-
-// Describe names the request: "ping", "resources/read of file:///a".
-func (h Harmless) Describe() string {
-	for _, name := range []string{"name", "uri"} {
-		if of, isText := h.Params[name].(string); isText {
-			return h.Method + " of " + of
-		}
-	}
-	return h.Method
-}
-
-// maxOfAKind bounds the resources and the tools among the harmless requests: of many,
-// some show as much.
-const maxOfAKind = 2
-
-// Harmless returns the requests without side effects that the target has to answer, the
-// plainest first: of tools, those that are annotated as read-only.
-func (e *Environment) Harmless() []Harmless {
-	all := []Harmless{{Method: "server/discover", Requirement: "discover.implemented"}}
-	if e.Has(protocol.Ping) {
-		all = []Harmless{{Method: "ping", Requirement: "ping.answered"}}
-	}
-	for _, feature := range []string{"tools", "resources", "prompts"} {
-		if e.declares(feature) {
-			all = append(all, Harmless{Method: feature + "/list", Requirement: feature + ".list.answered"})
-		}
-	}
-	for _, resource := range e.resources()[:min(maxOfAKind, len(e.resources()))] {
-		all = append(all, Harmless{
-			Method: "resources/read", Params: Object{"uri": resource["uri"]}, Requirement: "resources.read.answered",
-		})
-	}
-	all = append(all, e.harmlessLookups()...)
-	tools := 0
-	for _, tool := range e.tools() {
-		annotations, _ := tool["annotations"].(map[string]any)
-		if annotations["readOnlyHint"] != true || !e.MayCall(tool) || tools == maxOfAKind {
-			continue
-		}
-		if arguments, err := e.arguments(tool); err == nil {
-			all = append(all, Harmless{
-				Method:      "tools/call",
-				Params:      Object{"name": tool["name"], "arguments": arguments},
-				Requirement: "tools.call.answered",
-			})
-			tools++
-		}
-	}
-	return all
-}
-
-// harmlessLookups are a prompt that takes no arguments, and the completion of an argument,
-// where there are such.
-func (e *Environment) harmlessLookups() []Harmless {
-	var all []Harmless
-	var plain, completed bool
-	for _, prompt := range e.prompts() {
-		name := prompt["name"]
-		takes, _ := prompt["arguments"].([]any)
-		if len(takes) == 0 && !plain {
-			plain = true
-			all = append(all, Harmless{
-				Method: "prompts/get", Params: Object{"name": name}, Requirement: "prompts.get.answered",
-			})
-		}
-		if len(takes) > 0 && !completed && e.declares("completions") {
-			completed = true
-			argument, _ := takes[0].(map[string]any)
-			all = append(all, Harmless{
-				Method: "completion/complete",
-				Params: Object{
-					"ref":      Object{"type": "ref/prompt", "name": name},
-					"argument": Object{"name": argument["name"], "value": ""},
-				},
-				Requirement: "completion.answered",
-			})
-		}
-	}
-	return all
-}
-
-// Message is the request as forms change it, with an id.
-func (h Harmless) Message(id jsonrpc.ID) forms.Message {
-	return forms.Message{ID: id, Method: h.Method, Params: h.Params}
-}
 
 // Essence is what the answers to a request have in common in whatever form it is made:
 // that it is a result or an error, and the names of a list's items.

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -18,7 +19,7 @@ func environment(t *testing.T, transport string) *Environment {
 	t.Helper()
 	shared := scopetest.New(t, protocol.ServerRole, transport)
 	shared.Survey = &survey.Survey{Capabilities: Object{"tools": Object{"listChanged": true}}}
-	return &Environment{Scope: shared, Policy: provoke.Policy{Calls: provoke.CallReadOnly}}
+	return &Environment{Offer: offer.Offer{Scope: shared, Policy: provoke.Policy{Calls: provoke.CallReadOnly}}}
 }
 
 // reply reads an answer as it stands on the wire.

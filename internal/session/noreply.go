@@ -12,6 +12,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -90,7 +91,7 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string,
 		return to + " that " + exchange[at].Deliberate, nil // what becomes of what is illegal is for the check
 	case s.mayTakeLonger(id, err):
 		return to, nil
-	case to == s.env.alwaysServed() && (s.env.noBarrier() != "" || s.env.barrier() != to):
+	case to == s.env.AlwaysServed() && (s.env.NoBarrier() != "" || s.env.Barrier() != to):
 		return to, nil // there is a requirement that it is answered, too
 	}
 	return to, &NoReply{
@@ -371,7 +372,7 @@ func (e *Environment) contact(ctx context.Context, patience time.Duration) (aske
 		return asked, nil // that is an answer, too
 	}
 	if err == nil && e.Survey.NoBarrier == "" {
-		asked = e.barrier()
+		asked = e.Barrier()
 		_, err = connection.Once(ctx, asked, nil)
 	}
 	status, answered := errors.AsType[*scripted.StatusError](err)

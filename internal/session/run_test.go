@@ -15,11 +15,12 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
 // minimal serves a small MCP server over HTTP.
@@ -149,14 +150,14 @@ func TestChecks(t *testing.T) {
 		"4 uses yet another":        {Observed: 1},
 		"5 uses a fresh one":        {},
 		"is skipped":                {Ending: Skipped, Reason: `the server does not declare the capability "prompts"`},
-		"cannot be provoked":        {Ending: Inconclusion, Reason: (&Environment{Scope: &scope.Scope{Survey: &survey.Survey{}}}).unprovoked("slow"), Hint: provocationHint("slow"), Provocation: "slow"},
+		"cannot be provoked":        {Ending: Inconclusion, Reason: "no known tool " + provoke.Does("slow"), Hint: ProvocationHint("slow"), Provocation: "slow"},
 		"judges two things":         {Ending: Failed, Mismatches: []Mismatch{{Wanted: "a", Found: "b"}, {Wanted: "c", Found: "d", Where: "/e"}}},
 		"demands nothing in vain":   {Observed: 1},
 		"calls in vain":             {Ending: Failed, Observed: 1, Mismatches: []Mismatch{vain}},
 		"needs in vain":             {Ending: Inconclusion, Reason: "other did not succeed: " + vain.Found, Hint: "fix the failures of other first"},
 		"lists in vain": {Ending: Inconclusion, Reason: "tools/list failed: error -32601: no",
 			Hint: "fix the failures of tools/list first"},
-		"provokes in vain": {Ending: Inconclusion, Reason: (&Environment{Scope: &scope.Scope{Survey: &survey.Survey{}}}).unprovoked("slow"), Hint: provocationHint("slow"), Provocation: "slow"},
+		"provokes in vain": {Ending: Inconclusion, Reason: "no known tool " + provoke.Does("slow"), Hint: ProvocationHint("slow"), Provocation: "slow"},
 		"does not apply":   {Ending: Skipped, Reason: "over two lines"},
 		"exchanges": {Ending: Failed, Observed: 3, Mismatches: []Mismatch{{Wanted: "HTTP 202 (Accepted)",
 			Found: `HTTP 200 (OK), application/json, {"jsonrpc":"2.0","id":"p","result":{}}`, Where: "HTTP status"}}},
@@ -224,7 +225,7 @@ func TestSessionsRetire(t *testing.T) {
 
 func TestCheckTimeout(t *testing.T) {
 	t.Parallel()
-	environment := &Environment{Scope: &scope.Scope{Target: scripted.Target{Reply: time.Second}}}
+	environment := &Environment{Offer: Offer{Scope: &scope.Scope{Target: scripted.Target{Reply: time.Second}}}}
 	if environment.CheckTimeout() != 12*time.Second {
 		t.Errorf("a check may take %s", environment.CheckTimeout())
 	}

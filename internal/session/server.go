@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -68,8 +69,8 @@ func (s *Server) Adopt(result Object) {
 // the server sent because of earlier messages is there by then, save on slower
 // streams. A server that does not answer makes the check inconclusive.
 func (s *Server) Barrier() {
-	s.needBarrier()
-	s.Call(s.env.barrier(), nil, Once).Must()
+	NeedBarrier(s.t)
+	s.Call(s.env.Barrier(), nil, Once).Must()
 }
 
 // slowerStreams is how many round trips what comes on another stream may take longer, and
@@ -96,44 +97,12 @@ func (s *Server) BarrierOnAllStreams() {
 	}
 }
 
-// BarrierMethod is a request without params that every server must answer at any
-// time: ping (basic/utilities/ping), in the stateless era server/discover, or a list
-// where the server answers that without a result.
-func BarrierMethod(t *T) string { return environmentOf(t).barrier() }
-
-func (e *Environment) barrier() string {
-	return cmp.Or(lookUp[string](e, survey.BarrierBy), e.alwaysServed())
-}
-
-// alwaysServed is the request that every server serves at any time.
-func (e *Environment) alwaysServed() string {
-	if !e.Has(protocol.Ping) {
-		return "server/discover"
-	}
-	return "ping"
-}
-
-func (e *Environment) barrierHint() string {
-	return "fix the failures of " + e.barrier() + " first"
-}
-
-// noBarrierReason says why nothing is to be learned from a server by such requests.
-func (e *Environment) noBarrierReason() string {
-	return "the check needs a " + e.barrier() + ", which this server does not answer with a result: " + e.noBarrier()
-}
-
-func (s *Server) needBarrier() {
-	if s.env.noBarrier() != "" {
-		s.t.Inconclusive(s.env.noBarrierReason(), s.env.barrierHint())
-	}
-}
-
 // StaysUsable judges that the server still answers, as far as it does at all, and
 // returns that answer.
 func (s *Server) StaysUsable() Reply {
-	s.needBarrier()
-	wanted := "that the server continues to answer (a " + s.env.barrier() + ")"
-	request := s.Call(s.env.barrier(), nil, Once)
+	NeedBarrier(s.t)
+	wanted := "that the server continues to answer (a " + s.env.Barrier() + ")"
+	request := s.Call(s.env.Barrier(), nil, Once)
 	if err := request.Wait(); err != nil {
 		// for when it answers nobody else either
 		_, s.t.Outcome.NoReply = s.unreplied(request.Method, request.ID, err)
@@ -149,11 +118,11 @@ func (s *Server) StaysUsable() Reply {
 // NeedUsable makes a check inconclusive unless the server still answers, after something
 // illegal: whether it has to, other checks judge.
 func (s *Server) NeedUsable(hint string) Reply {
-	s.needBarrier()
-	received, err := s.Connection.Once(s.t, s.env.barrier(), nil)
+	NeedBarrier(s.t)
+	received, err := s.Connection.Once(s.t, s.env.Barrier(), nil)
 	if err != nil {
 		s.t.Outcome.Doubtful, s.t.Outcome.Awaited = true, s.barrierAwaited()
-		s.tooLate(s.env.barrier(), jsonrpc.NoID, err)
+		s.tooLate(s.env.Barrier(), jsonrpc.NoID, err)
 		s.t.Inconclusive("the server did not continue: "+err.Error(), hint)
 	}
 	return Reply{Received: received}
@@ -171,13 +140,35 @@ func (s *Server) barrierAwaited() string {
 	if len(after) == 0 {
 		return ""
 	}
-	return s.env.barrier() + " after " + strings.Join(after, ", ")
+	return s.env.Barrier() + " after " + strings.Join(after, ", ")
 }
 
 func isResult(reply Reply) bool {
 	_, refused := reply.Error()
 	_, there := reply.Received.Result()
 	return there && !refused
+}
+
+// CompleteSlow makes the slow call with a progress token, waits for its answer, and a little
+// longer: for what was sent before it on another stream. A tool of which only the name of an
+// argument says that it takes its time has to take it, as one that is over before it can be
+// cancelled shows nothing: a delay may be one between retries.
+//
+// It returns what such a call takes at least: half of what the tool was told to take, or has
+// taken, as the machine may have been busy.
+func (s *Server) CompleteSlow(token string) (least time.Duration) {
+	slowly := Provoking(s.t, "slow")
+	begun := time.Now()
+	s.Call("tools/call", slowly.Reporting(token)).Need().Result()
+	took := time.Since(begun)
+	if took < slowly.Told/2 {
+		s.t.Inconclusive(
+			fmt.Sprintf("%s was told to take %s, and took %s", slowly.Tool, slowly.Told, took.Round(time.Millisecond)),
+			ProvocationHint("slow"),
+		)
+	}
+	s.BarrierOnAllStreams()
+	return cmp.Or(slowly.Told, took) / 2
 }
 
 // Say sends bytes as they are: the reason says why they are illegal on purpose,

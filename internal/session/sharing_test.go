@@ -5,6 +5,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -51,10 +52,10 @@ func TestChecksShareProcessesOverStdioAlone(t *testing.T) {
 		environment *Environment
 		with        string
 	}{
-		"stdio":            {&Environment{Scope: &scope.Scope{Cell: Cell{Transport: protocol.Stdio}}}, "tasks"},
-		"HTTP":             {&Environment{Scope: &scope.Scope{Cell: Cell{Transport: protocol.HTTP}}}, ""},
-		"each one alone":   {&Environment{Scope: &scope.Scope{Cell: Cell{Transport: protocol.Stdio}}, Fresh: true}, ""},
-		"what is repeated": {&Environment{Scope: &scope.Scope{Cell: Cell{Transport: protocol.Stdio}}, Apart: true}, ""},
+		"stdio":            {&Environment{Offer: offer.Offer{Scope: &scope.Scope{Cell: Cell{Transport: protocol.Stdio}}}}, "tasks"},
+		"HTTP":             {&Environment{Offer: offer.Offer{Scope: &scope.Scope{Cell: Cell{Transport: protocol.HTTP}}}}, ""},
+		"each one alone":   {&Environment{Offer: offer.Offer{Scope: &scope.Scope{Cell: Cell{Transport: protocol.Stdio}}}, Fresh: true}, ""},
+		"what is repeated": {&Environment{Offer: offer.Offer{Scope: &scope.Scope{Cell: Cell{Transport: protocol.Stdio}}}, Apart: true}, ""},
 	} {
 		if got := test.environment.TogetherWith(declared); got != test.with {
 			t.Errorf("%s: together with %q", name, got)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -74,10 +75,10 @@ func TestToolsOfTheReference(t *testing.T) {
 			served := httptest.NewServer(reference.Handler())
 			t.Cleanup(served.Close)
 			connection, offered := connect(t, served.URL+"/mcp", revision, ample)
-			environment := session.Environment{
+			known := offer.Offer{
 				Scope: &scope.Scope{Cell: check.Cell{Revision: revision}, Survey: offered}, Policy: provoke.Policy{Calls: provoke.CallAll},
 			}
-			calls, unmade := environment.Callable()
+			calls, unmade := known.Callable()
 			if len(unmade) > 0 {
 				t.Errorf("without arguments: %q", unmade)
 			}

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/oauth"
+	. "github.com/mcpconform/mcpconform/internal/offer"
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
 

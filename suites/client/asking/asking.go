@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -31,7 +32,7 @@ func (q *ServerRequest) Params() check.Object { return q.Parameters }
 // Provoke calls a tool that makes the server ask by a method, and waits for that. A
 // tool that ends without asking makes the check inconclusive.
 func Provoke(t *check.T, server *session.Server, kind, method string) *ServerRequest {
-	provocation := session.Provoking(t, kind)
+	provocation := offer.Provoking(t, kind)
 	server.KeepListening()
 	mark := server.Mark()
 	call := server.Call("tools/call", provocation.Call(), session.Attempts(mostRounds))
@@ -84,7 +85,7 @@ func Unasked(t *check.T, able, server *session.Server, kind, method string) []se
 	Provoke(t, able, kind, method).Outcome()
 	server.KeepListening()
 	mark := server.Mark()
-	server.Call("tools/call", session.Provoking(t, kind).Call()).Need()
+	server.Call("tools/call", offer.Provoking(t, kind).Call()).Need()
 	server.BarrierOnAllStreams()
 	return server.ServerRequests(mark, method)
 }
@@ -112,7 +113,7 @@ const Marker = "mcpconform-wrong-4711"
 // client that gives it what it wants: then how it ends shows nothing of what it was
 // given. It returns how the call ended.
 func NeedSuccess(t *check.T, server *session.Server, kind string) session.Reply {
-	provocation := session.Provoking(t, kind)
+	provocation := offer.Provoking(t, kind)
 	server.KeepListening()
 	reply := server.Call("tools/call", provocation.Call()).Need()
 	if !Succeeded(reply) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/session"
 )
@@ -71,10 +72,10 @@ func Expand(template check.Object, values map[string]string) (uri string, expand
 // most limit.
 func Completable(t *check.T, limit int) []Argument {
 	var all []Argument
-	for _, prompt := range session.ListedPrompts(t) {
+	for _, prompt := range offer.ListedPrompts(t) {
 		all = append(all, OfPrompt(prompt)...)
 	}
-	for _, template := range session.ListedTemplates(t) {
+	for _, template := range offer.ListedTemplates(t) {
 		all = append(all, OfTemplate(template)...)
 	}
 	return all[:min(limit, len(all))]
@@ -109,7 +110,7 @@ func Completed(t *check.T, server *session.Server, all []Argument) (values map[s
 var beginnings = []string{"", "1", "a"}
 
 func first(t *check.T, server *session.Server, argument Argument, known map[string]string) (string, bool) {
-	if !session.Declares(t, "completions") {
+	if !offer.Declares(t, "completions") {
 		return "", false
 	}
 	if !t.Has(protocol.CompletionContext) {
@@ -135,7 +136,7 @@ func first(t *check.T, server *session.Server, argument Argument, known map[stri
 func Made(t *check.T, all []Argument) map[string]string {
 	values := map[string]string{}
 	for _, argument := range Required(all) {
-		values[argument.Name] = session.Plausible(t, argument.Name, argument.Description)
+		values[argument.Name] = offer.Plausible(t, argument.Name, argument.Description)
 	}
 	return values
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
 )
@@ -67,7 +68,7 @@ func TestCompletion(t *testing.T) {
 func TestMadeFillsWhatIsRequired(t *testing.T) {
 	t.Parallel()
 	all := []Argument{{Name: "who", Required: true}, {Name: "how"}}
-	if difference := cmp.Diff(map[string]string{"who": "example"}, Made((&session.Environment{Scope: &scope.Scope{}}).Begin(t.Context(), &check.Declaration{}), all)); difference != "" {
+	if difference := cmp.Diff(map[string]string{"who": "example"}, Made((&session.Environment{Offer: offer.Offer{Scope: &scope.Scope{}}}).Begin(t.Context(), &check.Declaration{}), all)); difference != "" {
 		t.Error(difference)
 	}
 	if difference := cmp.Diff([]Argument{{Name: "who", Required: true}}, Required(all)); difference != "" {

@@ -3,6 +3,7 @@ package tools
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/forms"
+	. "github.com/mcpconform/mcpconform/internal/offer"
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
 

@@ -1,4 +1,4 @@
-package session
+package offer
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 // by what it is called and described as: a server is more likely to serve a date where
 // it asks for a date.
 func Plausible(t *T, name, description string) string {
-	if text, found := environmentOf(t).plausible(name, description); found {
+	if text, found := of(t).plausible(name, description); found {
 		return text
 	}
 	return "example"
@@ -23,7 +23,7 @@ func Plausible(t *T, name, description string) string {
 
 // GivenArguments are those that the config gives for a tool or a prompt.
 func GivenArguments(t *T, name string) (given Object, there bool) {
-	given, there = environmentOf(t).Arguments[name]
+	given, there = of(t).Arguments[name]
 	return given, there
 }
 
@@ -32,22 +32,22 @@ func GivenArguments(t *T, name string) (given Object, there bool) {
 type kindOfText struct {
 	names     []string // words, lower case
 	described *lazy.Regexp
-	text      func(*Environment) string
+	text      func(*Offer) string
 }
 
 // kindsOfText are in the order in which they are looked for.
 var kindsOfText = []kindOfText{
-	{[]string{"uri", "iri"}, lazy.MustCompile(`(?i)\bURIs?\b`), (*Environment).listedURI},
+	{[]string{"uri", "iri"}, lazy.MustCompile(`(?i)\bURIs?\b`), (*Offer).listedURI},
 	{
 		[]string{"url", "link", "href", "website", "webpage"},
 		lazy.MustCompile(`(?i)\bURLs?\b`),
-		(*Environment).listedURL,
+		(*Offer).listedURL,
 	},
 	{[]string{"directory", "dir", "folder", "cwd"}, lazy.MustCompile(`(?i)\b(?:directory|folder)\b`), fixed(".")},
 	{
 		[]string{"path", "file", "filename", "filepath"},
 		lazy.MustCompile(`(?i)\b(?:path|file name)\b`),
-		(*Environment).listedPath,
+		(*Offer).listedPath,
 	},
 	{
 		[]string{"datetime", "timestamp"},
@@ -69,7 +69,7 @@ var kindsOfText = []kindOfText{
 	{[]string{"city", "location", "place"}, nil, fixed("London")},
 }
 
-func fixed(text string) func(*Environment) string { return func(*Environment) string { return text } }
+func fixed(text string) func(*Offer) string { return func(*Offer) string { return text } }
 
 // example is one that a description gives in quotation marks.
 var example = lazy.MustCompile(
@@ -77,7 +77,7 @@ var example = lazy.MustCompile(
 )
 
 // plausible looks for an example first, then at the name, then at the description.
-func (e *Environment) plausible(name, description string) (text string, found bool) {
+func (o *Offer) plausible(name, description string) (text string, found bool) {
 	if given := example.FindStringSubmatch(description); given != nil {
 		return given[1], true
 	}
@@ -88,7 +88,7 @@ func (e *Environment) plausible(name, description string) (text string, found bo
 	described := func(kind kindOfText) bool { return kind.described != nil && kind.described.MatchString(description) }
 	for _, fits := range []func(kindOfText) bool{named, described} {
 		if at := slices.IndexFunc(kindsOfText, fits); at >= 0 {
-			return kindsOfText[at].text(e), true
+			return kindsOfText[at].text(o), true
 		}
 	}
 	return "", false
@@ -114,7 +114,7 @@ var counts = []string{
 }
 
 // suggest makes up a member of an object for which a schema of a tool asks.
-func (e *Environment) suggest(name string, property Object) (value any, found bool) {
+func (o *Offer) suggest(name string, property Object) (value any, found bool) {
 	description, _ := property["description"].(string)
 	types, _ := property["type"].([]any)
 	switch {
@@ -122,7 +122,7 @@ func (e *Environment) suggest(name string, property Object) (value any, found bo
 		if format, formatted := property["format"].(string); formatted && format != "uri" {
 			return nil, false
 		}
-		return e.plausible(name, description)
+		return o.plausible(name, description)
 	case slices.Contains(types, "integer"), slices.Contains(types, "number"):
 		return json.Number(
 				"1",
@@ -143,14 +143,14 @@ func wordsOf(name string) []string {
 }
 
 // listedURI is that of a resource that the target lists, if it lists some.
-func (e *Environment) listedURI() string {
-	text, _ := e.resourceURI("https://example.com/", func(*url.URL) bool { return true })
+func (o *Offer) listedURI() string {
+	text, _ := o.resourceURI("https://example.com/", func(*url.URL) bool { return true })
 	return text
 }
 
 // listedURL is one on the web, if it lists such.
-func (e *Environment) listedURL() string {
-	text, _ := e.resourceURI(
+func (o *Offer) listedURL() string {
+	text, _ := o.resourceURI(
 		"https://example.com/",
 		func(uri *url.URL) bool { return uri.Scheme == "https" || uri.Scheme == "http" },
 	)
@@ -158,8 +158,8 @@ func (e *Environment) listedURL() string {
 }
 
 // listedPath is that of a file among the listed resources, if there is one.
-func (e *Environment) listedPath() string {
-	_, file := e.resourceURI(
+func (o *Offer) listedPath() string {
+	_, file := o.resourceURI(
 		"file:example.txt",
 		func(uri *url.URL) bool { return uri.Scheme == "file" && uri.Path != "" },
 	)
@@ -167,8 +167,8 @@ func (e *Environment) listedPath() string {
 }
 
 // resourceURI finds the URI of a listed resource that fits; or else it is another.
-func (e *Environment) resourceURI(otherwise string, fits func(*url.URL) bool) (text string, uri *url.URL) {
-	for _, resource := range e.resources() {
+func (o *Offer) resourceURI(otherwise string, fits func(*url.URL) bool) (text string, uri *url.URL) {
+	for _, resource := range o.resources() {
 		text, _ := resource["uri"].(string)
 		if uri, err := url.Parse(text); text != "" && err == nil && fits(uri) {
 			return text, uri

@@ -1,4 +1,4 @@
-package session
+package offer
 
 import (
 	"strings"
@@ -8,13 +8,25 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
-	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scenario"
-	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/scope/scopetest"
+	"github.com/mcpconform/mcpconform/internal/survey"
 )
+
+// offered is what a target offers in a cell with a catalogue of its own.
+func offered(t *testing.T, transport string) *Offer {
+	t.Helper()
+	shared := scopetest.New(t, protocol.ServerRole, transport)
+	shared.Survey = &survey.Survey{Capabilities: Object{"tools": Object{"listChanged": true}}}
+	return &Offer{Scope: shared, Policy: provoke.Policy{Calls: provoke.CallReadOnly}}
+}
+
+func object(text string) Object {
+	value, _ := jsonrpc.Decode([]byte(text))
+	read, _ := value.(map[string]any)
+	return read
+}
 
 func TestGates(t *testing.T) {
 	t.Parallel()
@@ -39,49 +51,21 @@ func TestGates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			environment := environment(t, test.over)
-			environment.Provocations = map[string]Provocation{"text": {Tool: "say"}}
+			all := offered(t, test.over)
+			all.Provocations = map[string]Provocation{"text": {Tool: "say"}}
 			if test.needs.Requirements == nil {
 				test.needs.Requirements = []string{stands}
 			}
-			if difference := cmp.Diff(test.want, environment.gate(&test.needs)); difference != "" {
+			if difference := cmp.Diff(test.want, all.gate(&test.needs)); difference != "" {
 				t.Error(difference)
 			}
 		})
 	}
 }
 
-func TestLabels(t *testing.T) {
-	t.Parallel()
-	environment := environment(t, protocol.Stdio)
-	for name, test := range map[string]struct {
-		got, want []string
-	}{
-		"what it verifies": {
-			environment.Labels(&Declaration{Requirements: []string{"ping.later", "ping.answered"}}),
-			[]string{"ping.later", "ping.answered", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "SHOULD", "2025-06-18", "stdio", "MUST"},
-		},
-		"what it needs": {
-			environment.Labels(&Declaration{
-				Capabilities: []string{"tools"}, Extensions: []string{"tasks"}, Provocations: []string{"slow"}, Tokens: []oauth.Kind{oauth.Good},
-				Transports: []string{protocol.Stdio}, Scenario: &scenario.Scenario{Name: "plain"}, Together: "tasks", Alone: true,
-			}),
-			[]string{"needs:tools", "extended-by:tasks", "provoked-by:slow", "token:" + string(oauth.Good), "over:stdio", "in:plain", "together:tasks", "alone"},
-		},
-		"a rule": {
-			environment.RuleLabels(rules.Rule{Verifies: rules.Verifies("ping.status")}),
-			[]string{"ping.status", "basic", "basic∕utilities", "basic∕utilities∕ping", "ping", "MUST", "MUST NOT", "2025-06-18", "stdio"},
-		},
-	} {
-		if difference := cmp.Diff(test.want, test.got); difference != "" {
-			t.Errorf("%s: %s", name, difference)
-		}
-	}
-}
-
 func TestProvocations(t *testing.T) {
 	t.Parallel()
-	offered := []map[string]any{{"name": "test_simple_text"}}
+	listed := []map[string]any{{"name": "test_simple_text"}}
 	given := map[string]Provocation{"text": {Tool: "say"}}
 	for name, test := range map[string]struct {
 		calls provoke.Calls
@@ -95,9 +79,9 @@ func TestProvocations(t *testing.T) {
 		"none":                      {provoke.CallNone, given, ""},
 		"a fixture among all":       {provoke.CallAll, nil, "test_simple_text"},
 	} {
-		environment := environment(t, protocol.Stdio)
-		environment.Survey.Tools, environment.Calls, environment.Provocations = offered, test.calls, test.given
-		found, there := environment.provocation("text")
+		all := offered(t, protocol.Stdio)
+		all.Survey.Tools, all.Calls, all.Provocations = listed, test.calls, test.given
+		found, there := all.provocation("text")
 		if found.Tool != test.tool || there != (test.tool != "") {
 			t.Errorf("%s: found %q, %t", name, found.Tool, there)
 		}
@@ -106,35 +90,21 @@ func TestProvocations(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	environment := environment(t, protocol.Stdio)
-	environment.Arguments = map[string]map[string]any{"given": {"a": 1}}
+	all := offered(t, protocol.Stdio)
+	all.Arguments = map[string]map[string]any{"given": {"a": 1}}
 	for tool, want := range map[string]string{
 		`{"name":"given","inputSchema":{"type":"object","required":["b"]}}`:                                      `{"a":1}`,
 		`{"name":"made","inputSchema":{"type":"object","properties":{"b":{"type":"boolean"}},"required":["b"]}}`: `{"b":`,
 		`{"name":"test_sampling","inputSchema":{"type":"object"}}`:                                               `{"prompt":"Say hello."}`,
 	} {
-		made, err := environment.arguments(reply(`{"result":` + tool + `}`).Object())
+		made, err := all.arguments(object(tool))
 		if err != nil || !strings.HasPrefix(jsonrpc.Text(made), want) {
 			t.Errorf("%s is called with %s, %v", tool, jsonrpc.Text(made), err)
 		}
 	}
-	_, err := environment.arguments(Object{"name": "odd", "inputSchema": Object{"type": "string"}})
+	_, err := all.arguments(Object{"name": "odd", "inputSchema": Object{"type": "string"}})
 	if err == nil || err.Error() != "the input schema of odd does not describe an object" {
 		t.Errorf("told %v", err)
-	}
-}
-
-func TestMessagePredicates(t *testing.T) {
-	t.Parallel()
-	request, notification := reply(`{"id":1,"method":"m"}`).Received, reply(`{"method":"m"}`).Received
-	if !RequestOf("m")(request) || RequestOf("m")(notification) || RequestOf("n")(request) {
-		t.Error("requests are taken for others")
-	}
-	if !Notification("m")(notification) || Notification("m")(request) || Notification("n")(notification) {
-		t.Error("notifications are taken for others")
-	}
-	if !IsTimeout(scripted.ErrTimeout) || IsTimeout(scripted.ErrNoAnswer) {
-		t.Error("timeouts are taken for others")
 	}
 }
 
@@ -142,26 +112,26 @@ func TestMessagePredicates(t *testing.T) {
 // who ruled it out.
 func TestNeverGates(t *testing.T) {
 	t.Parallel()
-	environment := environment(t, protocol.Stdio)
-	environment.Provocations = map[string]Provocation{}
+	all := offered(t, protocol.Stdio)
+	all.Provocations = map[string]Provocation{}
 	needs := func(kind string) *Declaration {
 		return &Declaration{Requirements: []string{"ping.answered"}, Provocations: []string{kind}}
 	}
 	for _, kind := range provoke.Kinds() {
-		environment.Provocations[kind] = Provocation{Tool: "say"}
-		environment.Never = provoke.Never{}
-		if outcome := environment.gate(needs(kind)); outcome.Ending == Skipped && strings.Contains(outcome.Reason, "never") {
+		all.Provocations[kind] = Provocation{Tool: "say"}
+		all.Never = provoke.Never{}
+		if outcome := all.gate(needs(kind)); outcome.Ending == Skipped && strings.Contains(outcome.Reason, "never") {
 			t.Errorf("%s: %+v", kind, outcome)
 		}
-		environment.Never = provoke.Never{Names: []string{kind}, By: "mcpconform.yaml"}
-		outcome := environment.gate(needs(kind))
-		if _, there := environment.provocation(kind); there || outcome.Ending != Skipped || outcome.Reason != "never "+kind+", by mcpconform.yaml" {
+		all.Never = provoke.Never{Names: []string{kind}, By: "mcpconform.yaml"}
+		outcome := all.gate(needs(kind))
+		if _, there := all.provocation(kind); there || outcome.Ending != Skipped || outcome.Reason != "never "+kind+", by mcpconform.yaml" {
 			t.Errorf("%s: %v, %+v", kind, there, outcome)
 		}
-		environment.Role = protocol.ClientRole
-		if word := environment.never(needs(kind)); word != "" {
+		all.Role = protocol.ClientRole
+		if word := all.never(needs(kind)); word != "" {
 			t.Errorf("of a client: %s", word)
 		}
-		environment.Role = protocol.ServerRole
+		all.Role = protocol.ServerRole
 	}
 }

@@ -1,4 +1,4 @@
-package session
+package offer
 
 import (
 	"testing"
@@ -12,12 +12,12 @@ import (
 	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
-func surveyed(resources ...string) *Environment {
-	environment := &Environment{Scope: &scope.Scope{Survey: &survey.Survey{}}, Policy: provoke.Policy{Calls: provoke.CallAll}}
+func surveyed(resources ...string) *Offer {
+	all := &Offer{Scope: &scope.Scope{Survey: &survey.Survey{}}, Policy: provoke.Policy{Calls: provoke.CallAll}}
 	for _, uri := range resources {
-		environment.Survey.Resources = append(environment.Survey.Resources, Object{"uri": uri, "name": uri})
+		all.Survey.Resources = append(all.Survey.Resources, Object{"uri": uri, "name": uri})
 	}
-	return environment
+	return all
 }
 
 func TestPlausible(t *testing.T) {
@@ -25,7 +25,7 @@ func TestPlausible(t *testing.T) {
 	listing := surveyed("test://a/b", "file:///data/notes.md", "https://docs.example/one")
 	for name, test := range map[string]struct {
 		name, description, wanted string
-		environment               *Environment
+		offered                   *Offer
 	}{
 		"a URI of a resource":             {"resourceUri", "", "test://a/b", listing},
 		"a URI without resources":         {"uri", "", "https://example.com/", surveyed()},
@@ -48,7 +48,7 @@ func TestPlausible(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if found, _ := test.environment.plausible(test.name, test.description); found != test.wanted {
+			if found, _ := test.offered.plausible(test.name, test.description); found != test.wanted {
 				t.Errorf("made up %q, wanted %q", found, test.wanted)
 			}
 		})

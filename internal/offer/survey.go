@@ -1,4 +1,4 @@
-package session
+package offer
 
 import (
 	"slices"
@@ -9,12 +9,12 @@ import (
 )
 
 // Declares tells whether the target declared a capability.
-func Declares(t *T, path string) bool { return environmentOf(t).declares(path) }
+func Declares(t *T, path string) bool { return of(t).declares(path) }
 
 // NeedDeclarations makes the check inconclusive unless the server has said what it declares:
 // where it has not, nothing that it does is undeclared.
 func NeedDeclarations(t *T) {
-	if lookUp[bool](environmentOf(t), survey.IfInferred) {
+	if lookUp[bool](of(t), survey.IfInferred) {
 		t.Inconclusive("the capabilities of the server are unknown", "fix the failures of server/discover first")
 	}
 }
@@ -45,40 +45,40 @@ func FirstPage(member string, ask func(cursor any) Object) []Object {
 }
 
 // ListedTools are the tools that the target listed before the checks began.
-func ListedTools(t *T) []Object { return environmentOf(t).tools() }
+func ListedTools(t *T) []Object { return of(t).tools() }
 
 // ListedResources are the resources that the target listed.
-func ListedResources(t *T) []Object { return environmentOf(t).resources() }
+func ListedResources(t *T) []Object { return of(t).resources() }
 
 // ListedTemplates are the resource templates that the target listed.
-func ListedTemplates(t *T) []Object { return lookUp[[]Object](environmentOf(t), survey.AllTemplates) }
+func ListedTemplates(t *T) []Object { return lookUp[[]Object](of(t), survey.AllTemplates) }
 
 // ListedPrompts are the prompts that the target listed.
-func ListedPrompts(t *T) []Object { return environmentOf(t).prompts() }
+func ListedPrompts(t *T) []Object { return of(t).prompts() }
 
 // NoneListed ends a check that finds nothing of what it needs in a list: it does not
 // apply, unless the list could not be had.
 func NoneListed(t *T, method, reason string) {
-	if unread := environmentOf(t).unlisted(method); unread != "" {
+	if unread := of(t).unlisted(method); unread != "" {
 		t.Inconclusive(unread, "fix the failures of "+method+" first")
 	}
 	t.NotApplicable(reason)
 }
 
 // unlisted says why a list could not be had; "" when it was read to its end.
-func (e *Environment) unlisted(method string) string {
-	return lookUp[string](e, survey.WhyUnlisted(method))
+func (o *Offer) unlisted(method string) string {
+	return lookUp[string](o, survey.WhyUnlisted(method))
 }
 
 // Handshakes are the revisions of the handshake era that a server of the stateless era
 // agrees to when it is asked by initialize, as first contact has seen.
-func Handshakes(t *T) []string { return lookUp[[]string](environmentOf(t), survey.Agreed) }
+func Handshakes(t *T) []string { return lookUp[[]string](of(t), survey.Agreed) }
 
 // Unimplemented are the released revisions that a server of the stateless era does not
 // implement: it neither lists them nor agrees to a handshake at them. Where it lists none of
 // the handshake era and serves some, those at which no handshake was tried are left out.
 func Unimplemented(t *T, listed []string) []string {
-	agreed, tried := Handshakes(t), lookUp[[]string](environmentOf(t), survey.Asked)
+	agreed, tried := Handshakes(t), lookUp[[]string](of(t), survey.Asked)
 	isOld := func(revision string) bool { return protocol.Has(revision, protocol.Handshake) }
 	silent := len(agreed) > 0 && !slices.ContainsFunc(listed, isOld)
 	return slices.DeleteFunc(protocol.Released(), func(revision string) bool {
@@ -87,29 +87,25 @@ func Unimplemented(t *T, listed []string) []string {
 	})
 }
 
-func (e *Environment) declares(path string) bool {
-	return lookUp[bool](e, survey.WhetherDeclares(path))
+func (o *Offer) declares(path string) bool {
+	return lookUp[bool](o, survey.WhetherDeclares(path))
 }
 
-func (e *Environment) offers(tool string, arguments map[string]any) bool {
-	return lookUp[bool](e, survey.WhetherOffers(tool, arguments))
+func (o *Offer) offers(tool string, arguments map[string]any) bool {
+	return lookUp[bool](o, survey.WhetherOffers(tool, arguments))
 }
 
-func (e *Environment) tools() []Object { return lookUp[[]Object](e, survey.AllTools) }
+func (o *Offer) tools() []Object { return lookUp[[]Object](o, survey.AllTools) }
 
-func (e *Environment) resources() []Object { return lookUp[[]Object](e, survey.AllResources) }
+func (o *Offer) resources() []Object { return lookUp[[]Object](o, survey.AllResources) }
 
-func (e *Environment) prompts() []Object { return lookUp[[]Object](e, survey.AllPrompts) }
-
-// noBarrier says why the target does not answer what every server must; "" when it
-// does.
-func (e *Environment) noBarrier() string { return lookUp[string](e, survey.WhyNoBarrier) }
+func (o *Offer) prompts() []Object { return lookUp[[]Object](o, survey.AllPrompts) }
 
 // lookUp asks the survey, and tells that it did.
-func lookUp[T any](e *Environment, question survey.Question) T {
-	if e.Asked != nil {
-		e.Asked(question)
+func lookUp[T any](o *Offer, question survey.Question) T {
+	if o.Asked != nil {
+		o.Asked(question)
 	}
-	answer, _ := e.Survey.Answer(question).(T)
+	answer, _ := o.Survey.Answer(question).(T)
 	return answer
 }
