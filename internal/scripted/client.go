@@ -214,6 +214,17 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("HTTP %d with the body %s", e.Status, excerpt.Short(e.Body))
 }
 
+// ErrorInBody reads the JSON-RPC error in the body of a StatusError. It is about the request with the id, or names none.
+func ErrorInBody(err error, id jsonrpc.ID) (refusal Received, there bool) {
+	status, refused := errors.AsType[*StatusError](err)
+	if !refused || transcript.KindOfBody(http.MethodPost, status.Status, status.Body) != transcript.Message {
+		return refusal, false
+	}
+	refusal = Received{Message: jsonrpc.Parse(status.Body), At: status.OfBody}
+	_, there = refusal.Error()
+	return refusal, there && (refusal.ID == id || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID)
+}
+
 // Reasons why no answer came. They are wrapped with what is known beside.
 var (
 	ErrTimeout    = errors.New("no answer in time")

@@ -537,3 +537,20 @@ func TestHTTPCloseLeavesNothing(t *testing.T) {
 	}
 	server.Close()
 }
+
+func TestErrorInBody(t *testing.T) {
+	t.Parallel()
+	for body, about := range map[string]bool{
+		`{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"no"}}`:    true,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no"}}`: true,
+		`{"jsonrpc":"2.0","error":{"code":-32602,"message":"no"}}`:           true,
+		`{"jsonrpc":"2.0","id":8,"error":{"code":-32602,"message":"no"}}`:    false,
+		`{"jsonrpc":"2.0","id":7,"result":{}}`:                               false,
+		`Bad Request`:                                                        false,
+		`{"statusCode":400,"error":"Bad Request","message":"not JSON"}`:      false,
+	} {
+		if _, there := scripted.ErrorInBody(&scripted.StatusError{Status: 400, Body: []byte(body)}, jsonrpc.IntID(7)); there != about {
+			t.Errorf("%s: %t", body, there)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -183,7 +184,7 @@ func (a *Answer) May(be ...mayBe) Reply {
 
 // readBody takes the JSON-RPC error in the body of a refusal for the answer, if there is one.
 func (a *Answer) readBody() bool {
-	refusal, inBody := errorInBody(a.err, a.ID)
+	refusal, inBody := scripted.ErrorInBody(a.err, a.ID)
 	if inBody {
 		a.received, a.err = refusal, nil
 	}
@@ -270,6 +271,21 @@ func (r Reply) Result() Object {
 func (r Reply) Object() Object {
 	object, _ := AsObject(r)
 	return object
+}
+
+// Refuses tells whether a reply refuses what was asked for: by an error, or by the
+// result of a tool that is one.
+func (r Reply) Refuses() bool {
+	_, refused := r.Error()
+	return refused || r.Object()["isError"] == true
+}
+
+// WantsCapability tells whether a reply refuses a request because it needs a capability that
+// the client has not declared, as any request may (2026-07-28, basic/index): that of an
+// extension, perhaps.
+func (r Reply) WantsCapability(t *T) bool {
+	refusal, refused := r.Error()
+	return refused && t.Has(protocol.Extensions) && refusal.Code == jsonrpc.MissingCapability
 }
 
 // OrStatus is the reply for a matcher, or the HTTP status that came in its place.

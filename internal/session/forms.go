@@ -186,7 +186,7 @@ func inForms(
 	}
 	for i, request := range open {
 		received, err := request.WaitOr(ctx, stray)
-		if refusal, inBody := errorInBody(err, request.ID); inBody {
+		if refusal, inBody := scripted.ErrorInBody(err, request.ID); inBody {
 			received, err = refusal, nil
 		}
 		if scripted.TooMuch(err) {

@@ -115,6 +115,14 @@ func (s *Server) StaysUsable() Reply {
 	return reply
 }
 
+// Survives judges that the server goes on after a request that must not stop it. That it
+// replies to the request itself, in whatever way, is looked at afterwards.
+func (s *Server) Survives(request *Answer) {
+	_ = request.Wait()
+	s.StaysUsable()
+	request.May()
+}
+
 // NeedUsable makes a check inconclusive unless the server still answers, after something
 // illegal: whether it has to, other checks judge.
 func (s *Server) NeedUsable(hint string) Reply {

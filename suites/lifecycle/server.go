@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/client/asking"
@@ -314,7 +315,7 @@ func judgeKnown(t *T, server *Server, asked Request) {
 
 	refusal, refused := reply.Error()
 	unknownRefusal, _ := unknown.Error()
-	alike := !reply.Answered() && !unknown.Answered() || reply.Alike(asked.Name, unknown, unknownMethod)
+	alike := !reply.Answered() && !unknown.Answered() || Alike(reply, asked.Name, unknown, unknownMethod)
 	if alike && refusal.Code == unknownRefusal.Code && refusal.Code != jsonrpc.MethodNotFound {
 		t.Inconclusive("the server rejects "+asked.Method+" as it does an unknown method: "+reply.Describe(),
 			"make sure that the server can serve "+asked.Method)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/refusal"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/session"
@@ -142,7 +143,7 @@ func (q *ServerRequest) JudgeValidation(t *check.T, outcome, good session.Reply,
 
 // alike counts the bytes with which the texts of two results begin alike.
 func alike(a, b session.Reply) int {
-	one, other := a.Words(), b.Words()
+	one, other := refusal.TextOf(a), refusal.TextOf(b)
 	for i := range min(len(one), len(other)) {
 		if one[i] != other[i] {
 			return i

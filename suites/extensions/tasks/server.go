@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -412,7 +413,7 @@ func unknown() {
 	It("rejects tasks/get of an unknown task with -32602", Verifies("tasks-extension.unknown.get"), NeedsExtension("tasks"), func(t *T) {
 		server := declaring(t)
 
-		reply := server.CallWrong(Request{Method: "tasks/get", Params: of(unknownTask), Name: unknownTask}, knownTask(t, server)...)
+		reply := CallWrong(t, server, Request{Method: "tasks/get", Params: of(unknownTask), Name: unknownTask}, knownTask(t, server)...)
 
 		t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 	})
@@ -421,7 +422,7 @@ func unknown() {
 		Verifies("tasks-extension.update.unknown"), NeedsExtension("tasks"), func(t *T) {
 			server := declaring(t)
 
-			reply := server.CallWrong(unknownUpdate, knownTask(t, server)...)
+			reply := CallWrong(t, server, unknownUpdate, knownTask(t, server)...)
 
 			t.Expect(reply).To(BeJSONRPCError())
 		})
@@ -429,7 +430,7 @@ func unknown() {
 	It("rejects tasks/cancel of an unknown taskId with -32602", Verifies("tasks-extension.cancel.unknown"), NeedsExtension("tasks"), func(t *T) {
 		server := declaring(t)
 
-		reply := server.CallWrong(unknownCancel, knownTask(t, server)...)
+		reply := CallWrong(t, server, unknownCancel, knownTask(t, server)...)
 
 		t.Expect(reply).To(BeJSONRPCError())
 	})
@@ -439,7 +440,7 @@ func unknown() {
 			server := declaring(t)
 
 			known := knownTask(t, server)
-			replies := []Reply{server.CallWrong(unknownUpdate, known...), server.CallWrong(unknownCancel, known...)}
+			replies := []Reply{CallWrong(t, server, unknownUpdate, known...), CallWrong(t, server, unknownCancel, known...)}
 
 			judged := 0
 			for _, reply := range replies {
@@ -466,7 +467,7 @@ func former() {
 	It("rejects tasks/result with -32601", Verifies("tasks-extension.former.result-removed"), NeedsExtension("tasks"), ByBarrier(), func(t *T) {
 		server := declaring(t)
 
-		reply := server.CallWrong(Request{Method: "tasks/result", Params: of(unknownTask), Name: "tasks/result"}, knownTask(t, server)...)
+		reply := CallWrong(t, server, Request{Method: "tasks/result", Params: of(unknownTask), Name: "tasks/result"}, knownTask(t, server)...)
 
 		t.Expect(reply).To(BeJSONRPCError(jsonrpc.MethodNotFound))
 	})
@@ -476,7 +477,7 @@ func former() {
 			server := declaring(t)
 			_, id := anyTask(t, server)
 
-			reply := server.CallWrong(
+			reply := CallWrong(t, server,
 				Request{Method: "tasks/result", Params: of(id), Name: "tasks/result"},
 				Request{Method: "tasks/get", Params: of(id), Name: id},
 			)

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 )
@@ -116,7 +117,7 @@ func refusingCompletions() {
 		Verifies("completion.unknown-prompt.code"), NeedsCapability("completions"), func(t *T) {
 			server := Session(t)
 
-			reply := server.CallWrong(unknown(), inOrder(t)...)
+			reply := CallWrong(t, server, unknown(), inOrder(t)...)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -137,7 +138,7 @@ func malformedCompletions() {
 			argument := completable(t)[0]
 			server := Session(t)
 
-			reply := server.CallWrong(Request{Method: method, Name: "argument", Params: Object{"ref": argument.Ref}}, inOrder(t)...)
+			reply := CallWrong(t, server, Request{Method: method, Name: "argument", Params: Object{"ref": argument.Ref}}, inOrder(t)...)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -146,7 +147,7 @@ func malformedCompletions() {
 		Verifies("completion.inputs.validated"), NeedsCapability("completions"), func(t *T) {
 			server := Session(t)
 
-			reply := server.CallWrong(Request{Method: method, Name: "ref/unknown", Params: Object{
+			reply := CallWrong(t, server, Request{Method: method, Name: "ref/unknown", Params: Object{
 				"ref":      Object{"type": "ref/unknown", "name": "any"},
 				"argument": Object{"name": "any", "value": ""},
 			}}, inOrder(t)...)
@@ -159,7 +160,7 @@ func malformedCompletions() {
 			argument := completable(t)[0]
 			server := Session(t)
 
-			reply := server.CallWrong(Request{Method: method, Name: "value", Params: Object{
+			reply := CallWrong(t, server, Request{Method: method, Name: "value", Params: Object{
 				"ref":      argument.Ref,
 				"argument": Object{"name": argument.Name, "value": Object{"not": "a string"}},
 			}}, inOrder(t)...)
@@ -174,7 +175,7 @@ func malformedCompletions() {
 			wrong := argument.Completion("", nil)
 			wrong["context"] = Object{"arguments": Object{"mcpconform": 4711}}
 
-			reply := server.CallWrong(Request{Method: method, Name: "context", Params: wrong}, inOrder(t)...)
+			reply := CallWrong(t, server, Request{Method: method, Name: "context", Params: wrong}, inOrder(t)...)
 
 			t.Expect(reply).To(BeJSONRPCError())
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
@@ -324,7 +325,7 @@ func unknownLevels() {
 		}
 
 		for _, level := range []string{noLevel, strings.ToUpper(levels[1])} {
-			reply := server.CallWrong(asking(level), asking(levels[0]))
+			reply := CallWrong(t, server, asking(level), asking(levels[0]))
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
@@ -125,7 +126,7 @@ func invalidCursors() {
 		var found []Mismatch
 		for _, method := range lists(t) {
 			reply := askWithInvalidCursor(server, method)
-			if reply.Refuses() && !server.Contrasts(reply, invalidCursor, Request{Method: method}) {
+			if reply.Refuses() && !Contrasts(server, reply, invalidCursor, Request{Method: method}) {
 				continue // it refuses the list as well
 			}
 			t.Observe()
@@ -158,7 +159,7 @@ func afterInvalidCursors() {
 			filled = true
 			wrong := Request{Method: method, Params: Object{"cursor": invalidCursor}, Name: "that cursor", Deliberate: invalidReason}
 
-			used.StillServes(wrong, Request{Method: method}, func(reply Reply) bool { return len(items(reply)) > 0 })
+			StillServesOn(t, used, wrong, Request{Method: method}, func(reply Reply) bool { return len(items(reply)) > 0 })
 		}
 		if !filled {
 			t.NotApplicable("the server lists nothing")

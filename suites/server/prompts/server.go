@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
@@ -151,7 +152,7 @@ func unknownPrompts() {
 	It("rejects prompts/get of an unknown prompt with -32602", Verifies("prompts.unknown.code"), NeedsCapability("prompts"), func(t *T) {
 		server := Session(t)
 
-		reply := server.CallWrong(unknown(), inOrder(t, server, ListedPrompts(t))...)
+		reply := CallWrong(t, server, unknown(), inOrder(t, server, ListedPrompts(t))...)
 
 		t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 	})
@@ -169,7 +170,7 @@ func promptArguments() {
 			for _, missing := range required {
 				given := arguments.Made(t, required)
 				delete(given, missing.Name)
-				reply := server.CallWrong(
+				reply := CallWrong(t, server,
 					Request{Method: "prompts/get", Params: Object{"name": prompt["name"], "arguments": given}, Name: missing.Name},
 					inOrder(t, server, []Object{prompt})...)
 
@@ -184,7 +185,7 @@ func promptArguments() {
 
 			all := arguments.OfPrompt(prompt)
 			for index, wrong := range all[:min(maxArguments, len(all))] {
-				reply := server.CallWrong(
+				reply := CallWrong(t, server,
 					Request{
 						Method: "prompts/get",
 						Params: Object{"name": prompt["name"], "arguments": withWrong(t, all, index)},
@@ -201,7 +202,7 @@ func promptArguments() {
 		server := Session(t)
 
 		for _, wrong := range []any{[]any{"mcpconform"}, "mcpconform"} {
-			reply := server.CallWrong(
+			reply := CallWrong(t, server,
 				Request{
 					Method:     "prompts/get",
 					Params:     Object{"name": prompt["name"], "arguments": wrong},

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"
 	"github.com/mcpconform/mcpconform/suites/server/lists"
@@ -136,7 +137,7 @@ func unknownResources() {
 			}
 			server := Session(t)
 
-			reply := server.CallWrong(reading(unknownURI), inOrder(t)...)
+			reply := CallWrong(t, server, reading(unknownURI), inOrder(t)...)
 
 			t.Expect(reply).To(BeJSONRPCError(notFound(t)))
 		})
@@ -154,7 +155,7 @@ func unknownResources() {
 			if !reply.Answered() {
 				t.NotApplicable("the server rejects it with an HTTP status: reported by another check")
 			}
-			server.NeedContrast(reply, unknownURI, inOrder(t)...)
+			NeedContrast(t, server, reply, unknownURI, inOrder(t)...)
 			contents, isList := reply.Object()["contents"].([]any)
 			if !isList && !reply.Refuses() {
 				t.Inconclusive(
@@ -168,7 +169,7 @@ func unknownResources() {
 	It("rejects resources/read of a uri that is not a URI", Verifies("resources.uri.validated"), NeedsCapability("resources"), func(t *T) {
 		server := Session(t)
 
-		reply := server.CallWrong(reading(noURI), inOrder(t)...)
+		reply := CallWrong(t, server, reading(noURI), inOrder(t)...)
 
 		if len(mcp.List(reply.Object(), "contents")) == 0 && !reply.Refuses() {
 			t.Inconclusive(

@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/schema"
@@ -215,7 +216,7 @@ func unknownTools() {
 	It("rejects a call of an unknown tool with a JSON-RPC error", Verifies("tools.unknown.refused"), NeedsCapability("tools"), func(t *T) {
 		server := Session(t)
 
-		reply := server.CallWrong(inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
+		reply := CallWrong(t, server, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
 
 		t.Expect(reply).To(BeJSONRPCError())
 	})
@@ -223,7 +224,7 @@ func unknownTools() {
 	It("uses -32602 when it rejects a call of an unknown tool", Verifies("tools.unknown.code"), NeedsCapability("tools"), func(t *T) {
 		server := Session(t)
 
-		reply := server.CallWrong(inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
+		reply := CallWrong(t, server, inOrder([]Provocation{{Tool: unknownTool}})[0], inOrder(harmless(t))...)
 
 		if _, refused := reply.Error(); !refused {
 			t.Inconclusive("the call of an unknown tool was not rejected with an error", "see the result of tools.unknown.refused")
@@ -236,7 +237,7 @@ func malformedCalls() {
 	It("rejects tools/call without name with a JSON-RPC error", Verifies("tools.malformed.refused"), NeedsCapability("tools"), func(t *T) {
 		server := Session(t)
 
-		reply := server.CallWrong(Request{Method: "tools/call", Params: Object{"arguments": Object{}}, Name: "name"}, inOrder(harmless(t))...)
+		reply := CallWrong(t, server, Request{Method: "tools/call", Params: Object{"arguments": Object{}}, Name: "name"}, inOrder(harmless(t))...)
 
 		t.Expect(reply).To(BeJSONRPCError())
 	})
@@ -250,7 +251,7 @@ func malformedCalls() {
 			server := FreshSession(t)
 
 			for _, wrong := range []any{[]any{}, "mcpconform"} {
-				reply := server.CallWrong(
+				reply := CallWrong(t, server,
 					Request{
 						Method:     "tools/call",
 						Params:     Object{"name": calls[0].Tool, "arguments": wrong},
@@ -300,7 +301,7 @@ func arguing() {
 			for _, call := range calls {
 				reply := server.Call("tools/call", Object{"name": call.Tool}).May(BeLate)
 				refuses := reply.Refuses() &&
-					server.Contrasts(reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
+					Contrasts(server, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
 				if reply.Late || !succeeded(reply) && !refuses {
 					continue
 				}
@@ -360,7 +361,7 @@ func reportingErrors() {
 			reply := server.Call("tools/call", Provoking(t, "error").Call()).Need()
 
 			if controls := inOrder(harmless(t)); len(controls) > 0 {
-				server.NeedContrast(reply, "", controls...)
+				NeedContrast(t, server, reply, "", controls...)
 			}
 			t.Expect(reply).To(BeResult())
 			t.Expect(reply).To(HaveMember("isError", true))
@@ -617,7 +618,7 @@ func judgeWrong(t *T, calls []spoiledCall, judge func(spoiledCall, Reply) (wante
 	for _, call := range calls {
 		reply := server.Call("tools/call", call.Call()).May(BeLate)
 		takes := succeeded(reply)
-		refuses := reply.Refuses() && server.Contrasts(reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
+		refuses := reply.Refuses() && Contrasts(server, reply, call.wrong, inOrder([]Provocation{call.inOrder})...)
 		wanted, broken, shown := judge(call, reply)
 		if reply.Late || !takes && !refuses || !shown {
 			continue

@@ -8,6 +8,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/offer"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"

@@ -12,6 +12,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/wait"

@@ -8,6 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
+	. "github.com/mcpconform/mcpconform/internal/refusal"
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
@@ -43,7 +44,7 @@ func negotiation() {
 			server := TaskSession(t)
 			tool := toolWith(t, "that does not support tasks", "", "forbidden")
 
-			reply := server.CallWrong(Request{
+			reply := CallWrong(t, server, Request{
 				Method:     "tools/call",
 				Params:     asTask(tool),
 				Deliberate: "calls a tool without task support as a task",
@@ -57,7 +58,7 @@ func negotiation() {
 			server := TaskSession(t)
 			tool := toolWith(t, "that can be called only as a task", "required")
 
-			reply := server.CallWrong(Request{
+			reply := CallWrong(t, server, Request{
 				Method: "tools/call", Params: tool.Call(), Deliberate: "calls a tool that requires a task without one",
 			}, Request{Method: "tools/call", Params: asTask(tool)})
 
@@ -119,7 +120,7 @@ func creation() {
 			reply := server.Call("tools/call", asTask(tool)).Must()
 
 			if supportOf(t, tool.Tool) == "optional" {
-				server.NeedContrast(reply, "task", Request{Method: "tools/call", Params: tool.Call(), Name: tool.Tool})
+				NeedContrast(t, server, reply, "task", Request{Method: "tools/call", Params: tool.Call(), Name: tool.Tool})
 			}
 			t.Expect(reply).To(HaveMember("task", HaveMember("taskId", BeText())))
 			t.Expect(reply.Object()["task"]).To(HaveMember("status", "working"))
@@ -227,7 +228,7 @@ func unknownTasks() {
 		It("rejects "+method+" of an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"), func(t *T) {
 			server := Session(t)
 
-			reply := server.CallWrong(Request{Method: method, Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(t, server)...)
+			reply := CallWrong(t, server, Request{Method: method, Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(t, server)...)
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		})
@@ -236,7 +237,7 @@ func unknownTasks() {
 	It("rejects tasks/cancel of an unknown taskId with -32602", Verifies("tasks.error.unknown-task"), NeedsCapability(cancelable), func(t *T) {
 		server := Session(t)
 
-		reply := server.CallWrong(Request{Method: "tasks/cancel", Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(t, server)...)
+		reply := CallWrong(t, server, Request{Method: "tasks/cancel", Params: Object{"taskId": unknownTask}, Name: unknownTask}, knownTask(t, server)...)
 
 		t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 	})
@@ -244,7 +245,7 @@ func unknownTasks() {
 	It("rejects tasks/get with a number as taskId with -32602", Verifies("tasks.error.unknown-task"), NeedsCapability("tasks"), func(t *T) {
 		server := Session(t)
 
-		reply := server.CallWrong(Request{
+		reply := CallWrong(t, server, Request{
 			Method:     "tasks/get",
 			Params:     Object{"taskId": 7},
 			Name:       "taskId",
@@ -294,7 +295,7 @@ func listing() {
 	It("rejects tasks/list with an unknown cursor with -32602", Verifies("tasks.error.unknown-cursor"), NeedsCapability(listable), func(t *T) {
 		server := Session(t)
 
-		reply := server.CallWrong(Request{
+		reply := CallWrong(t, server, Request{
 			Method:     "tasks/list",
 			Params:     Object{"cursor": unknownCursor},
 			Name:       unknownCursor,
@@ -393,7 +394,7 @@ func refusedCancellation() {
 			id := begin(t, server, tool)
 			result(t, server, id)
 
-			reply := server.CallWrong(Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id}, working(t, server, id))
+			reply := CallWrong(t, server, Request{Method: "tasks/cancel", Params: Object{"taskId": id}, Name: id}, working(t, server, id))
 
 			t.Expect(reply).To(BeJSONRPCError(jsonrpc.InvalidParams))
 		}

@@ -1,8 +1,8 @@
-package session
+// Package refusal judges by a server's refusals: whether one is about what was wrong with the
+// request, and whether what is right is served all the same.
+package refusal
 
 import (
-	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,22 +12,8 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/transcript"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
-
-// errorInBody reads the JSON-RPC error in a response that has a status of refusal. It
-// is about the request with the id, or names none.
-func errorInBody(err error, id jsonrpc.ID) (refusal scripted.Received, there bool) {
-	status, refused := errors.AsType[*scripted.StatusError](err)
-	if !refused || transcript.KindOfBody(http.MethodPost, status.Status, status.Body) != transcript.Message {
-		return refusal, false
-	}
-	refusal = scripted.Received{Message: jsonrpc.Parse(status.Body), At: status.OfBody}
-	_, there = refusal.Error()
-	return refusal, there && (refusal.ID == id || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID)
-}
 
 // A Request is what a check asks for.
 type Request struct {
@@ -39,53 +25,32 @@ type Request struct {
 	Deliberate string // why it is illegal on purpose, if it is
 }
 
-// Refuses tells whether a reply refuses what was asked for: by an error, or by the
-// result of a tool that is one.
-func (r Reply) Refuses() bool {
-	_, refused := r.Error()
-	return refused || r.Object()["isError"] == true
-}
-
-// WantsCapability tells whether a reply refuses a request because it needs a capability that
-// the client has not declared, as any request may (2026-07-28, basic/index): that of an
-// extension, perhaps.
-func (r Reply) WantsCapability(t *T) bool {
-	refusal, refused := r.Error()
-	return refused && t.Has(protocol.Extensions) && refusal.Code == jsonrpc.MissingCapability
-}
-
 // CallWrong asks for what is to be refused, for the thing that the request names, and
 // returns the response. It needs the contrast to controls, with which nothing is wrong:
 // see NeedContrast. What is no JSON-RPC response fails the check, unless the controls get
 // none either.
-func (s *Server) CallWrong(wrong Request, controls ...Request) Reply {
-	request := s.Call(wrong.Method, wrong.Params, Illegal(wrong.Deliberate))
+func CallWrong(t *T, server *Server, wrong Request, controls ...Request) Reply {
+	request := server.Call(wrong.Method, wrong.Params, Illegal(wrong.Deliberate))
 	reply := request.May()
 	if reply.Answered() {
-		s.NeedContrast(reply, wrong.Name, controls...)
-		s.t.Judging(reply) // and not a control
+		NeedContrast(t, server, reply, wrong.Name, controls...)
+		t.Judging(reply) // and not a control
 		return reply
 	}
 	answered := func(control Request) bool {
-		_, responded := s.try(control)
+		_, responded := try(server, control)
 		return responded
 	}
 	if !slices.ContainsFunc(controls[:min(mostControls, len(controls))], answered) {
-		s.t.Inconclusive(
+		t.Inconclusive(
 			"cannot tell why it was refused: "+reply.Instead.Error(),
 			"fix the HTTP error status of "+wrong.Method+" first",
 		)
 	}
-	judgeError(s.t, "a JSON-RPC response to "+wrong.Method, reply.Instead)
+	t.Judging(Status{Response: reply.Instead})
+	t.Observe()
+	t.Judge(Mismatch{Wanted: "a JSON-RPC response to " + wrong.Method, Found: reply.Instead.Error()})
 	return reply
-}
-
-// Survives judges that the server goes on after a request that must not stop it. That it
-// replies to the request itself, in whatever way, is looked at afterwards.
-func (s *Server) Survives(request *Answer) {
-	_ = request.Wait()
-	s.StaysUsable()
-	request.May()
 }
 
 // StillServes judges that the server serves a request after it was asked for something wrong by
@@ -109,16 +74,16 @@ func StillServes(t *T, wrong, plain Request, served func(Reply) bool) {
 	})
 }
 
-// StillServes judges the same, first on a session that other methods have been tried on.
-func (s *Server) StillServes(wrong, plain Request, served func(Reply) bool) {
-	if before, after := s.afterwards(wrong, plain); !served(before) || !served(after) {
-		StillServes(s.t, wrong, plain, served)
+// StillServesOn judges the same, first on a session that other methods have been tried on.
+func StillServesOn(t *T, used *Server, wrong, plain Request, served func(Reply) bool) {
+	if before, after := afterwards(used, wrong, plain); !served(before) || !served(after) {
+		StillServes(t, wrong, plain, served)
 	}
-	s.t.Observe()
+	t.Observe()
 }
 
 func needAfterwards(t *T, wrong, plain Request, served func(Reply) bool) (after Reply, well bool) {
-	before, after := FreshSession(t).afterwards(wrong, plain)
+	before, after := afterwards(FreshSession(t), wrong, plain)
 	if !served(before) {
 		t.NotApplicable(plain.Method + " already failed before: " + before.Describe())
 	}
@@ -127,10 +92,10 @@ func needAfterwards(t *T, wrong, plain Request, served func(Reply) bool) (after 
 
 // afterwards asks for something before and after something wrong was asked for. What is
 // answered by no response is not served.
-func (s *Server) afterwards(wrong, plain Request) (before, after Reply) {
-	before = s.Call(plain.Method, plain.Params).May()
-	s.Call(wrong.Method, wrong.Params, Illegal(wrong.Deliberate)).May() // others judge the answer
-	after = s.Call(plain.Method, plain.Params).May()
+func afterwards(server *Server, wrong, plain Request) (before, after Reply) {
+	before = server.Call(plain.Method, plain.Params).May()
+	server.Call(wrong.Method, wrong.Params, Illegal(wrong.Deliberate)).May() // others judge the answer
+	after = server.Call(plain.Method, plain.Params).May()
 	return before, after
 }
 
@@ -146,8 +111,8 @@ func Brings(member string) func(Reply) bool {
 const mostControls = 3
 
 // try asks for something with which nothing is wrong.
-func (s *Server) try(control Request) (reply Reply, responded bool) {
-	request := s.Call(control.Method, control.Params)
+func try(server *Server, control Request) (reply Reply, responded bool) {
+	request := server.Call(control.Method, control.Params)
 	if control.Method == "tools/call" {
 		reply = request.May(BeLate)
 		return reply, reply.Kind == jsonrpc.Response
@@ -160,16 +125,16 @@ func (s *Server) try(control Request) (reply Reply, responded bool) {
 // a request: what a server says that refuses everything, because its database is
 // missing, is no answer to that. One of the controls, with which nothing is wrong, has
 // to be answered otherwise; without any, the refusal has to name what was wrong.
-func (s *Server) NeedContrast(refused Reply, wrong string, controls ...Request) {
+func NeedContrast(t *T, server *Server, refused Reply, wrong string, controls ...Request) {
 	switch {
-	case !refused.Refuses() || s.Contrasts(refused, wrong, controls...):
+	case !refused.Refuses() || Contrasts(server, refused, wrong, controls...):
 	case len(controls) == 0:
-		s.t.Inconclusive(
+		t.Inconclusive(
 			"cannot tell why it was refused: no valid call may be made to compare: "+refused.Describe(),
 			"annotate a tool with readOnlyHint, or name one with its arguments in mcpconform.yaml",
 		)
 	default:
-		s.t.Inconclusive(
+		t.Inconclusive(
 			"a valid request is rejected in the same way: "+refused.Describe(),
 			"make sure that the server can serve "+controls[0].Method+", or name valid arguments in mcpconform.yaml",
 		)
@@ -177,37 +142,37 @@ func (s *Server) NeedContrast(refused Reply, wrong string, controls ...Request) 
 }
 
 // Contrasts tells the same for a check that goes on without.
-func (s *Server) Contrasts(refused Reply, wrong string, controls ...Request) bool {
+func Contrasts(server *Server, refused Reply, wrong string, controls ...Request) bool {
 	if len(controls) == 0 {
-		return refused.mentions(wrong)
+		return mentions(refused, wrong)
 	}
 	return slices.ContainsFunc(controls[:min(mostControls, len(controls))], func(control Request) bool {
-		reply, responded := s.try(control)
-		return responded && !refused.Alike(wrong, reply, control.Name)
+		reply, responded := try(server, control)
+		return responded && !Alike(refused, wrong, reply, control.Name)
 	})
 }
 
 // Alike tells whether another reply refuses in the same way, with the names of what each
 // request was about left out: with the same words, or with the same code and words that
 // do not name what was wrong, or name it after the same words where nothing is wrong with it.
-func (r Reply) Alike(wrong string, other Reply, name string) bool {
-	if !r.Refuses() || !other.Refuses() {
+func Alike(refused Reply, wrong string, other Reply, name string) bool {
+	if !refused.Refuses() || !other.Refuses() {
 		return false
 	}
-	one, isError := r.Error()
+	one, isError := refused.Error()
 	another, isErrorToo := other.Error()
 	if isError != isErrorToo {
 		return false
 	}
-	sameWords := r.refusal(wrong) == other.refusal(name)
-	byChance := other.mentions(wrong) && r.before(wrong) == other.before(wrong) // as a common word
-	namesWrong := r.mentions(wrong) && !byChance
+	sameWords := textWithout(refused, wrong) == textWithout(other, name)
+	byChance := mentions(other, wrong) && textBefore(refused, wrong) == textBefore(other, wrong) // as a common word
+	namesWrong := mentions(refused, wrong) && !byChance
 	return sameWords || one.Code == another.Code && !namesWrong
 }
 
 // mentions tells whether a refusal names something, as a word of its own.
-func (r Reply) mentions(name string) bool {
-	text := r.refusal("")
+func mentions(refused Reply, name string) bool {
+	text := textWithout(refused, "")
 	for name != "" {
 		before, after, found := strings.Cut(text, name)
 		if !found {
@@ -223,22 +188,22 @@ func (r Reply) mentions(name string) bool {
 	return false
 }
 
-// before is what a refusal says before it names something.
-func (r Reply) before(name string) string {
-	text, _, _ := strings.Cut(r.refusal(""), name)
+// textBefore is what a refusal says before it names something.
+func textBefore(refused Reply, name string) string {
+	text, _, _ := strings.Cut(textWithout(refused, ""), name)
 	return text
 }
 
-// Words are the texts of a reply: of an error, or of the content of a result.
-func (r Reply) Words() string { return r.refusal("") }
+// TextOf is the text of a reply: of an error, or of the content of a result.
+func TextOf(reply Reply) string { return textWithout(reply, "") }
 
-// refusal is what a reply says of why it refuses, with a name left out.
-func (r Reply) refusal(name string) string {
+// textWithout is what a reply says of why it refuses, with a name left out.
+func textWithout(reply Reply, name string) string {
 	var text strings.Builder
-	if refusal, refused := r.Error(); refused {
+	if refusal, refused := reply.Error(); refused {
 		text.WriteString(refusal.Message + " " + jsonrpc.Text(refusal.Data))
 	}
-	content, _ := r.Object()["content"].([]any)
+	content, _ := reply.Object()["content"].([]any)
 	for _, element := range content {
 		block, _ := element.(map[string]any)
 		words, _ := block["text"].(string)

@@ -1,10 +1,11 @@
-package session
+package refusal
 
 import (
 	"testing"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 func replyOf(outcome string) Reply {
@@ -40,26 +41,9 @@ func TestAlike(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if found := replyOf(test.refused).Alike(test.wrong, replyOf(test.control), test.right); found != test.alike {
+			if found := Alike(replyOf(test.refused), test.wrong, replyOf(test.control), test.right); found != test.alike {
 				t.Errorf("alike is %t", found)
 			}
 		})
-	}
-}
-
-func TestErrorInBody(t *testing.T) {
-	t.Parallel()
-	for body, about := range map[string]bool{
-		`{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"no"}}`:    true,
-		`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no"}}`: true,
-		`{"jsonrpc":"2.0","error":{"code":-32602,"message":"no"}}`:           true,
-		`{"jsonrpc":"2.0","id":8,"error":{"code":-32602,"message":"no"}}`:    false,
-		`{"jsonrpc":"2.0","id":7,"result":{}}`:                               false,
-		`Bad Request`:                                                        false,
-		`{"statusCode":400,"error":"Bad Request","message":"not JSON"}`:      false,
-	} {
-		if _, there := errorInBody(&scripted.StatusError{Status: 400, Body: []byte(body)}, jsonrpc.IntID(7)); there != about {
-			t.Errorf("%s: %t", body, there)
-		}
 	}
 }
