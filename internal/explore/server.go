@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/requests"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/session"
@@ -225,7 +226,7 @@ func (s *server) answers() ([]string, error) {
 			answers[i] = "no result: " + err.Error()
 			continue
 		}
-		answers[i] = session.Essence(asked.Method, session.Reply{Received: received})
+		answers[i] = requests.Essence(asked.Method, session.Reply{Received: received})
 	}
 	talk.close()
 	noteBreaches(talk.findings, s.causes)
@@ -531,7 +532,7 @@ func (t *talk) wait(at int) {
 			"the id "+received.ID.String(),
 		)
 	default:
-		if found := session.Essence(one.what.Method, session.Reply{Received: received}); found != one.plain {
+		if found := requests.Essence(one.what.Method, session.Reply{Received: received}); found != one.plain {
 			t.compared = true
 			t.breaks(received.At, one.what.Requirement, text, one.plain, found)
 		}

@@ -168,6 +168,17 @@ func (e *InsteadError) Error() string { return ErrNoAnswer.Error() + ": " + e.Wh
 // Unwrap is ErrNoAnswer.
 func (e *InsteadError) Unwrap() error { return ErrNoAnswer }
 
+// PlaceOf is where what came instead stands in the transcript; zero where nothing came.
+func PlaceOf(err error) transcript.Place {
+	if status, refused := errors.AsType[*StatusError](err); refused {
+		return status.At
+	}
+	if instead, came := errors.AsType[*InsteadError](err); came {
+		return instead.At
+	}
+	return transcript.Place{}
+}
+
 // late says that something did not come in a wait that is over, and what did.
 func (d *Delivery) late(over context.Context, patience time.Duration, format string, arguments ...any) error {
 	return Late(over, patience, fmt.Sprintf("%s: %s", ErrTimeout, d.Telling(fmt.Sprintf(format, arguments...))))

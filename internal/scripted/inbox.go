@@ -38,6 +38,13 @@ func TooMuch(err error) bool {
 	return errors.Is(err, ErrFlood) || errors.Is(err, ErrUnreadable) || errors.Is(err, transport.ErrTooLarge)
 }
 
+// Lost tells whether an error means that nothing came, in time or at all.
+func Lost(err error) bool {
+	_, broken := errors.AsType[*transport.Error](err)
+	return broken || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoAnswer) ||
+		errors.Is(err, ErrConnection)
+}
+
 var errOtherwise = errors.New("something else happened")
 
 // inbox keeps everything that was received. Nothing is consumed: each waiter

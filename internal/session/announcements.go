@@ -59,7 +59,7 @@ type Subscription struct {
 func (s *Server) Subscribe(filter Object) *Subscription {
 	subscription, err := s.subscribe(filter)
 	if err != nil {
-		s.t.Outcome.Doubtful = isLost(err)
+		s.t.Outcome.Doubtful = scripted.Lost(err)
 		s.tooLate("", jsonrpc.NoID, err)
 		s.t.Inconclusive("no subscription: "+err.Error(), "fix the failures of subscriptions/listen first")
 	}

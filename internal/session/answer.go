@@ -197,7 +197,7 @@ func (a *Answer) needReply(err error) {
 	status, refused := errors.AsType[*scripted.StatusError](err)
 	switch {
 	case !refused, errors.Is(err, scripted.ErrNoAnswer):
-		a.server.noReply(a.Method, a.ID, err)
+		a.server.Unanswered(a.Method, a.ID, err)
 	case unavailable(status.Status):
 		a.server.turnedAway(a.Method, err)
 	}
@@ -208,7 +208,7 @@ func (a *Answer) missing(err error) {
 	s := a.server
 	s.needPosted(a.Method, err)
 	if s.mayTakeLonger(a.ID, err) {
-		s.noReply(a.Method, a.ID, err)
+		s.Unanswered(a.Method, a.ID, err)
 	}
 	_, s.t.Outcome.NoReply = s.unreplied(a.Method, a.ID, err) // for when it answers nobody else either
 	s.tooLate(a.Method, a.ID, err)
@@ -319,7 +319,7 @@ func (s *Server) Notify(method string, params any) Notice {
 	switch {
 	case err == nil:
 	case !refused:
-		s.noReply(method, jsonrpc.NoID, err)
+		s.Unanswered(method, jsonrpc.NoID, err)
 	case unavailable(status.Status):
 		s.turnedAway(method, err)
 	}

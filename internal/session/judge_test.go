@@ -10,7 +10,6 @@ import (
 	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -49,13 +48,6 @@ func TestWhatAFailureIsAbout(t *testing.T) {
 			first := server.Call("other", nil).Must()
 			wanted["the first of several that are wrong"] = first.At
 			t.Judge(Wrong(first, "something else"), Wrong(server.Call("ping", nil).Must(), "something else"))
-		},
-		"what a request brought, and not its plain form": func(t *T, server *Server) {
-			InEachMethod(t, Be("HTTP 400", func(any) bool { return false }), func(request Harmless) any {
-				reply := server.Call(request.Method, request.With(nil)).Must()
-				wanted["what a request brought, and not its plain form"] = reply.At
-				return http.StatusOK
-			})
 		},
 		"what came unasked": func(t *T, server *Server) {
 			server.Call("ping", nil).Must()

@@ -25,9 +25,9 @@ import (
 // AnsweredRequirement is the requirement that a NoReply breaks, and no other.
 const AnsweredRequirement = "base.requests.answered"
 
-// noReply ends a check that waited in vain for the reply to what it sent: inconclusive,
+// Unanswered ends a check that waited in vain for the reply to what it sent: inconclusive,
 // since another requirement says that there is one.
-func (s *Server) noReply(to string, id jsonrpc.ID, err error) {
+func (s *Server) Unanswered(to string, id jsonrpc.ID, err error) {
 	if scripted.TooMuch(err) {
 		s.t.Inconclusive(
 			"no reply to "+to+" could be read: "+err.Error(),
@@ -186,20 +186,9 @@ func taken(t *T, received scripted.Received) Reply {
 
 // judgeError fails the check by an error that came in the place of what was wanted.
 func judgeError(t *T, wanted string, err error) {
-	t.Outcome.Judged = placeOf(err)
+	t.Outcome.Judged = scripted.PlaceOf(err)
 	t.Observe()
 	t.Judge(Mismatch{Wanted: wanted, Found: err.Error()})
-}
-
-// placeOf is where what came instead stands in the transcript; zero where nothing came.
-func placeOf(err error) transcript.Place {
-	if status, refused := errors.AsType[*scripted.StatusError](err); refused {
-		return status.At
-	}
-	if instead, came := errors.AsType[*scripted.InsteadError](err); came {
-		return instead.At
-	}
-	return transcript.Place{}
 }
 
 // Status is an HTTP response that came in the place of a message.
@@ -225,16 +214,6 @@ func (s *Server) NeedMessage(
 		s.t.Inconclusive(missing+": "+err.Error(), hint)
 	}
 	return taken(s.t, received).Received
-}
-
-// Unanswered ends a check that could not say something, or got no HTTP response to it.
-func (s *Server) Unanswered(what string, err error) { s.noReply(what, jsonrpc.NoID, err) }
-
-// isLost tells whether an error means that nothing came, in time or at all.
-func isLost(err error) bool {
-	_, broken := errors.AsType[*transport.Error](err)
-	return broken || errors.Is(err, scripted.ErrTimeout) || errors.Is(err, scripted.ErrNoAnswer) ||
-		errors.Is(err, scripted.ErrConnection)
 }
 
 // unavailable tells the statuses by which a server, or what stands before it, turns a

@@ -238,8 +238,8 @@ func (s *Server) Sent(mark int, match func(scripted.Received) bool) []scripted.R
 // had makes the check inconclusive.
 func (s *Server) All(method string) []Object {
 	items, err := survey.List(s.t, s.Client, method, mcp.ListMember(method))
-	if isLost(err) {
-		s.noReply(method, jsonrpc.NoID, err)
+	if scripted.Lost(err) {
+		s.Unanswered(method, jsonrpc.NoID, err)
 	}
 	if err != nil {
 		reason := err.Error()
@@ -296,7 +296,7 @@ func (s *Server) Response(delivery *scripted.Delivery) *Response {
 		select {
 		case <-waitFor:
 		case <-ctx.Done():
-			s.noReply(
+			s.Unanswered(
 				delivery.Carried(),
 				jsonrpc.NoID,
 				scripted.Late(ctx, patience, delivery.Telling(fmt.Sprintf("no HTTP response within %s", patience))),
@@ -308,7 +308,7 @@ func (s *Server) Response(delivery *scripted.Delivery) *Response {
 		waitFor = delivery.Done()
 	}
 	if delivery.ContentType != "text/event-stream" && delivery.Err != nil {
-		s.noReply(delivery.Carried(), jsonrpc.NoID, delivery.Err)
+		s.Unanswered(delivery.Carried(), jsonrpc.NoID, delivery.Err)
 	}
 	if overloaded(delivery.Status) {
 		s.turnedAway(delivery.Carried(), delivery.Refusal())
@@ -385,8 +385,8 @@ func (s *Server) Handshake(hello Object) (scripted.Handshake, error) {
 	handshake, err := s.Initialize(s.t, hello)
 	status, refused := errors.AsType[*scripted.StatusError](err)
 	switch {
-	case isLost(err):
-		s.noReply("initialize", jsonrpc.NoID, err)
+	case scripted.Lost(err):
+		s.Unanswered("initialize", jsonrpc.NoID, err)
 	case refused && unavailable(status.Status):
 		s.turnedAway("initialize", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/forms"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	. "github.com/mcpconform/mcpconform/internal/requests"
 	. "github.com/mcpconform/mcpconform/internal/scenario"
-	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // inForms are checks of requests that look otherwise than in all other checks, and say

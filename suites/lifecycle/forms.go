@@ -3,7 +3,7 @@ package lifecycle
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/forms"
-	. "github.com/mcpconform/mcpconform/internal/session"
+	. "github.com/mcpconform/mcpconform/internal/requests"
 )
 
 // inForms are checks of openings that look otherwise than in all other checks.

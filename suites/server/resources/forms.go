@@ -4,7 +4,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/forms"
 	. "github.com/mcpconform/mcpconform/internal/offer"
-	. "github.com/mcpconform/mcpconform/internal/session"
+	. "github.com/mcpconform/mcpconform/internal/requests"
 )
 
 // inForms is a check of the same request with other optional members.

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	. "github.com/mcpconform/mcpconform/internal/refusal"
+	. "github.com/mcpconform/mcpconform/internal/requests"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/wait"
@@ -149,7 +150,7 @@ func needStream(t *T, server *Server, stream *scripted.Delivery) {
 func needReply(server *Server, err error) {
 	var none *scripted.NoEndpointError
 	if err != nil && errors.As(err, &none) && none.Err != nil && none.Stream.Status == 0 {
-		server.Unanswered("GET", err)
+		server.Unanswered("GET", jsonrpc.NoID, err)
 	}
 }
 

@@ -191,7 +191,7 @@ func line(t *T, server *Server, id jsonrpc.ID) []byte {
 // write writes bytes in one go.
 func write(t *T, server *Server, parts ...[]byte) {
 	if err := server.Stdio.Pipe.Write(t, bytes.Join(parts, nil)); err != nil {
-		server.Unanswered("what was written to standard input", err)
+		server.Unanswered("what was written to standard input", jsonrpc.NoID, err)
 	}
 }
 

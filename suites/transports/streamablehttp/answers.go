@@ -39,7 +39,7 @@ func answered(ctx context.Context, server *Server, response *Response, body []by
 		return received.Kind == jsonrpc.Response && received.ID == id
 	})
 	if err != nil {
-		server.Unanswered(cmp.Or(request.Method, "a request"), err)
+		server.Unanswered(cmp.Or(request.Method, "a request"), jsonrpc.NoID, err)
 	}
 	return answer{response, id, received.Message}
 }

@@ -70,7 +70,7 @@ func inChunks() {
 				return received.Kind == jsonrpc.Response && received.ID.IsString()
 			})
 			if err != nil {
-				server.Unanswered("a request in chunks", err)
+				server.Unanswered("a request in chunks", jsonrpc.NoID, err)
 			}
 			message = received.Message
 		}

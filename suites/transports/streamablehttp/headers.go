@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	. "github.com/mcpconform/mcpconform/internal/refusal"
+	. "github.com/mcpconform/mcpconform/internal/requests"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transport"
 	"github.com/mcpconform/mcpconform/suites/server/arguments"

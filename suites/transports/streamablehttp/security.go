@@ -19,6 +19,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/refusal"
+	. "github.com/mcpconform/mcpconform/internal/requests"
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
 

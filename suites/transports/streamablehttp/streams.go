@@ -21,7 +21,7 @@ func mustListen(t *T, server *Server) *scripted.Delivery {
 	case delivery.Status == 405:
 		t.NotApplicable("the server offers no event stream for GET")
 	case delivery.Status == 0:
-		server.Unanswered("GET", err)
+		server.Unanswered("GET", jsonrpc.NoID, err)
 	case err != nil:
 		t.Inconclusive("no stream for GET: "+err.Error(), "fix the failures of GET first")
 	case delivery.ContentType != eventStream:

@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	. "github.com/mcpconform/mcpconform/internal/refusal"
@@ -323,7 +324,7 @@ func awaitQuestion(t *T, server *Server, id, method string) {
 		case err == nil:
 			return
 		case !IsTimeout(err):
-			server.Unanswered("tasks/result", err)
+			server.Unanswered("tasks/result", jsonrpc.NoID, err)
 		}
 		if isOver(server.Call("tasks/get", Object{"taskId": id}).Need().Result()["status"]) {
 			t.Inconclusive("the task ended without requesting input", inputHint)

@@ -1,4 +1,4 @@
-package session
+package requests
 
 import (
 	"sync"
@@ -7,6 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/offer"
+	. "github.com/mcpconform/mcpconform/internal/session"
 )
 
 // InEachMethod judges what ask brings for one request of each method of which the server
@@ -14,7 +15,7 @@ import (
 // let through by another. What it does not answer with a result in its plain form either
 // shows nothing.
 func InEachMethod(t *T, wanted types.GomegaMatcher, ask func(Harmless) any) {
-	judged, plain := false, plainly(t)
+	judged, plain := false, succeeds(t)
 	for _, request := range OneOfEachMethod(t) {
 		found := ask(request)
 		of := t.Outcome.Judged
@@ -32,7 +33,7 @@ func InEachMethod(t *T, wanted types.GomegaMatcher, ask func(Harmless) any) {
 // AcceptInEachMethod demands a result of what ask sends for one request of each method that
 // has params, wherever the request in its plain form brings one.
 func AcceptInEachMethod(t *T, ask func(Harmless) any) {
-	judged, plain := false, plainly(t)
+	judged, plain := false, succeeds(t)
 	for _, request := range OneOfEachMethod(t) {
 		if request.Method == "ping" || !plain(request) {
 			continue
@@ -45,8 +46,8 @@ func AcceptInEachMethod(t *T, ask func(Harmless) any) {
 	}
 }
 
-// plainly tells of requests whether a result comes in their plain form, all on one session.
-func plainly(t *T) func(Harmless) bool {
+// succeeds tells of requests whether a result comes in their plain form, all on one session.
+func succeeds(t *T) func(Harmless) bool {
 	session := sync.OnceValue(func() *Server { return Session(t) })
 	return func(request Harmless) bool {
 		reply := session().Call(request.Method, request.With(nil)).May()

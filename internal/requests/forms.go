@@ -1,4 +1,6 @@
-package session
+// Package requests makes requests without side effects in each of their legal forms, and one
+// with each method, and judges whether the server takes them alike.
+package requests
 
 import (
 	"cmp"
@@ -7,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
@@ -16,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
@@ -50,7 +54,7 @@ func Essence(method string, reply Reply) string {
 // and those that fail are named.
 func InEachForm(t *T, asked Harmless, all []forms.Form) {
 	server := Session(t)
-	fresh := func() *Server { return unused(t, scripted.Everything(t.Revision())) }
+	fresh := func() *Server { return UnusedSession(t) }
 	judgeForms(t, asked, forms.Fan(all), func() *Server { return server }, fresh)
 }
 
@@ -68,13 +72,15 @@ func judgeForms(t *T, asked Harmless, fan [][]forms.Form, shared, fresh func() *
 	if len(fan) == 0 {
 		t.NotApplicable("no other form of this request is legal here")
 	}
-	plain := shared().plainly(asked)
-	broken := inForms(t, asked, plain, shared, fan)
+	server := shared()
+	patience := server.ReplyTime()
+	plain := plainly(t, server, asked)
+	broken := inForms(t, asked, plain, patience, shared, fan)
 	if len(broken) == 0 {
 		t.Observe()
 		return
 	}
-	if fresh().plainly(asked) != plain {
+	if plainly(t, fresh(), asked) != plain {
 		t.Inconclusive(asked.Method+" is answered differently each time", "make the answer repeatable")
 	}
 	var alone [][]forms.Form
@@ -83,10 +89,10 @@ func judgeForms(t *T, asked Harmless, fan [][]forms.Form, shared, fresh func() *
 			alone = append(alone, []forms.Form{form})
 		}
 	}
-	if found := inForms(t, asked, plain, fresh, alone); len(found) > 0 {
+	if found := inForms(t, asked, plain, patience, fresh, alone); len(found) > 0 {
 		broken = found
 	} else if first := broken[0]; !slices.ContainsFunc(broken, func(one brokenForm) bool { return !one.late }) {
-		first.server.noReply(asked.Method, first.id, first.err) // whatever form it had
+		first.server.Unanswered(asked.Method, first.id, first.err) // whatever form it had
 	}
 	mismatches := make([]Mismatch, len(broken))
 	for i, one := range broken {
@@ -104,22 +110,22 @@ func judgeForms(t *T, asked Harmless, fan [][]forms.Form, shared, fresh func() *
 }
 
 // plainly asks in the plain form and returns what comes of it, which is a result.
-func (s *Server) plainly(asked Harmless) string {
-	reply := s.Call(asked.Method, anyOf(asked.Params)).Need()
+func plainly(t *T, server *Server, asked Harmless) string {
+	reply := server.Call(asked.Method, anyOf(asked.Params)).Need()
 	if _, isObject := AsObject(reply); !isObject {
-		s.t.Inconclusive(
+		t.Inconclusive(
 			fmt.Sprintf("%s did not succeed: %s", asked.Describe(), reply.Describe()),
 			"fix the failures of "+asked.Method+" first",
 		)
 	}
 	if !utf8.Valid(reply.Raw) {
-		s.t.Inconclusive(
+		t.Inconclusive(
 			asked.Method+" is answered with bytes that are not UTF-8",
 			"fix the failures of "+asked.Method+" first",
 		)
 	}
 	if len(reply.Raw) > largestInForms {
-		s.t.Inconclusive(
+		t.Inconclusive(
 			fmt.Sprintf(
 				"the answer to %s is longer than %d KiB, and was not requested in other forms",
 				asked.Method,
@@ -165,6 +171,7 @@ func inForms(
 	t *T,
 	asked Harmless,
 	wanted string,
+	patience time.Duration,
 	on func() *Server,
 	fan [][]forms.Form,
 ) (broken []brokenForm) {
@@ -179,7 +186,7 @@ func inForms(
 		expected[message.ID] = true
 		open, servers = append(open, message.Start(ctx, server.Client)), append(servers, server)
 	}
-	ctx, cancel := wait.WithTimeout(ctx, environmentOf(t).Target.Reply)
+	ctx, cancel := wait.WithTimeout(ctx, patience)
 	defer cancel()
 	stray := func(received scripted.Received) bool {
 		return received.Kind == jsonrpc.Response && !expected[received.ID]
@@ -192,18 +199,17 @@ func inForms(
 		if scripted.TooMuch(err) {
 			t.Inconclusive(err.Error(), "find out why the target sends so much")
 		}
-		one := brokenForm{forms: fan[i], late: isLost(err), err: err, server: servers[i], id: request.ID}
+		one := brokenForm{forms: fan[i], late: scripted.Lost(err), err: err, server: servers[i], id: request.ID}
 		switch {
 		case err != nil && errors.Is(err, context.DeadlineExceeded):
 			one.found, one.late = "no answer", true
-			patience := environmentOf(t).Target.Reply
 			one.err = scripted.Late(
 				ctx,
 				patience,
 				fmt.Sprintf("%s was not answered within %s while other requests were open", asked.Method, patience),
 			)
 		case err != nil:
-			one.found, one.at = err.Error(), placeOf(err)
+			one.found, one.at = err.Error(), scripted.PlaceOf(err)
 		case received.ID != request.ID:
 			one.found, one.at = "a response with the id "+received.ID.String(), received.At
 		default:
