@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -171,7 +172,7 @@ func (e *Environment) open(to scripted.Target, log *transcript.Log) (*scripted.C
 	if err != nil {
 		return nil, err
 	}
-	AnswerAll(connection.Client)
+	answers.AnswerAll(connection.Client)
 	if e.Has(protocol.PerRequestMeta) {
 		connection.Speak(e.Revision, scripted.Everything(e.Revision))
 		connection.Learn(e.Survey.Tools)
@@ -267,7 +268,7 @@ func (e *Environment) alive() (logs [][]transcript.Event) {
 
 func (p *pool) put(server *Server) {
 	server.looksBack = false
-	AnswerAll(server.Client)
+	answers.AnswerAll(server.Client)
 	if server.env.Has(protocol.PerRequestMeta) {
 		server.Speak(server.env.Revision, scripted.Everything(server.env.Revision))
 	}

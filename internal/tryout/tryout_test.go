@@ -13,13 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcpconform/mcpconform/internal/answers"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/tryout"
@@ -39,7 +39,7 @@ func connect(t *testing.T, url, revision string, reply time.Duration) (*scripted
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { connection.Close(context.Background()) })
-	session.AnswerAll(connection.Client)
+	answers.AnswerAll(connection.Client)
 	var handshake scripted.Handshake
 	if capabilities := tryout.Capabilities(revision); protocol.Has(revision, protocol.Discovery) {
 		handshake, err = connection.Discover(t.Context(), revision, capabilities)

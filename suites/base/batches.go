@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/offer"

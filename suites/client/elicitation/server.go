@@ -4,6 +4,7 @@ package elicitation
 import (
 	"slices"
 
+	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"

@@ -2,6 +2,7 @@
 package roots
 
 import (
+	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/offer"

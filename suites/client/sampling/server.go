@@ -9,6 +9,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
+	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"

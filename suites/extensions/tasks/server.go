@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"

@@ -3,6 +3,7 @@ package tasks
 import (
 	"slices"
 
+	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"

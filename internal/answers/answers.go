@@ -1,4 +1,6 @@
-package session
+// Package answers is what the harness as a client answers to a server that asks for something:
+// roots, a generation, an elicitation.
+package answers
 
 import (
 	. "github.com/mcpconform/mcpconform/internal/check"
