@@ -14,9 +14,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/reach"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/wait"
@@ -215,7 +215,7 @@ func probe(ctx context.Context, to scripted.Target, o Options) ([]*visit, error)
 			one.survey.Handshakes, one.survey.Tried = handshakes(visits), tried(visits)
 			one.guarded(ctx, budget, to)
 			if one.connection != nil && one.usable() {
-				one.quit = session.FindQuit(ctx, budget, to, one.asked, one.connection.Log().Events())
+				one.quit = reach.FindQuit(ctx, budget, to, one.asked, one.connection.Log().Events())
 			}
 		}
 		if one.connection != nil {

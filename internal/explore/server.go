@@ -20,6 +20,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/reach"
 	"github.com/mcpconform/mcpconform/internal/requests"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -242,7 +243,7 @@ func (s *server) gone(found *Finding) string {
 	if s.env.Transport == protocol.Stdio || !found.lost {
 		return ""
 	}
-	why, _ := s.env.Unreachable()
+	why, _ := reach.Unreachable(&s.env.Offer)
 	return why
 }
 

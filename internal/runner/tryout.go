@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
+	"github.com/mcpconform/mcpconform/internal/reach"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -71,7 +72,7 @@ func (r *run) tryCell(ctx context.Context, index int) {
 		state.report.Notices = append(state.report.Notices, triedNotice(provoked))
 	}
 	if fatal := neverAnswered(found); fatal != "" && environment.Transport == protocol.HTTP {
-		if why, late := environment.Unreachable(); why != "" {
+		if why, late := reach.Unreachable(&environment.Offer); why != "" {
 			state.gone(r.redact(why), late)
 			state.report.Ended.After = "tools/call " + fatal
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/reach"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -64,7 +65,7 @@ func AuthorizedSession(t *T, kind oauth.Kind) *Server {
 	maps.Copy(to.Header, environment.Target.Header)
 	to.Header.Set("Authorization", Bearing(Token(t, kind)))
 	name := environment.Process.Name(environment.Revision + "-" + environment.Transport)
-	connection, err := environment.open(to, transcript.NewLogIn(environment.Budget, name))
+	connection, err := reach.Open(&environment.Offer, to, transcript.NewLogIn(environment.Budget, name))
 	if err != nil {
 		t.Inconclusive(
 			"no connection to the server: "+err.Error(),

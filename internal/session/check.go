@@ -7,6 +7,7 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/clientrun"
+	"github.com/mcpconform/mcpconform/internal/reach"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
@@ -94,7 +95,7 @@ func End(t *T, broken bool) (Outcome, [][]transcript.Event) {
 		done.environment.leave()
 	} else if t.Outcome.Doubtful && len(done.servers) > 0 {
 		if t.Outcome.Quit = done.environment.quits(ended); t.Outcome.Quit == nil {
-			t.Outcome.Gone, t.Outcome.GoneLate = done.environment.Unreachable()
+			t.Outcome.Gone, t.Outcome.GoneLate = reach.Unreachable(&done.environment.Offer)
 		}
 	}
 	return t.Outcome, exchanges
@@ -105,7 +106,7 @@ func End(t *T, broken bool) (Outcome, [][]transcript.Event) {
 func (c *running) ended() []transcript.Event {
 	for _, server := range c.servers {
 		events := server.Log().Events()
-		if _, ended := livedFor(events); ended {
+		if _, ended := reach.LivedFor(events); ended {
 			return events
 		}
 	}
@@ -118,13 +119,13 @@ func (e *Environment) quits(ended []transcript.Event) *Quit {
 	if len(ended) == 0 || e.leftInPeace {
 		return e.quit
 	}
-	outlived := func() time.Duration { return outlives(ended, e.lived, e.alive(), time.Now()) }
-	if soon := outlived(); soon > 0 && soon <= leastQuiet {
+	outlived := func() time.Duration { return reach.Outlives(ended, e.lived, e.alive(), time.Now()) }
+	if soon := outlived(); soon > 0 && soon <= reach.LeastQuiet {
 		<-wait.After(context.Background(), soon)
 	}
 	if outlived() > 0 {
 		e.leftInPeace = true
-		e.quit = FindQuit(context.Background(), e.Budget, e.Target, e.Revision, ended)
+		e.quit = reach.FindQuit(context.Background(), e.Budget, e.Target, e.Revision, ended)
 	}
 	return e.quit
 }
@@ -159,7 +160,7 @@ func (s *Server) end() {
 	environment, log := s.env, s.Log()
 	if s.Stdio != nil && s.Alive() { // the others are no processes, which end by themselves
 		now := time.Now()
-		environment.lived = max(environment.lived, now.Sub(firstSaid(log.Events(), now)))
+		environment.lived = max(environment.lived, now.Sub(reach.FirstSaid(log.Events(), now)))
 	}
 	environment.Process.End(log, s.Weight(), func(ctx context.Context) {
 		s.Close(ctx)

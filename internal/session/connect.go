@@ -9,6 +9,7 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/reach"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -162,23 +163,7 @@ func dial(environment *Environment) (*Server, error) {
 // Dial opens a fresh connection of a client that offers everything. Who opens it closes
 // it, and has it judged.
 func (e *Environment) Dial() (*scripted.Connection, error) {
-	return e.open(e.Target, transcript.NewLogIn(e.Budget, e.Process.Name(e.Revision+"-"+e.Transport)))
-}
-
-// open opens a connection of a client that offers everything; in the stateless era it is
-// ready for requests.
-func (e *Environment) open(to scripted.Target, log *transcript.Log) (*scripted.Connection, error) {
-	connection, err := scripted.Dial(to, log)
-	if err != nil {
-		return nil, err
-	}
-	answers.AnswerAll(connection.Client)
-	if e.Has(protocol.PerRequestMeta) {
-		connection.Speak(e.Revision, scripted.Everything(e.Revision))
-		connection.Learn(e.Survey.Tools)
-		connection.SetVersion(e.Revision)
-	}
-	return connection, nil
+	return reach.Open(&e.Offer, e.Target, transcript.NewLogIn(e.Budget, e.Process.Name(e.Revision+"-"+e.Transport)))
 }
 
 // leftover is what checks may have left on a session that others use after them.

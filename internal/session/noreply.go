@@ -1,13 +1,10 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
-	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
@@ -15,11 +12,9 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
-	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
 // AnsweredRequirement is the requirement that a NoReply breaks, and no other.
@@ -270,101 +265,4 @@ func missing(t *T, wanted string, err error, doubtful bool) {
 	}
 	t.Outcome.Doubtful = doubtful
 	judgeError(t, wanted, err)
-}
-
-const (
-	// contactReplies is how many times as long as others the reply may take by which a
-	// target shows that it is still there: other checks, and whatever else the machine
-	// does, may keep it busy.
-	contactReplies = 6
-	// comebackReplies is for as many times of a reply a target may refuse connections, or
-	// end them: it may be starting anew.
-	comebackReplies = 2
-	// contactPause is how long it is left in peace then.
-	contactPause = 250 * time.Millisecond
-)
-
-// Unreachable says what the target server no longer answers on a fresh connection, and why,
-// as "initialize: connection refused", with the wait that was over, if one was; "" when the
-// server answers.
-func (e *Environment) Unreachable() (why string, waited *Late) {
-	patience := max(contactReplies*e.Target.Reply, e.Target.Start)
-	ctx, cancel := wait.WithTimeout(context.Background(), patience)
-	defer cancel()
-	comeback := wait.After(ctx, max(comebackReplies*e.Target.Reply, e.Target.Start))
-	for {
-		asked, err := e.contact(ctx, patience)
-		if err == nil {
-			return "", nil
-		}
-		select {
-		case <-time.After(contactPause):
-			continue
-		case <-comeback:
-		case <-ctx.Done():
-		}
-		if late, is := errors.AsType[*scripted.LateError](err); is {
-			waited = &Late{For: e.beginning(), Waited: late.Waited, Behind: late.Behind}
-		}
-		return asked + ": " + excerpt.OneLine(strings.TrimPrefix(err.Error(), asked+" was ")), waited
-	}
-}
-
-// beginning is the kind of the first answer on a connection.
-func (e *Environment) beginning() string {
-	if e.Transport == protocol.Stdio {
-		return scope.Starting
-	}
-	return e.opening()
-}
-
-// opening is the method of the first request on a connection.
-func (e *Environment) opening() string {
-	if e.Has(protocol.Discovery) {
-		return "server/discover"
-	}
-	return "initialize"
-}
-
-// contact opens a connection as first contact did, and asks for what was answered then.
-// Where even that failed, whatever the server says shows that it is there. It returns the
-// method that it asked last.
-func (e *Environment) contact(ctx context.Context, patience time.Duration) (asked string, err error) {
-	to := e.Target
-	to.Reply, to.Start = patience, patience
-	log := transcript.NewLogIn(e.Budget, "contact")
-	defer log.Release()
-	asked = e.opening()
-	connection, err := e.open(to, log)
-	if err != nil {
-		return asked, err
-	}
-	defer connection.Close(ctx)
-	switch {
-	case e.Survey.Inferred: // its barrier is answered where the opening is not
-	case e.Has(protocol.Discovery):
-		_, err = connection.Discover(ctx, e.Revision, scripted.Everything(e.Revision))
-	default:
-		_, err = connection.Initialize(ctx, scripted.Hello(e.Revision, scripted.Everything(e.Revision)))
-	}
-	if _, refused := errors.AsType[*scripted.RefusedError](err); refused {
-		return asked, nil // that is an answer, too
-	}
-	if err == nil && e.Survey.NoBarrier == "" {
-		asked = e.Barrier()
-		_, err = connection.Once(ctx, asked, nil)
-	}
-	status, answered := errors.AsType[*scripted.StatusError](err)
-	if answered && status.Status == http.StatusTooManyRequests {
-		return asked, nil // it is there, and busy
-	}
-	if e.Survey.Closed != "" && slices.ContainsFunc(log.Events(), isSaid) {
-		return asked, nil
-	}
-	return asked, err
-}
-
-// isSaid tells whether an event is something that the server said.
-func isSaid(event transcript.Event) bool {
-	return event.From == protocol.Server && (event.IsContent() || event.Kind == transcript.Head)
 }

@@ -1,4 +1,4 @@
-package session
+package reach
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 
 const (
 	// longerQuiet is how many times as long as a process lived after its first answer another
-	// one is left in peace, but for no more than leastQuiet longer, and leastQuiet is added:
+	// one is left in peace, but for no more than LeastQuiet longer, and LeastQuiet is added:
 	// one that ends by itself does so by then.
 	longerQuiet = 4
-	leastQuiet  = time.Second
+	LeastQuiet  = time.Second
 )
 
 // FindQuit tells whether a server over stdio, whose process has ended on a connection, ends as
@@ -29,7 +29,7 @@ func FindQuit(
 	revision string,
 	events []transcript.Event,
 ) *check.Quit {
-	lived, ended := livedFor(events)
+	lived, ended := LivedFor(events)
 	if to.Transport != protocol.Stdio || !ended || lived > to.Reply {
 		return nil // what it was asked is the better reason
 	}
@@ -56,7 +56,7 @@ func FindQuit(
 	case <-process.Done():
 	case <-ctx.Done():
 		return nil
-	case <-wait.After(ctx, min(longerQuiet*lived, lived+leastQuiet)+leastQuiet):
+	case <-wait.After(ctx, min(longerQuiet*lived, lived+LeastQuiet)+LeastQuiet):
 		return nil
 	}
 	stderr, _ := process.Stderr()
@@ -64,18 +64,18 @@ func FindQuit(
 	return found
 }
 
-// outlives is after how long other connections show that a server which has ended one does not do
+// Outlives is after how long other connections show that a server which has ended one does not do
 // so by itself, if they stay: one went on for longer, closed by the harness or still there, and
 // one that is still there was asked nothing for longer than that one before its end. It is zero
 // where they show that already, and never where none is there.
-func outlives(ended []transcript.Event, closed time.Duration, alive [][]transcript.Event, now time.Time) time.Duration {
-	lived, _ := livedFor(ended)
+func Outlives(ended []transcript.Event, closed time.Duration, alive [][]transcript.Event, now time.Time) time.Duration {
+	lived, _ := LivedFor(ended)
 	older, quieter := never, never
 	if closed > lived {
 		older = 0
 	}
 	for _, events := range alive {
-		older = min(older, after(lived, now.Sub(firstSaid(events, now))))
+		older = min(older, after(lived, now.Sub(FirstSaid(events, now))))
 		quieter = min(quieter, after(quietAt(ended, now), quietAt(events, now)))
 	}
 	return max(older, quieter)
@@ -103,8 +103,8 @@ func quietAt(events []transcript.Event, now time.Time) time.Duration {
 	return now.Sub(said)
 }
 
-// firstSaid is when a server first said something; now where it has not.
-func firstSaid(events []transcript.Event, now time.Time) time.Time {
+// FirstSaid is when a server first said something; now where it has not.
+func FirstSaid(events []transcript.Event, now time.Time) time.Time {
 	for _, event := range events {
 		if event.From == protocol.Server && event.IsContent() {
 			return event.At
@@ -113,9 +113,9 @@ func firstSaid(events []transcript.Event, now time.Time) time.Time {
 	return now
 }
 
-// livedFor is how long a process went on after it first said something, and whether it ended
+// LivedFor is how long a process went on after it first said something, and whether it ended
 // by itself.
-func livedFor(events []transcript.Event) (lived time.Duration, ended bool) {
+func LivedFor(events []transcript.Event) (lived time.Duration, ended bool) {
 	var said time.Time
 	for _, event := range events {
 		switch {

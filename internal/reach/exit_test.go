@@ -1,4 +1,4 @@
-package session
+package reach
 
 import (
 	"testing"
@@ -34,7 +34,7 @@ func TestOutlives(t *testing.T) {
 		"one is idle, and began before":    {0, [][]transcript.Event{{says(0, protocol.Client), says(0, protocol.Server)}}, 0},
 		"one is older, and was just asked": {0, [][]transcript.Event{{says(0, protocol.Server), says(1.95, protocol.Client)}}, 51 * time.Millisecond},
 	} {
-		if got := outlives(ended, time.Duration(test.closed*float64(time.Second)), test.alive, at(2)); got != test.after {
+		if got := Outlives(ended, time.Duration(test.closed*float64(time.Second)), test.alive, at(2)); got != test.after {
 			t.Errorf("%s: after %s", name, got)
 		}
 	}
