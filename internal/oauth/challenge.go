@@ -77,6 +77,9 @@ func Challenges(header http.Header) (challenges []Challenge, flaws []string) {
 	return challenges, flaws
 }
 
+// Bearing is the Authorization header of a token.
+func Bearing(token string) string { return "Bearer " + token }
+
 // Bearer returns the first challenge of the scheme Bearer, and what is wrong with how the
 // challenges are written.
 func Bearer(header http.Header) (challenge Challenge, found bool, flaws []string) {

@@ -12,7 +12,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/session"
 )
 
 // gainAccess finds the tokens for a target, and sends the good one with every request. Of a
@@ -48,7 +47,7 @@ func (r *run) gainAccess(ctx context.Context, to *scripted.Target) (*offer.Acces
 		if to.Header == nil {
 			to.Header = http.Header{}
 		}
-		to.Header.Set("Authorization", session.Bearing(access.Tokens[oauth.Good]))
+		to.Header.Set("Authorization", oauth.Bearing(access.Tokens[oauth.Good]))
 	}
 	return access, nil
 }

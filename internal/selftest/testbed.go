@@ -20,7 +20,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/tokens"
 	"github.com/mcpconform/mcpconform/reference/authserver"
@@ -219,7 +218,7 @@ func (s *testbed) enter(authority *authserver.Server) error {
 		Needs: append([]string{server.ReadScope}, needs...), Broader: []string{server.ReadScope, server.AdminScope},
 	})
 	s.access = &offer.Access{Tokens: minted, Scoped: []offer.ScopedTool{{Tool: server.ScopedTool, Needs: needs}}}
-	s.target.Header = http.Header{"Authorization": {session.Bearing(minted[oauth.Good])}}
+	s.target.Header = http.Header{"Authorization": {oauth.Bearing(minted[oauth.Good])}}
 	return err
 }
 

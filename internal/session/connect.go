@@ -1,6 +1,8 @@
 package session
 
 import (
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -8,6 +10,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/oauth"
+	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/reach"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -117,6 +121,35 @@ func (s *Server) greet() {
 			return
 		}
 	}
+}
+
+// AuthorizedSession returns a connection that is ready for requests with a token of a kind, which
+// no other check uses.
+func AuthorizedSession(t *T, kind oauth.Kind) *Server {
+	environment := environmentOf(t)
+	to := environment.Target
+	to.Header = http.Header{}
+	maps.Copy(to.Header, environment.Target.Header)
+	to.Header.Set("Authorization", oauth.Bearing(Token(t, kind)))
+	name := environment.Process.Name(environment.Revision + "-" + environment.Transport)
+	connection, err := reach.Open(&environment.Offer, to, transcript.NewLogIn(environment.Budget, name))
+	if err != nil {
+		t.Inconclusive(
+			"no connection to the server: "+err.Error(),
+			"make sure that the server can be reached, then run again",
+		)
+	}
+	server := &Server{Connection: connection, env: environment}
+	use(t, server)
+	if t.Has(protocol.Handshake) {
+		if _, err := server.Handshake(Hello(t, t.Revision())); err != nil {
+			t.Inconclusive(
+				"no session with "+kind.Says()+": "+err.Error(),
+				"make sure that the server accepts such a token",
+			)
+		}
+	}
+	return server
 }
 
 // DeclaringSession returns such a connection of a client that declares the capabilities:

@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/oauth"
 	. "github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
@@ -51,6 +53,10 @@ func (s *Server) Received(mark int) []scripted.Received {
 
 // URL is where the target is reached over HTTP.
 func URL(t *T) string { return environmentOf(t).Target.URL }
+
+// Contactable tells whether the harness may send something to an address that the target
+// named.
+func Contactable(t *T, address string) bool { return environmentOf(t).Contactable(address) }
 
 // Hello is the params of an initialize request of a client that offers
 // everything.
@@ -275,6 +281,32 @@ func (r *Response) HTTPStatus() int { return r.Status }
 
 // MediaType is that of the body, without parameters.
 func (r *Response) MediaType() string { return r.ContentType }
+
+// Challenge is that of the scheme Bearer in a response; a response without one has none.
+func (r *Response) Challenge() (challenge oauth.Challenge, found bool, flaws []string) {
+	return oauth.Bearer(http.Header(r.Header))
+}
+
+// Parameter is a parameter of the Bearer challenge; "" where there is none.
+func (r *Response) Parameter(name string) string {
+	challenge, _, _ := r.Challenge()
+	value, _ := challenge.Get(name)
+	return value
+}
+
+// DescribeChallenge says in words what challenges a response has.
+func (r *Response) DescribeChallenge() string {
+	return cmp.Or(strings.Join(http.Header(r.Header).Values("WWW-Authenticate"), ", "), "no WWW-Authenticate header")
+}
+
+// Object is the body of a response as a JSON object; nil when it is none.
+func (r *Response) Object() Object {
+	var object Object
+	if json.Unmarshal(r.Body, &object) != nil {
+		return nil
+	}
+	return object
+}
 
 // Exchange carries out an HTTP request and waits for its response: for the
 // whole of it, or, when it is an event stream, for its head. No response at

@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	. "github.com/mcpconform/mcpconform/internal/offer"
+	. "github.com/mcpconform/mcpconform/internal/protected"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
@@ -73,7 +74,7 @@ func challenges() {
 			refused := false
 			for _, request := range HarmlessRequests(t) {
 				body := server.Body(request.Method, request.With(nil))
-				response := server.Anonymous(http.MethodPost, body, "")
+				response := Anonymous(server, http.MethodPost, body, "")
 				if !accepted(response) {
 					refused = true
 					t.Expect(response).To(HaveStatus(http.StatusUnauthorized))

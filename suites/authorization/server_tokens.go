@@ -13,6 +13,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	. "github.com/mcpconform/mcpconform/internal/offer"
+	. "github.com/mcpconform/mcpconform/internal/protected"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
@@ -112,7 +113,7 @@ func presentedTokens() {
 	It("accepts an access token whose audience has scheme and host in upper case",
 		Verifies("authorization.resource.capitals-accepted"), NeedsToken(oauth.CapitalAudience), func(t *T) {
 			needAccepted(t)
-			_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.CapitalAudience))}})
+			_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(Token(t, oauth.CapitalAudience))}})
 
 			t.DemandOf(response, accepted(response), "the same response as with the resource in lower case")
 		})
@@ -142,7 +143,7 @@ func accepted(response *Response) bool { return response.Status >= 200 && respon
 
 // demandUnauthorized makes a request with a token that the server must answer with 401.
 func demandUnauthorized(t *T, token, deliberate string) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
 	t.Observe()
 	if response.Status != http.StatusUnauthorized {
 		t.Judge(Mismatch{Wanted: "HTTP 401 to a request that " + deliberate, Found: response.Describe(), Where: "HTTP status"})
@@ -152,7 +153,7 @@ func demandUnauthorized(t *T, token, deliberate string) {
 // demandReason makes a request with a token that the server refuses by a challenge, and
 // wants that to say that the token is why.
 func demandReason(t *T, token, deliberate string) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
 	challenge, found, _ := response.Challenge()
 	if response.Status != http.StatusUnauthorized || !found {
 		t.NotApplicable("the token is not refused with HTTP 401 and a Bearer challenge")
@@ -164,7 +165,7 @@ func demandReason(t *T, token, deliberate string) {
 // demandRefused makes a request with a token that the server must not take, by whatever
 // status it says so: that has a requirement of its own.
 func demandRefused(t *T, token, deliberate string) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(token)}, Deliberate: deliberate})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
 	t.Observe()
 	if accepted(response) {
 		t.Judge(Mismatch{Wanted: "a rejection of a request that " + deliberate, Found: response.Describe(), Where: "HTTP status"})
@@ -174,7 +175,7 @@ func demandRefused(t *T, token, deliberate string) {
 // needAccepted makes a check inconclusive unless the server takes the good token: what it
 // says of others would show nothing.
 func needAccepted(t *T) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.Good))}})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(Token(t, oauth.Good))}})
 	if !accepted(response) {
 		t.Inconclusive(
 			"the valid access token is refused, too: "+response.Describe()+", "+response.DescribeChallenge(),
@@ -252,7 +253,7 @@ func sessions() {
 		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good), func(t *T) {
 			server, method := within(t)
 
-			response := server.Anonymous(http.MethodPost, server.Body(method, nil), "has no access token")
+			response := Anonymous(server, http.MethodPost, server.Body(method, nil), "has no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		})
@@ -265,7 +266,7 @@ func sessions() {
 				t.NotApplicable("the server refuses the notification with an access token, too")
 			}
 
-			response := server.Anonymous(http.MethodPost, notification, "has no access token")
+			response := Anonymous(server, http.MethodPost, notification, "has no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to a notification without a token")
 		})
@@ -276,7 +277,7 @@ func sessions() {
 
 			judged := false
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
-				response := server.Anonymous(method, nil, "has no access token")
+				response := Anonymous(server, method, nil, "has no access token")
 				if response.Status != http.StatusUnauthorized {
 					continue // another check judges that
 				}
@@ -296,7 +297,7 @@ func sessions() {
 				t.NotApplicable("the server assigns no session ids")
 			}
 
-			response := server.Anonymous(http.MethodPost, server.Body(method, nil), "has a session id and no access token")
+			response := Anonymous(server, http.MethodPost, server.Body(method, nil), "has a session id and no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		})
@@ -308,14 +309,14 @@ func eachHTTPMethod() {
 	It("verifies the access token for each HTTP method", Verifies("security-best-practices.requests.verified"), NeedsToken(oauth.Good), func(t *T) {
 		server, method := within(t)
 
-		response := server.Anonymous(http.MethodPost, server.Body(method, nil), "has no access token")
+		response := Anonymous(server, http.MethodPost, server.Body(method, nil), "has no access token")
 		t.DemandOf(response, !accepted(response), "HTTP 401 to a POST without a token")
 		if !t.Has(protocol.Sessions) {
 			return
 		}
-		response = server.Anonymous(http.MethodGet, nil, "has no access token", WithHeader(scripted.LastEventID, "mcpconform-1"))
+		response = Anonymous(server, http.MethodGet, nil, "has no access token", WithHeader(scripted.LastEventID, "mcpconform-1"))
 		t.DemandOf(response, !accepted(response), "HTTP 401 to a GET that resumes, without a token")
-		response = server.Anonymous(http.MethodDelete, nil, "has no access token")
+		response = Anonymous(server, http.MethodDelete, nil, "has no access token")
 		t.DemandOf(response, !accepted(response), "HTTP 401 to a DELETE without a token")
 	})
 
@@ -327,7 +328,7 @@ func eachHTTPMethod() {
 			}
 			needOtherUser(t)
 
-			other := WithHeader("Authorization", Bearing(Token(t, oauth.OtherUser)))
+			other := WithHeader("Authorization", oauth.Bearing(Token(t, oauth.OtherUser)))
 			response := server.Post(server.Body(method, nil), "has a token of another user", other)
 			t.DemandOf(response, !accepted(response), "a refusal, such as HTTP 404")
 			response = server.Get("has a token of another user", other)
@@ -349,7 +350,7 @@ func within(t *T) (*Server, string) {
 
 // needOtherUser makes a check inconclusive unless the server lets the other user in at all.
 func needOtherUser(t *T) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{Bearing(Token(t, oauth.OtherUser))}})
+	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(Token(t, oauth.OtherUser))}})
 	if !accepted(response) {
 		t.Inconclusive("the token of another user is refused: "+response.Describe(), "give one that the server accepts")
 	}
