@@ -1,5 +1,6 @@
-// Package session is the vocabulary that checks of a server are written in: what a check
-// needs, how it talks to the target, and how it says what it expected and what came.
+// Package session is the vocabulary that checks of a server are written in: how a check gets a
+// session, what it says there, and how it judges what comes. What the server offers to checks
+// stands in package offer.
 package session
 
 import (
