@@ -12,13 +12,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
-const (
-	// longerQuiet is how many times as long as a process lived after its first answer another
-	// one is left in peace, but for no more than LeastQuiet longer, and LeastQuiet is added:
-	// one that ends by itself does so by then.
-	longerQuiet = 4
-	LeastQuiet  = time.Second
-)
+// LeastQuiet is how long a process is left in peace at least to see whether it ends by itself.
+const LeastQuiet = time.Second
+
+// longerQuiet is how many times as long as one lived after its first answer another is left in
+// peace, but for no more than LeastQuiet longer, and LeastQuiet is added: one that ends by itself
+// does so by then.
+const longerQuiet = 4
 
 // FindQuit tells whether a server over stdio, whose process has ended on a connection, ends as
 // well where nobody asks it anything; nil where it does not, or has not ended.

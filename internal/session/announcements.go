@@ -119,7 +119,7 @@ func (s *Subscription) Cancel() { s.server.Cancel(s.Answer) }
 // notifications/cancelled, or, in the stateless era over HTTP, by closing the
 // stream of its answer.
 func (s *Server) Cancel(request *Answer) {
-	if s.t.Has(protocol.ClosingCancels) && s.HTTP != nil {
+	if s.t.Has(protocol.ClosingCancels) && s.Transport().Exchanges() {
 		request.Delivery.Cut()
 		return
 	}

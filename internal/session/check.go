@@ -158,7 +158,7 @@ func (e *Environment) leave() {
 // end closes the connection, judges it, and forgets what was received: the record tells it.
 func (s *Server) end() {
 	environment, log := s.env, s.Log()
-	if s.Stdio != nil && s.Alive() { // the others are no processes, which end by themselves
+	if s.Transport().Processes() && s.Alive() { // the others are no processes, which end by themselves
 		now := time.Now()
 		environment.lived = max(environment.lived, now.Sub(reach.FirstSaid(log.Events(), now)))
 	}

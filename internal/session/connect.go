@@ -111,7 +111,7 @@ func (e *Environment) declared(capabilities scripted.Capabilities) string {
 // to send. What comes of it, other checks judge.
 func (s *Server) greet() {
 	found := s.env.Survey
-	if s.Stdio == nil || !s.env.Has(protocol.Statelessness) || len(found.Handshakes) == 0 {
+	if !s.Transport().Processes() || !s.env.Has(protocol.Statelessness) || len(found.Handshakes) == 0 {
 		return
 	}
 	for _, list := range survey.Lists {

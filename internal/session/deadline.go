@@ -42,7 +42,7 @@ func (s *Server) tooLate(method string, id jsonrpc.ID, err error) {
 	silent := !slices.ContainsFunc(events, func(event transcript.Event) bool {
 		return event.From == protocol.Server && event.IsContent()
 	})
-	if s.Stdio != nil && silent {
+	if s.Transport().Processes() && silent {
 		kind = scope.Starting
 	}
 	s.t.Outcome.Late = &Late{For: kind, Waited: late.Waited, Behind: late.Behind}

@@ -312,7 +312,7 @@ func (r *Response) Object() Object {
 // whole of it, or, when it is an event stream, for its head. No response at
 // all fails the check. Messages in it are received like all others.
 func (s *Server) Exchange(request transport.Request) *Response {
-	if s.SSE != nil {
+	if s.Transport().SharesStream() {
 		return s.Response(s.SSE.Exchange(request))
 	}
 	return s.Response(s.HTTP.Exchange(request))
@@ -380,7 +380,7 @@ func (s *Server) request(
 	edits []HeaderEdit,
 ) *Response {
 	request := transport.Request{Method: method, Body: body, Deliberate: deliberate}
-	if s.SSE != nil {
+	if s.Transport().SharesStream() {
 		request.URL, request.Header = s.SSE.At(method), s.SSE.Header(method)
 	} else {
 		request.Header = s.HTTP.HeaderOf(method, body)
