@@ -32,8 +32,8 @@ type Outcome struct {
 	// Late is the wait on which a doubtful outcome rests; nil where none was over.
 	Late *Late
 	// Disturbed tells that what earlier checks left on a session, or a client that runs beside
-	// this one, may be the reason why the check did not pass: it counts when it was repeated
-	// on a session of its own, and alone.
+	// this one, may be the reason for how the check ended: it counts when it was repeated on a
+	// session of its own, or with no client beside it.
 	Disturbed bool
 	// Quit says how the server ends that is asked nothing; nil for one that goes on: nothing
 	// that it left unanswered shows anything.

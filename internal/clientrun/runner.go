@@ -34,6 +34,7 @@ type looking struct {
 	client       *Client     // at which it has looked; nil for none
 	overBudget   bool        // there was no room for all that a client sent, there or in a scenario to compare
 	tokenless    bool        // one that was to log in, there or in a scenario to compare, asked for no token
+	unanswered   bool        // such a one had asked for a login
 	readsStreams func() bool // whether the client does; nil where that makes no difference
 }
 
@@ -63,17 +64,24 @@ func OverBudget(t *T) bool {
 	return looking != nil && looking.overBudget
 }
 
-// Disturbed tells whether clients beside those at which a check has looked may be why these came
-// to no token: many listen for the answer to a login on a port that is always the same.
-func Disturbed(t *T) bool {
+// Disturbed tells whether clients beside those at which a check has looked may be why it ended as
+// it did, since one came to no token: many listen for the answer to a login on a port that is
+// always the same. A check passes for that reason only where a login was asked for.
+func Disturbed(t *T, passed bool) bool {
 	looking := lookingOf(t)
-	return looking != nil && looking.runner.Concurrent && !looking.runner.recorded() && looking.tokenless
+	if looking == nil || !looking.runner.Concurrent || looking.runner.recorded() {
+		return false
+	}
+	return looking.tokenless && !passed || looking.unanswered
 }
 
 // looks takes down what matters of each client at which a check looks.
 func (l *looking) looks(client *Client, at *scenario.Scenario) {
 	l.overBudget = l.overBudget || client.OverBudget
-	l.tokenless = l.tokenless || at.Protected != nil && len(client.At(scripted.AtToken)) == 0
+	if at.Protected != nil && len(client.At(scripted.AtToken)) == 0 {
+		l.tokenless = true
+		l.unanswered = l.unanswered || len(client.At(scripted.AtAuthorize)) > 0
+	}
 }
 
 // scenarioOf is the name of that in which the check looks; "" for none.

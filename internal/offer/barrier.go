@@ -32,8 +32,8 @@ func (o *Offer) NoBarrier() string { return lookUp[string](o, survey.WhyNoBarrie
 // NeedBarrier makes a check inconclusive that waits for a barrier, of a server that answers
 // none.
 func NeedBarrier(t *T) {
-	if all := of(t); all.NoBarrier() != "" {
-		t.Inconclusive(all.noBarrierReason(), all.barrierHint())
+	if offered := of(t); offered.NoBarrier() != "" {
+		t.Inconclusive(offered.noBarrierReason(), offered.barrierHint())
 	}
 }
 

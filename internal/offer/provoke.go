@@ -99,8 +99,8 @@ func (o *Offer) Lacks(declared *Declaration) (kind string) {
 // one that was found by trying: a tool that was never meant to change anything is not
 // excused for it.
 func Named(t *T, kind string) (named Provocation, there bool) {
-	all := of(t)
-	return all.Find(kind, all.Has, all.offers)
+	offered := of(t)
+	return offered.Find(kind, offered.Has, offered.offers)
 }
 
 func (o *Offer) unprovoked(kind string) string {
@@ -115,13 +115,13 @@ func ProvocationHint(kind string) string {
 // CallableTools returns the tools that the harness may call, with arguments
 // that their input schema allows. The reason tells, when there are none, why.
 func CallableTools(t *T) (calls []Provocation, reason string) {
-	all := of(t)
-	calls, unmade := all.Callable()
+	offered := of(t)
+	calls, unmade := offered.Callable()
 	switch {
 	case len(calls) > 0:
 		return calls, ""
-	case len(all.tools()) == 0:
-		return nil, cmp.Or(all.unlisted("tools/list"), "the server lists no tool")
+	case len(offered.tools()) == 0:
+		return nil, cmp.Or(offered.unlisted("tools/list"), "the server lists no tool")
 	case len(unmade) > 0:
 		return nil, "no valid arguments could be generated for " + strings.Join(unmade, ", ")
 	}

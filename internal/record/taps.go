@@ -49,15 +49,15 @@ func (p portion) note() string {
 }
 
 // recordBody writes a body down, or the beginning of one and why it is no more.
-func (e *exchange) recordBody(from protocol.Party, body []byte, there portion) {
-	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body, Note: there.note()}
+func (e *exchange) recordBody(from protocol.Party, body []byte, recorded portion) {
+	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body, Note: recorded.note()}
 	switch {
-	case there == cutBody:
+	case recorded == cutBody:
 		event.Kind = transcript.Body
 	case from == protocol.Server:
 		event.Kind = transcript.KindOfBody(e.request.Method, e.status, body)
 	}
-	if there == tooLongBody {
+	if recorded == tooLongBody {
 		event.Raw, event.Size = body[:min(shownOfLong, len(body))], len(body)
 	}
 	if len(body) > 0 {

@@ -169,6 +169,9 @@ func (c *collector) take(state *cellState, found checked, result reports.Result)
 	if c.abandoned {
 		return false
 	}
+	if found.unexplained() {
+		c.unexplained = append(c.unexplained, plan.CheckName(found.Group, found.Text))
+	}
 	if found.Panic != "" {
 		c.report.Errors = append(c.report.Errors, fmt.Sprintf("%s: %s", found.Text, found.Panic))
 	}

@@ -248,6 +248,7 @@ func TestAWorkerSeesWhatCame(t *testing.T) {
 			}},
 			{Sequence: 1, Kind: transcript.Message, From: protocol.Client, Raw: []byte("\xff\xfe{\"\\u0000<&>\"}\x00"), Size: 99},
 			{Sequence: 2, Kind: transcript.Block, SSE: &transcript.SSE{ID: &id, Retry: &retry, HasData: true, Comments: []string{"c"}}},
+			{Sequence: 3, Kind: transcript.Remark, From: protocol.Client, Note: "GET /", Incident: transcript.DecoyFetched},
 		},
 	}}}
 	sent := workerPlan{Cells: []cell{{Recordings: map[string]*scenario.Recording{"any": came}}}}
@@ -255,7 +256,7 @@ func TestAWorkerSeesWhatCame(t *testing.T) {
 	received := sendPlan(t, sent)
 
 	got := received.Cells[0].Recordings["any"]
-	if connection := got.Connections[0]; connection.Name != "any-1" || !connection.Complete || len(connection.Events) != 3 {
+	if connection := got.Connections[0]; connection.Name != "any-1" || !connection.Complete || len(connection.Events) != 4 {
 		t.Errorf("%+v", got)
 	}
 	for i, event := range got.Connections[0].Events {
@@ -263,8 +264,8 @@ func TestAWorkerSeesWhatCame(t *testing.T) {
 		if err := errors.Join(transcript.Write(&was, transcript.Header{}, came.Connections[0].Events[i:i+1]), transcript.Write(&is, transcript.Header{}, []transcript.Event{event})); err != nil {
 			t.Fatal(err)
 		}
-		if was.String() != is.String() {
-			t.Errorf("%s became %s", was.String(), is.String())
+		if was.String() != is.String() || event.Incident != came.Connections[0].Events[i].Incident {
+			t.Errorf("%s became %s, incident %d", was.String(), is.String(), event.Incident)
 		}
 	}
 	if received.Cells[0].launch(nil) != nil {

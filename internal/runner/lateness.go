@@ -155,6 +155,9 @@ func (d *coordinator) hopeless() bool {
 
 // unrepeated is what is left of an outcome in doubt where the check was not repeated.
 func (d *coordinator) unrepeated(outcome check.Outcome) check.Outcome {
+	if harmless(outcome) {
+		return outcome
+	}
 	if d.hopeless() {
 		return check.Outcome{
 			Ending: check.Inconclusion, Hint: relief,

@@ -14,7 +14,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
-	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -142,9 +141,6 @@ func (c *collector) result(state *cellState, done checked) reports.Result {
 	result.Verdict, result.Reason, result.Hint = c.verdict(state, done)
 	if result.Verdict == reports.Inconclusive {
 		result.Provocation = done.Outcome.Provocation
-	}
-	if done.unexplained() {
-		c.unexplained = append(c.unexplained, plan.CheckName(done.Group, done.Text))
 	}
 	switch result.Verdict {
 	case reports.Failed, reports.Warned:

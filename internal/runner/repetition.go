@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/verdict"
@@ -57,13 +58,19 @@ func (d *coordinator) take(key string, found checked, repeated bool) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.overBudget = true // the next time it has all the room
-		d.doubts = append(d.doubts, d.repeating[key])
-		delete(d.repeating, key)
+		if one, under := d.repeating[key]; under {
+			d.doubts = append(d.doubts, one)
+			delete(d.repeating, key)
+			delete(d.asked, one.awaited())
+		}
 		return
 	case outcome.Ending == check.Deferred:
 		d.postpone(key)
 		return
 	case outcome.Gone != "" || outcome.Quit != nil:
+		d.mu.Lock()
+		delete(d.repeating, key)
+		d.mu.Unlock()
 		d.run.end(found)
 		d.settle(found)
 		return
@@ -119,8 +126,9 @@ func (d *coordinator) confirm(ctx context.Context) error {
 	return nil
 }
 
-// repeat runs checks again, alone. Those that wait for processes of their own wait side by side:
-// that is no work for the machine, and none of them can be why another waits.
+// repeat runs checks again, alone. Those that wait for processes of their own wait side by side,
+// unless the machine is too slow to start those: to wait is no work, and none of them can be why
+// another waits.
 func (d *coordinator) repeat(ctx context.Context, keys []string) error {
 	var beside, single []string
 	d.mu.Lock()
@@ -168,7 +176,9 @@ func (d *coordinator) apart(one doubt) bool {
 		return other.Cell == one.found.Cell && (other.Check.Alone || other.Check.InTurn) &&
 			keyOf(d.run.planned[other.Cell].Name(), other.Check.Name()) == one.key
 	})
-	return (one.found.Outcome.Late != nil || one.found.Outcome.Disturbed) && !needsPeace && !d.overBudget &&
+	late := one.found.Outcome.Late
+	waits := one.found.Outcome.Disturbed || late != nil && late.For != scope.Starting
+	return waits && !needsPeace && !d.slow && !d.overBudget &&
 		(at.Transport == protocol.Stdio || at.Role == protocol.ClientRole)
 }
 
@@ -241,11 +251,20 @@ func (c *collector) shownBy(found checked) string {
 // unconfirmed is what is left of an outcome in doubt when the cell ended before the check could
 // be repeated alone.
 func unconfirmed(outcome check.Outcome, ended string) check.Outcome {
+	if harmless(outcome) {
+		return outcome
+	}
 	return check.Outcome{
 		Ending: check.Inconclusion,
 		Reason: cmp.Or(outcome.Reason, why(outcome)) + ", then " + ended,
 		Hint:   "see the beginning of the report, then run again",
 	}
+}
+
+// harmless tells whether an outcome in doubt may stand where the check cannot be repeated: it
+// rests on no wait, and accuses nobody.
+func harmless(outcome check.Outcome) bool {
+	return !outcome.Doubtful && (outcome.Ending == check.Passed || outcome.Ending == check.Skipped)
 }
 
 // why says why a check is to be repeated.

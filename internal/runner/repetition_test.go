@@ -262,6 +262,7 @@ func TestDoubtsAtTheEndOfARun(t *testing.T) {
 func TestWhatIsRepeatedSideBySide(t *testing.T) {
 	t.Parallel()
 	late := check.Outcome{Doubtful: true, Late: &check.Late{For: "ping", Waited: time.Second}}
+	starting := check.Outcome{Doubtful: true, Late: &check.Late{For: scope.Starting, Waited: time.Second}}
 	for name, test := range map[string]struct {
 		cell       check.Cell
 		declared   check.Declaration
@@ -276,6 +277,7 @@ func TestWhatIsRepeatedSideBySide(t *testing.T) {
 		"a lost connection":       {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, check.Outcome{Doubtful: true}, false, false},
 		"one that needs peace":    {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{Alone: true}, late, false, false},
 		"a login":                 {check.Cell{Role: protocol.ClientRole, Transport: protocol.HTTP}, check.Declaration{InTurn: true}, late, false, false},
+		"one that did not start":  {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, starting, false, false},
 		"no room":                 {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, late, true, false},
 	} {
 		environment := &session.Environment{Offer: offer.Offer{Scope: &scope.Scope{Cell: test.cell}}}
@@ -288,6 +290,9 @@ func TestWhatIsRepeatedSideBySide(t *testing.T) {
 		one := doubt{key: keyOf(environment.Name(), "answers"), found: checked{Outcome: test.outcome}}
 		if d.apart(one) != test.apart {
 			t.Errorf("%s: %t", name, !test.apart)
+		}
+		if d.slow = true; d.apart(one) {
+			t.Errorf("%s: beside others on a machine that is too slow", name)
 		}
 	}
 }
@@ -305,5 +310,47 @@ func TestARepeatedCheckWithoutRoomIsRepeatedAgain(t *testing.T) {
 	d.take("a", checked{Outcome: check.Outcome{Ending: check.Deferred}}, true)
 	if keys := d.toRepeat(); !slices.Equal(keys, []string{"a"}) || !d.overBudget {
 		t.Errorf("then %q, overBudget is %t", keys, d.overBudget)
+	}
+}
+
+// A check during whose repetition the target goes away has one result.
+func TestATargetThatGoesAwayWhileACheckIsRepeated(t *testing.T) {
+	t.Parallel()
+	d := unhurried(t, scope.Pace{"ping": time.Millisecond})
+	before := checked{
+		Text: "answers", Requirements: []string{"ping.answered"},
+		Outcome: check.Outcome{Doubtful: true, Late: &check.Late{For: "ping", Waited: time.Second}},
+	}
+	d.take("a", before, false)
+	d.toRepeat()
+	gone := before
+	gone.Outcome = check.Outcome{Ending: check.Inconclusion, Gone: "ping"}
+	d.take("a", gone, true)
+	if err := d.confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if results := d.run.cells[0].report.Results; len(results) != 1 {
+		t.Errorf("%d results: %+v", len(results), results)
+	}
+}
+
+// What cannot be repeated stands where it accuses nobody, and rests on no wait.
+func TestWhatStandsThoughItIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		outcome check.Outcome
+		stands  bool
+	}{
+		"a skip":           {check.Outcome{Ending: check.Skipped, Disturbed: true}, true},
+		"a pass":           {check.Outcome{Ending: check.Passed, Disturbed: true}, true},
+		"a skip by a wait": {check.Outcome{Ending: check.Skipped, Doubtful: true}, false},
+		"a failure":        {check.Outcome{Ending: check.Failed, Disturbed: true}, false},
+	} {
+		d := unhurried(t, nil)
+		for _, left := range []check.Outcome{d.unrepeated(test.outcome), unconfirmed(test.outcome, "it ended")} {
+			if (left.Ending == test.outcome.Ending) != test.stands || !test.stands && left.Ending != check.Inconclusion {
+				t.Errorf("%s: %+v is left", name, left)
+			}
+		}
 	}
 }

@@ -99,6 +99,9 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 	var lonely sync.Once
 	others := make(chan struct{}) // closed when those who work side by side are done
 	workers := d.run.workers()
+	if !d.left(together) {
+		workers = 1 // nothing runs beside those that run in turn
+	}
 	failures := make([]error, workers+1)
 	for i := range workers {
 		working.Go(func() {

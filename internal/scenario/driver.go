@@ -76,6 +76,8 @@ const (
 	// shortWait is how many times shorter the harness waits for a client that is known for
 	// not ending by itself, or where it shows nothing.
 	shortWait = 5
+	// leastWait is how long at least: what such a client is told to wait for itself is shorter.
+	leastWait = time.Second
 	// settling bounds the wait for the end of what a client that has ended had open.
 	settling = 500 * time.Millisecond
 )
@@ -322,8 +324,11 @@ func (r *run) launch(ctx context.Context, invocation Invocation) (Exit, error) {
 		end()
 	}()
 	patience := reply
-	if r.driver.ShortWait || r.driver.Untold && r.scenario.Reported {
+	switch {
+	case r.driver.ShortWait:
 		patience = reply / shortWait
+	case r.driver.Untold && r.scenario.Reported:
+		patience = min(reply, max(reply/shortWait, leastWait))
 	}
 	r.server.Quiet(playing, start, patience)
 	end()

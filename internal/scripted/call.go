@@ -39,7 +39,7 @@ type Call struct {
 	Session  *Session
 	Message  jsonrpc.Message
 	Nth      int       // among the messages of its method, from 1
-	Exchange *Exchange // that carries it; nil over stdio, and over HTTP+SSE
+	Exchange *Exchange // that carries it; nil over stdio, over HTTP+SSE, and for what needs no answer in a batch
 
 	carrier carrier
 	mark    int // what the client had sent before
@@ -68,7 +68,7 @@ func (c *Call) Done() <-chan struct{} { return c.carrier.Done() }
 // AssignSession gives the session an id, which goes out with the answer to initialize, where
 // the transport has sessions and the server is to have them.
 func (c *Call) AssignSession() {
-	if c.Transport().Sessions() && c.Session.Server.Features.Sessions {
+	if c.Exchange != nil && c.Transport().Sessions() && c.Session.Server.Features.Sessions {
 		c.Session.Assign("session-" + strconv.Itoa(c.Session.Number))
 	}
 }
@@ -124,7 +124,8 @@ func (c *Call) Refuse(code int64, message string, data any) {
 	c.RefuseWith(http.StatusOK, code, message, data)
 }
 
-// RefuseWith does so with an HTTP status, where an exchange carries the call.
+// RefuseWith does so with an HTTP status, where an exchange carries the call whose head is not
+// written yet.
 func (c *Call) RefuseWith(status int, code int64, message string, data any) {
 	raw := jsonrpc.NewErrorWith(c.Message.ID, code, message, data)
 	if c.carrier.choosesStatus() {

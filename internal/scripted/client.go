@@ -479,7 +479,7 @@ func (d *Delivery) headRefused(ctx context.Context, patience time.Duration) erro
 	}
 }
 
-// StartListening opens that stream and does not wait.
+// StartListening opens the stream as Listen does, and does not wait.
 func (c *Client) StartListening(ctx context.Context) *Delivery { return c.wire.listen(ctx) }
 
 // Mark returns a position in what was received, for Await.

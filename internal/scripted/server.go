@@ -331,14 +331,14 @@ func (s *Server) dispatchBatch(session *Session, batch jsonrpc.Message, exchange
 		newCall(session, jsonrpc.Message{}, exchange).Streaming()
 	}
 	for _, message := range messages {
-		carrier := exchange
+		carrying := exchange
 		if exchange != nil && message.Kind == jsonrpc.Invalid {
 			continue // its refusal would belong to no request
 		}
 		if message.Kind != jsonrpc.Request {
-			carrier = nil // which no answer needs
+			carrying = nil // no answer needs one
 		}
-		s.take(session, message, carrier)
+		s.take(session, message, carrying)
 	}
 }
 

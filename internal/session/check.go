@@ -54,8 +54,9 @@ func (e *Environment) Know(declared []*Declaration) {
 func End(t *T, broken bool) (Outcome, [][]transcript.Event) {
 	done := runningOf(t)
 	failed := broken || t.Outcome.Ending == Failed
-	t.Outcome.Disturbed = (broken || t.Outcome.Ending != Passed) &&
-		(slices.ContainsFunc(done.servers, (*Server).isUsed) || clientrun.Disturbed(t))
+	passed := !broken && t.Outcome.Ending == Passed
+	t.Outcome.Disturbed = !passed && slices.ContainsFunc(done.servers, (*Server).isUsed) ||
+		clientrun.Disturbed(t, passed)
 	var ended []transcript.Event
 	if t.Outcome.Doubtful {
 		ended = done.ended() // before the connections are closed

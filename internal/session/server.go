@@ -16,7 +16,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	. "github.com/mcpconform/mcpconform/internal/offer"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -93,7 +92,7 @@ const (
 func (s *Server) BarrierOnAllStreams() {
 	began := time.Now()
 	s.Barrier()
-	if s.t.Transport() != protocol.HTTP {
+	if !s.Transport().Exchanges() {
 		return
 	}
 	longer := min(max(slowerStreams*time.Since(began), atLeastSlower), atMostSlower)

@@ -62,7 +62,7 @@ type Event struct {
 	Deliberate string   // why the harness sent something illegal on purpose
 	Made       string   // why the harness sent or changed this, where it stands between two peers: it is neither's
 	Breaks     string   // the requirement that the peer of who is judged breaks with it; it is not written
-	Incident   Incident // what the note is about, for programs; it is not written
+	Incident   Incident // what the note is about, for programs; workers are told, no file is
 }
 
 // Incident is something that a client did beside the protocol, and a check asks for.
@@ -96,11 +96,12 @@ func (e Event) IsClientLeaving() bool {
 	return e.Kind == End && (e.Note == ClientLeft || e.Note == HarnessClosed)
 }
 
-// IsRequestHead tells whether the event is the head of an HTTP request of the client, and
-// IsResponseHead whether it is that of a response of the server. Both have HTTP, then.
+// IsRequestHead tells whether the event is the head of an HTTP request of the client, and has
+// HTTP.
 func (e Event) IsRequestHead() bool { return e.isHeadOf(protocol.Client) }
 
-// IsResponseHead tells the latter.
+// IsResponseHead tells whether the event is the head of an HTTP response of the server, and has
+// HTTP.
 func (e Event) IsResponseHead() bool { return e.isHeadOf(protocol.Server) }
 
 func (e Event) isHeadOf(party protocol.Party) bool {
