@@ -125,13 +125,13 @@ type bodyTap struct {
 	limit    int
 	size     int64
 	body     []byte
-	tell     func(body []byte, there portion)
+	tell     func(body []byte, recorded portion)
 	reported bool
 }
 
 func (e *exchange) bodyTap(from protocol.Party, expected int64) *bodyTap {
 	return &bodyTap{expected: expected, limit: e.http.options.Limits.Message,
-		tell: func(body []byte, there portion) { e.recordBody(from, body, there) }}
+		tell: func(body []byte, recorded portion) { e.recordBody(from, body, recorded) }}
 }
 
 func (b *bodyTap) take(piece []byte) {
@@ -148,14 +148,14 @@ func (b *bodyTap) end() { b.tellOnce(wholeBody) }
 
 func (b *bodyTap) stop() { b.tellOnce(cutBody) }
 
-func (b *bodyTap) tellOnce(there portion) {
+func (b *bodyTap) tellOnce(recorded portion) {
 	if b.reported {
 		return
 	}
 	if b.reported = true; len(b.body) > b.limit {
-		there = tooLongBody
+		recorded = tooLongBody
 	}
-	b.tell(b.body, there)
+	b.tell(b.body, recorded)
 	b.body = nil
 }
 

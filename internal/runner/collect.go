@@ -25,11 +25,10 @@ type collector struct {
 	catalogue *catalogue.Catalogue
 	declared  []plan.Declared // checks that are planned; none where only rules judge
 
-	mu          sync.Mutex   // of what is found
-	abandoned   bool         // nothing more is taken
-	cells       []*cellState // one for each cell of the report
-	unexplained []string     // checks that have seen nothing, and do not say themselves why
-	report      *reports.Run
+	mu        sync.Mutex   // of what is found
+	abandoned bool         // nothing more is taken
+	cells     []*cellState // one for each cell of the report
+	report    *reports.Run
 }
 
 // cellState collects what is found on one cell.
@@ -168,9 +167,6 @@ func (c *collector) take(state *cellState, found checked, result reports.Result)
 	defer c.mu.Unlock()
 	if c.abandoned {
 		return false
-	}
-	if found.unexplained() {
-		c.unexplained = append(c.unexplained, plan.CheckName(found.Group, found.Text))
 	}
 	if found.Panic != "" {
 		c.report.Errors = append(c.report.Errors, fmt.Sprintf("%s: %s", found.Text, found.Panic))

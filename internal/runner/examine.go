@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/issuer"
 	"github.com/mcpconform/mcpconform/internal/offer"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/rules"
@@ -137,10 +138,14 @@ type examiner struct {
 	examination Examination
 	environment *session.Environment
 	context     context.Context
+	unexplained []string // checks that have seen nothing, and do not say themselves why
 	differs     func(survey.Question) bool
 }
 
 func (x *examiner) checked(found checked) {
+	if found.unexplained() {
+		x.unexplained = append(x.unexplained, plan.CheckName(found.Group, found.Text))
+	}
 	found.shorten(false)
 	x.collector.checked(found)
 }

@@ -35,7 +35,7 @@ const (
 )
 
 // doubt is a check that is to be repeated alone: its outcome rests on a wait that was over
-// or on a connection that was lost, or other checks may be why it did not pass.
+// or on a connection that was lost, or other checks may be why it ended as it did.
 type doubt struct {
 	key   string // of the check
 	found checked
@@ -53,24 +53,19 @@ func (d doubt) awaited() string {
 // take records what a check found, or keeps it to be repeated.
 func (d *coordinator) take(key string, found checked, repeated bool) {
 	outcome := &found.Outcome
+	before, again := d.repeatedAs(key)
 	switch {
-	case outcome.Ending == check.Deferred && repeated:
+	case outcome.Ending == check.Deferred && again:
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.overBudget = true // the next time it has all the room
-		if one, under := d.repeating[key]; under {
-			d.doubts = append(d.doubts, one)
-			delete(d.repeating, key)
-			delete(d.asked, one.awaited())
-		}
+		d.doubts = append(d.doubts, before)
+		delete(d.asked, before.awaited())
 		return
 	case outcome.Ending == check.Deferred:
 		d.postpone(key)
 		return
 	case outcome.Gone != "" || outcome.Quit != nil:
-		d.mu.Lock()
-		delete(d.repeating, key)
-		d.mu.Unlock()
 		d.run.end(found)
 		d.settle(found)
 		return
@@ -82,7 +77,6 @@ func (d *coordinator) take(key string, found checked, repeated bool) {
 		return
 	case repeated:
 		d.mu.Lock()
-		delete(d.repeating, key)
 		shown := d.run.certain(found)
 		if outcome.Awaited != "" {
 			d.confirmed[doubt{key, found}.awaited()] = shown
@@ -93,6 +87,16 @@ func (d *coordinator) take(key string, found checked, repeated bool) {
 		d.mu.Unlock()
 	}
 	d.settle(found)
+}
+
+// repeatedAs returns the doubt for which a check was repeated, which is over with that, and
+// whether it was.
+func (d *coordinator) repeatedAs(key string) (before doubt, again bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before, again = d.repeating[key]
+	delete(d.repeating, key)
+	return before, again
 }
 
 // settle records what a check found, if what is late shows anything.
