@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/contact"
-	_ "github.com/mcpconform/mcpconform/internal/early" // as a relay or a reaper, this is no more than that
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/runner"
