@@ -66,15 +66,12 @@ func (w *watched) begin() {
 // processes finds those that carry a mark, with their command lines.
 func processes(mark string) map[int]string {
 	found := map[int]string{}
-	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range environments {
-		environment, err := os.ReadFile(path)
+	for _, pid := range living() {
+		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil || !bytes.Contains(environment, []byte(mark)) {
 			continue
 		}
-		directory := filepath.Dir(path)
-		pid, _ := strconv.Atoi(filepath.Base(directory))
-		line, _ := os.ReadFile(filepath.Join(directory, "cmdline"))
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 	}
 	return found
