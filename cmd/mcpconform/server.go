@@ -140,7 +140,8 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 		"",
 		"stdio, http or sse; default: what the target allows, of a client without sse",
 	)
-	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default at most twice the processors, and 8)")
+	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default six times the processors, "+
+		"at most 12; twice and 8 where checks start the target)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.IntVar(
 		&s.explore,
