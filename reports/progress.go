@@ -27,15 +27,15 @@ type ProgressOptions struct {
 	Color bool       // use the colours of ANSI terminals
 	Width func() int // columns of the terminal at this moment; nil means 80
 	Noun  string     // what is counted, one of them; checks and rules when empty
-	// Done is told of each result: the name of its cell, its text and verdict, one
-	// after the other. Nil for nobody.
+	// Done is called with each result: the name of its cell, its text and verdict. Calls
+	// do not overlap. Nil: it is not called.
 	Done func(cell, text string, v Verdict)
 }
 
 // Progress shows how far a run is while it goes on: on a terminal as one line
 // that is redrawn, elsewhere as one line for each cell. It is safe for
-// concurrent use. Errors of its writer are ignored: a run does not fail because
-// nobody watches it.
+// concurrent use. Errors of its writer are ignored: a closed terminal does not
+// fail a run.
 type Progress struct {
 	w       io.Writer
 	options ProgressOptions

@@ -62,7 +62,8 @@ func endsBy(t *testing.T, one *watched, directory string, signal syscall.Signal)
 	onlyFiles(t, directory, "run.json")
 }
 
-// Whatever a target does instead of an answer ends with the run.
+// An interrupt ends a run while its target hangs, drips, floods or is silent in place of an
+// answer.
 func TestInterruptsEndWhateverIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	wholePrograms(t)
@@ -109,7 +110,7 @@ func TestInterruptsEndRunsWhoseWorkersHang(t *testing.T) {
 	}
 }
 
-// unread is an end of a pipe that is full, and that nobody reads.
+// unread is the writing end of a pipe that is full and is never read.
 func unread(t *testing.T) *os.File {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -127,14 +128,14 @@ func unread(t *testing.T) *os.File {
 	return writer
 }
 
-// One signal ends whatever is under way: the first contact, the trying of tools, a run of many
-// targets, and the reports that nobody reads.
+// One signal ends each phase: the first contact, the trial of tools, a run of many
+// targets, and the printing of reports to a pipe that is not read.
 func TestOneSignalEndsEveryPhase(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		arguments []string
 		running   string // what shows that it is under way
-		unread    bool   // nobody reads the standard output
+		unread    bool   // the standard output is a pipe that is not read
 		files     []string
 	}{
 		"reports of a server": {

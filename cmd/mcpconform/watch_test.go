@@ -186,9 +186,9 @@ func remains(before []string) string {
 	return strings.Join(left, "\n")
 }
 
-// lasting are functions of goroutines that last as long as the process: they
-// wait for signals, or for the word of the parent, which ends with it, or, where
-// Ginkgo was interrupted, for somebody to tell that they are done.
+// lasting are functions of goroutines that live as long as the process: they wait for signals,
+// for the parent process to close its pipe, or, after an interrupt of Ginkgo, for its run
+// to take the outcome of a node.
 var lasting = []string{
 	"cmd/mcpconform.traced(", "os/signal.loop(",
 	"interrupt_handler.(*InterruptHandler).registerForInterrupts", "runner.(*pipe).hear(",

@@ -233,8 +233,8 @@ func giveWrong(t *T, server *Server, id string, requests Object) Object {
 	return observe(t, server, id, func(state Object) bool { return state["status"] == "input_required" })
 }
 
-// ending is what is the same each time that a server tells how a task has ended, whatever it
-// adds.
+// ending are the members that tell how a task ended: a server may add others, but these
+// do not change.
 func ending(task Object) Object {
 	return Object{"status": task["status"], "isError": mcp.Value(task, "result", "isError") == true}
 }
