@@ -346,8 +346,14 @@ func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error
 		return false, err
 	}
 	lastWords, _ := worker.Stderr()
-	d.lost(served.underWay(), worker.Exit(), lastWords)
+	lost := served.underWay()
+	d.lost(lost, worker.Exit(), lastWords)
 	d.bequeath(work.Names...)
+	if len(lost) > 1 && !pass.again { // most have nothing to do with it: alone, each shows that
+		for _, key := range lost {
+			d.postpone(key)
+		}
+	}
 	return true, nil
 }
 
@@ -457,15 +463,16 @@ func (d *coordinator) lost(keys []string, ended target.Exit, lastWords []byte) {
 		return
 	}
 	on := "between checks"
+	names := make([]string, len(keys))
 	for i, key := range keys {
-		keys[i] = strconv.Quote(strings.ReplaceAll(key, "\n", " · "))
+		names[i] = strconv.Quote(strings.ReplaceAll(key, "\n", " · "))
 	}
-	switch len(keys) {
+	switch len(names) {
 	case 0:
 	case 1:
-		on = "on the check " + keys[0]
+		on = "on the check " + names[0]
 	default:
-		on = "on one of the checks " + strings.Join(keys, ", ")
+		on = "on one of the checks " + strings.Join(names, ", ")
 	}
 	text := fmt.Sprintf("a worker %s %s", ended.Past(), on)
 	if words := excerpt.LastLines(string(lastWords)); words != "" {
