@@ -27,9 +27,6 @@ type ProgressOptions struct {
 	Color bool       // use the colours of ANSI terminals
 	Width func() int // columns of the terminal at this moment; nil means 80
 	Noun  string     // what is counted, one of them; checks and rules when empty
-	// Done is called with each result: the name of its cell, its text and verdict. Calls
-	// do not overlap. Nil: it is not called.
-	Done func(cell, text string, v Verdict)
 }
 
 // Progress shows how far a run is while it goes on: on a terminal as one line
@@ -160,9 +157,6 @@ func (p *Progress) Done(name, text string, v Verdict) {
 	defer p.mu.Unlock()
 	if at := slices.IndexFunc(p.running, func(one runningCheck) bool { return one.text == text }); at >= 0 {
 		p.running = slices.Delete(p.running, at, at+1)
-	}
-	if p.options.Done != nil {
-		p.options.Done(name, text, v)
 	}
 	p.cell(name).counts.Add(v)
 }

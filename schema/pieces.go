@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
@@ -54,13 +53,13 @@ func pieces(value any) []piece {
 // restore makes a violation of a piece one of the whole.
 func (p piece) restore(v Violation, whole any) Violation {
 	steps := jsonrpc.Path(v.Pointer)
+	isWhole := v.Found == describe(at(p.value, steps))
 	if p.array != nil {
 		p.relocate(steps, whole)
 		v.Pointer = jsonrpc.Pointer(steps...)
 	}
-	if array, ok := at(whole, steps).([]any); ok &&
-		(v.Found == describe([]any{}) || strings.HasPrefix(v.Found, "an array of ")) {
-		v.Found = describe(array) // all of it
+	if array, isArray := at(whole, steps).([]any); isArray && isWhole {
+		v.Found = describe(array)
 	}
 	return v
 }

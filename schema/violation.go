@@ -35,6 +35,7 @@ type Violation struct {
 	Expected   string `json:"expected"`             // what had to be there: `one of "user", "assistant"`
 	Found      string `json:"found"`                // what was there, shortened: `"system"`
 	Definition string `json:"definition,omitempty"` // the innermost definition that says so: "PromptMessage"
+	Missing    string `json:"-"`                    // the member that had to be there, at the place; "" where it is about something else
 }
 
 // String is the violation as one line for a person.
@@ -55,7 +56,6 @@ type finding struct {
 	at      []string
 	types   []string // not nil: the value's type is none of these
 	choices []any    // not nil: the value is none of these
-	missing string   // not "": this member is not there
 	reasons []string // not nil: what each alternative of a union would need
 }
 
@@ -194,7 +194,7 @@ func (r *reader) leaves(failed *jsonschema.ValidationError, in scope) []finding 
 			f.Pointer = jsonrpc.Pointer(f.at...)
 			f.Expected, f.Found = "no member "+quote(member), describe(r.lookup(f.at))
 		} else {
-			f.missing, f.Expected = member, "member "+quote(member)
+			f.Missing, f.Expected = member, "member "+quote(member)
 			if because != "" {
 				f.Expected += ", because " + quote(because) + " is there"
 			}
@@ -368,7 +368,7 @@ func (r *reader) union(failed *jsonschema.ValidationError, in scope) []finding {
 
 	// The member that tells the alternatives apart is not there.
 	if member, values := r.absent(branches, len(at)); member != "" && len(branches) > 1 {
-		result.missing = member
+		result.Missing = member
 		result.Expected = fmt.Sprintf("member %s, %s", quote(member), choicesInWords(values))
 		return []finding{result}
 	}
@@ -402,7 +402,7 @@ func (b branch) distance(depth int) int {
 	const missing = 1000
 	distance := len(b.findings)
 	for _, f := range b.findings {
-		if len(f.at) == depth && (f.missing != "" || f.reasons != nil) {
+		if len(f.at) == depth && (f.Missing != "" || f.reasons != nil) {
 			return distance + missing
 		}
 	}
@@ -434,21 +434,21 @@ func discriminates(at []string) bool {
 // absent finds a discriminating member that every branch misses, and the values that it could have.
 func (r *reader) absent(branches []branch, depth int) (string, []any) {
 	for _, f := range branches[0].findings {
-		if f.missing == "" || len(f.at) != depth || !discriminates([]string{f.missing}) {
+		if f.Missing == "" || len(f.at) != depth || !discriminates([]string{f.Missing}) {
 			continue
 		}
 		var values []any
 		for _, b := range branches {
 			if !slices.ContainsFunc(
 				b.findings,
-				func(g finding) bool { return g.missing == f.missing && len(g.at) == depth },
+				func(g finding) bool { return g.Missing == f.Missing && len(g.at) == depth },
 			) {
 				return "", nil
 			}
-			values = append(values, r.choicesFor(b.url, f.missing)...)
+			values = append(values, r.choicesFor(b.url, f.Missing)...)
 		}
 		if len(values) > 0 {
-			return f.missing, distinct(values)
+			return f.Missing, distinct(values)
 		}
 	}
 	return "", nil

@@ -72,7 +72,7 @@ where the filter matches, or at those of --revision.`,
 	command.Flags().
 		StringVar(&role, "role", "all", "only the checks of targets of a `ROLE`: server, client, authorization-server, or all")
 	command.Flags().StringVar(&expression, "filter", "", "list only what matches `EXPR`: "+filterHelp)
-	command.Flags().StringVar(&profile, "profile", "", strings.Replace(profileHelp(), "check", "list", 1))
+	command.Flags().StringVar(&profile, "profile", "", profileHelp("list"))
 	command.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	command.Flags().
 		BoolVar(&byReports, "reported", false, "list the requirements that real servers and clients were reported to break, the most frequent first")

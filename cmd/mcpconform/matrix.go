@@ -178,10 +178,15 @@ func (m *many) check(ctx context.Context) error {
 // attemptText tells of one target in a line, and why it was not judged in lines below.
 func attemptText(number string, attempt *matrix.Attempt, before bool, width int) string {
 	words := attempt.Found()
-	if before {
-		words = strings.TrimSuffix("as before: "+words, ": ")
-	} else {
-		words = strings.TrimPrefix(fmt.Sprintf("%s, %.1f s", words, float64(attempt.Duration)), ", ")
+	switch took := fmt.Sprintf("%.1f s", float64(attempt.Duration)); {
+	case before && words == "":
+		words = "as before"
+	case before:
+		words = "as before: " + words
+	case words == "":
+		words = took
+	default:
+		words += ", " + took
 	}
 	text := cut(fmt.Sprintf("%s  %-16s  %-20s  %s", number, attempt.State, attempt.Target, words), width)
 	if attempt.Reason == "" {

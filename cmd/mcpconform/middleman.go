@@ -81,6 +81,7 @@ func endLike(exit target.Exit) error {
 // injectFlags say what is injected into traffic.
 type injectFlags struct {
 	faults         []string
+	name           string // of the flag that has them; --fault when empty
 	watch, matched string
 }
 
@@ -102,6 +103,7 @@ func (f *injectFlags) add(flags *pflag.FlagSet) {
 // reference may be given by their names.
 func (f *injectFlags) injection(role string, defects ...string) (fault.Injection, error) {
 	var injection fault.Injection
+	flag := cmp.Or(f.name, "--fault")
 	for _, name := range f.faults {
 		if slices.Contains(defects, name) {
 			injection.Faults = append(injection.Faults, &fault.Fault{ID: name, Role: role, Switch: name})
@@ -109,11 +111,12 @@ func (f *injectFlags) injection(role string, defects ...string) (fault.Injection
 		}
 		one, err := fault.Find(fixtures.Wire, name)
 		if err != nil {
-			return injection, usageError("--fault %s: %s%s", name, err, nearest.Hint(name, defects))
+			return injection, usageError("%s %s: %s%s", flag, name, err, nearest.Hint(name, defects))
 		}
 		if plays := cmp.Or(one.Role, protocol.ServerRole); plays != role {
 			return injection, usageError(
-				"--fault %s is one of a %s: give it to mcpconform reference %s",
+				"%s %s is one of a %s: give it to mcpconform reference %s",
+				flag,
 				name,
 				plays,
 				plays,
@@ -121,7 +124,8 @@ func (f *injectFlags) injection(role string, defects ...string) (fault.Injection
 		}
 		if one.Into == fault.IntoRecording {
 			return injection, usageError(
-				"--fault %s is injected into what was recorded of a client: run mcpconform selftest --role client --filter %s -v",
+				"%s %s is injected into what was recorded of a client: run mcpconform selftest --role client --filter %s -v",
+				flag,
 				name,
 				name,
 			)

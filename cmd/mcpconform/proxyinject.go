@@ -37,11 +37,11 @@ func (p *proxying) injecting() (*injecting, error) {
 	if p.seed == 0 {
 		p.seed = 1 + rand.Uint64N(maxSeed) //nolint:gosec // a seed, not a secret
 	}
-	flags := &injectFlags{faults: p.inject}
+	flags := &injectFlags{faults: p.inject, name: "--inject"}
 	injection, err := flags.injection(protocol.ServerRole)
 	if err != nil {
 		if injection, err = flags.injection(protocol.ClientRole); err != nil {
-			return nil, usageError("--inject: %s", strings.TrimPrefix(err.Error(), "--fault "))
+			return nil, err
 		}
 	}
 	for _, one := range injection.Faults {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -148,7 +147,7 @@ func flagError(command *cobra.Command, err error) error {
 		return err
 	}
 	text := err.Error()
-	if found := unknownFlag.FindStringSubmatch(text); found != nil && strings.HasPrefix(text, "unknown flag") {
+	if found := unknownFlag.FindStringSubmatch(text); found != nil {
 		var flags []string
 		command.Flags().VisitAll(func(flag *pflag.Flag) { flags = append(flags, "--"+flag.Name) })
 		return usageError("unknown flag --%s%s", found[1], nearest.Hint("--"+found[1], flags))

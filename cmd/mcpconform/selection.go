@@ -59,12 +59,12 @@ func brokenIn(run *reports.Run) (ids, revisions []string) {
 }
 
 // profileHelp says what the profiles are.
-func profileHelp() string {
+func profileHelp(verb string) string {
 	names, says := plan.Profiles()
 	for i := range names {
 		names[i] += ": " + says[i]
 	}
-	return "check a `PROFILE` only; " + strings.Join(names, "; ")
+	return verb + " a `PROFILE` only; " + strings.Join(names, "; ")
 }
 
 func profileNames() []string {
@@ -111,42 +111,25 @@ func (s *settings) listPlanned(w io.Writer) error {
 }
 
 // untilFailed returns a context that ends with the first check that makes the run fail,
-// where the user wants that; done is told of each.
+// where the user wants that; found is told of each.
 func (s *settings) untilFailed(
 	ctx context.Context,
-) (_ context.Context, done func(cell, text string, v reports.Verdict)) {
+) (_ context.Context, found func(*reports.Cell, *reports.Result)) {
 	if !s.failFast {
 		return ctx, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	known := s.knownTexts()
-	return ctx, func(cell, text string, v reports.Verdict) {
-		if (v == reports.Failed || s.Strict && v == reports.Warned) && !known(cell, text) {
+	return ctx, func(cell *reports.Cell, result *reports.Result) {
+		broken := result.Verdict == reports.Failed || s.Strict && result.Verdict == reports.Warned
+		if broken && !s.knows(cell, result) {
 			cancel(errors.New("--fail-fast: a check failed"))
 		}
 	}
 }
 
-// knownTexts tells of the text of a check on a cell whether the baseline names it.
-func (s *settings) knownTexts() func(name, text string) bool {
-	if len(s.known) == 0 {
-		return func(string, string) bool { return false }
-	}
-	all := newDeclared()
-	return func(name, text string) bool {
-		revision, transport, _ := strings.Cut(name, " · ")
-		cell := &reports.Cell{Role: s.role, Revision: revision, Transport: transport}
-		for _, one := range all.all(s.role, revision) {
-			result := &reports.Result{Text: one.Text}
-			for _, id := range one.Requirements {
-				result.Requirements = append(result.Requirements, reports.Requirement{ID: id})
-			}
-			if one.Text == text && slices.ContainsFunc(s.known, func(entry reports.Deviation) bool {
-				return entry.Covers(cell) && entry.Names(result)
-			}) {
-				return true
-			}
-		}
-		return false
-	}
+// knows tells whether the baseline names a result of a cell.
+func (s *settings) knows(cell *reports.Cell, result *reports.Result) bool {
+	return slices.ContainsFunc(s.known, func(entry reports.Deviation) bool {
+		return entry.Covers(cell) && entry.Names(result)
+	})
 }

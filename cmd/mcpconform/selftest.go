@@ -89,7 +89,7 @@ func (s *settings) selftest(command *cobra.Command, arguments []string, role str
 		return err
 	}
 	defer guard()()
-	progress := s.progress("trial", nil)
+	progress := s.progress("trial")
 	found, err := selftest.Run(command.Context(), selftest.Options{
 		Role:     role,
 		Filter:   s.Filter,

@@ -159,7 +159,7 @@ func (s *settings) addCommonFlags(flags *pflag.FlagSet, which string) {
 	flags.StringVar(&s.Revision, "revision", "auto", "`R`[,R] of the specification, "+which)
 	flags.StringVar(&s.configFile, "config", "", "config `FILE` (default "+config.DefaultFile+", if there is one)")
 	flags.StringVar(&s.Filter, "filter", "", "check only what matches `EXPR`: "+filterHelp)
-	flags.StringVar(&s.profile, "profile", "", profileHelp())
+	flags.StringVar(&s.profile, "profile", "", profileHelp("check"))
 	flags.BoolVar(&s.list, "list", false, "list what a run with these flags would check, without starting the target")
 	flags.StringVar(
 		&s.Requirements,
@@ -297,10 +297,11 @@ func (s *settings) completeRepeat() error {
 
 // once is one run of those.
 func (s *settings) once(ctx context.Context, number int) (*reports.Run, error) {
-	ctx, done := s.untilFailed(ctx)
-	progress := s.progress("", done)
+	ctx, found := s.untilFailed(ctx)
+	progress := s.progress("")
 	defer progress.Close()
 	options := s.options(progress)
+	options.Found = found
 	if s.repeat > 1 {
 		progress.Prefix(fmt.Sprintf("run %d of %d", number, s.repeat))
 		if s.Transcripts != "" {
@@ -802,11 +803,11 @@ func (s *settings) color() bool {
 		term.IsTerminal(int(os.Stdout.Fd()))
 }
 
-func (s *settings) progress(noun string, done func(cell, text string, v reports.Verdict)) *reports.Progress {
+func (s *settings) progress(noun string) *reports.Progress {
 	live := term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 	return reports.NewProgress(stderr(), reports.ProgressOptions{
 		Live: live, Quiet: s.quiet, Color: s.color(), Width: func() int { return terminalWidth(os.Stderr) },
-		Noun: noun, Done: done,
+		Noun: noun,
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -63,12 +62,7 @@ func (v *visit) guarded(ctx context.Context, budget *transcript.MemoryBudget, to
 		return
 	}
 	if to.Header.Get(authorizationHeader) == "" {
-		for _, method := range survey.Lists {
-			if strings.Contains(v.survey.Failed[method], "HTTP 401") {
-				v.survey.Guarded = method
-				return
-			}
-		}
+		v.survey.Guarded = v.survey.Unauthorized
 		return
 	}
 	without := to

@@ -35,7 +35,7 @@ type server struct {
 	ctx     context.Context
 	env     *session.Environment
 	asks    []offer.Harmless
-	plain   []string // what the plain form of each brings
+	plain   []answer // what the plain form of each brings
 	causes  map[string]bool
 	forms   []forms.Form
 	hello   []forms.Form
@@ -200,7 +200,7 @@ func newServer(ctx context.Context, environment *session.Environment) (*server, 
 	// What brings another answer each time, or an error, shows nothing.
 	var steady []offer.Harmless
 	for i, asked := range s.asks {
-		if before[i] == after[i] && strings.HasPrefix(before[i], "a result") {
+		if before[i] == after[i] && before[i].isResult {
 			steady, s.plain = append(steady, asked), append(s.plain, before[i])
 		}
 	}
@@ -210,24 +210,31 @@ func newServer(ctx context.Context, environment *session.Environment) (*server, 
 	return s, nil
 }
 
+// answer is what a request brings, in words.
+type answer struct {
+	text     string
+	isResult bool
+}
+
 // answers are what all harmless requests bring in their plain form, on one connection.
-func (s *server) answers() ([]string, error) {
+func (s *server) answers() ([]answer, error) {
 	talk := s.begin(s.env.Target.Reply)
 	defer talk.release()
 	if talk.open(nil); talk.broken != nil {
 		return nil, fmt.Errorf("%w: %s", errUnready, talk.broken.Mismatch.Found)
 	}
-	answers := make([]string, len(s.asks))
+	answers := make([]answer, len(s.asks))
 	s.slowest = 0
 	for i, asked := range s.asks {
 		began := time.Now()
 		received, err := talk.on.Once(s.ctx, asked.Method, asked.With(nil))
 		s.slowest = max(s.slowest, time.Since(began))
 		if err != nil {
-			answers[i] = "no result: " + err.Error()
+			answers[i].text = "no result: " + err.Error()
 			continue
 		}
-		answers[i] = requests.Essence(asked.Method, session.Reply{Received: received})
+		reply := session.Reply{Received: received}
+		answers[i] = answer{requests.Essence(asked.Method, reply), reply.Object() != nil}
 	}
 	talk.close()
 	noteBreaches(talk.findings, s.causes)
@@ -489,7 +496,7 @@ func (t *talk) ask(at int, in []forms.Form) int {
 	message := forms.Write(plain, in)
 	t.used[message.ID] = true
 	t.requests = append(t.requests, asked{
-		pending: message.Start(t.ctx, t.on.Client), what: s.asks[at], plain: s.plain[at], forms: in,
+		pending: message.Start(t.ctx, t.on.Client), what: s.asks[at], plain: s.plain[at].text, forms: in,
 	})
 	return len(t.requests) - 1
 }

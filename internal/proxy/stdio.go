@@ -61,7 +61,7 @@ func Stdio(
 	lines := func(from protocol.Party) *side { return lineSide(queue, track, from) }
 	go func() { // a read of standard input that is under way at the end is left to the system
 		err := copyThrough(pipes.in, streams.In, lines(protocol.Client))
-		note(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: "closed its standard input"})
+		note(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: transcript.InputClosed})
 		_ = pipes.in.Close()
 		if errors.Is(err, errUnwanted) {
 			_ = streams.In.Close()

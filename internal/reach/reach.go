@@ -5,9 +5,9 @@ package reach
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/answers"
@@ -58,7 +58,7 @@ func Unreachable(target *offer.Offer) (why string, waited *check.Late) {
 	defer cancel()
 	comeback := wait.After(ctx, max(comebackReplies*target.Target.Reply, target.Target.Start))
 	for {
-		asked, err := contact(ctx, target, patience)
+		err := contact(ctx, target, patience)
 		if err == nil {
 			return "", nil
 		}
@@ -71,7 +71,7 @@ func Unreachable(target *offer.Offer) (why string, waited *check.Late) {
 		if late, is := errors.AsType[*scripted.LateError](err); is {
 			waited = &check.Late{For: beginning(target), Waited: late.Waited, Behind: late.Behind}
 		}
-		return asked + ": " + excerpt.OneLine(strings.TrimPrefix(err.Error(), asked+" was ")), waited
+		return excerpt.OneLine(err.Error()), waited
 	}
 }
 
@@ -92,21 +92,20 @@ func opening(target *offer.Offer) string {
 }
 
 // contact opens a connection as first contact did, and asks for what was answered then.
-// Where even that failed, whatever the server says shows that it is there. It returns the
-// method that it asked last.
+// Where even that failed, whatever the server says shows that it is there. Its error names
+// what it asked.
 func contact(
 	ctx context.Context,
 	target *offer.Offer,
 	patience time.Duration,
-) (asked string, err error) {
+) error {
 	to := target.Target
 	to.Reply, to.Start = patience, patience
 	log := transcript.NewLogIn(target.Budget, "contact")
 	defer log.Release()
-	asked = opening(target)
 	connection, err := Open(target, to, log)
 	if err != nil {
-		return asked, err
+		return fmt.Errorf("%s: %w", opening(target), err)
 	}
 	defer connection.Close(ctx)
 	switch {
@@ -117,20 +116,21 @@ func contact(
 		_, err = connection.Initialize(ctx, scripted.Hello(target.Revision, scripted.Everything(target.Revision)))
 	}
 	if _, refused := errors.AsType[*scripted.RefusedError](err); refused {
-		return asked, nil // that is an answer, too
+		return nil // that is an answer, too
 	}
 	if err == nil && target.Survey.NoBarrier == "" {
-		asked = target.Barrier()
-		_, err = connection.Once(ctx, asked, nil)
+		if _, err = connection.Once(ctx, target.Barrier(), nil); err != nil {
+			err = fmt.Errorf("%s: %w", target.Barrier(), err)
+		}
 	}
 	status, answered := errors.AsType[*scripted.StatusError](err)
 	if answered && status.Status == http.StatusTooManyRequests {
-		return asked, nil // it is there, and busy
+		return nil // it is there, and busy
 	}
 	if target.Survey.Closed != "" && slices.ContainsFunc(log.Events(), isSaid) {
-		return asked, nil
+		return nil
 	}
-	return asked, err
+	return err
 }
 
 // isSaid tells whether an event is something that the server said.

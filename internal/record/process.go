@@ -50,8 +50,13 @@ func (s *stdio) recordProcess(process *target.Process) {
 		Stderr: func(line []byte) {
 			s.record(transcript.Event{Kind: transcript.Stderr, From: protocol.Server, Raw: line})
 		},
-		Signal: func(note string) {
-			s.record(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: note})
+		InputClosed: func() {
+			s.record(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: transcript.InputClosed})
+		},
+		Signal: func(name string) {
+			s.record(transcript.Event{
+				Kind: transcript.Signal, From: protocol.Client, Note: "sent " + name, Incident: transcript.Signalled,
+			})
 		},
 		Exit: func(exit target.Exit) {
 			s.record(transcript.Event{Kind: transcript.Exit, From: protocol.Server, Note: exit.String()})

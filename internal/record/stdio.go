@@ -185,7 +185,7 @@ func (s *stdio) event(event string) (ignored bool, done <-chan struct{}) {
 // passIn passes on what the peer says, and the end of it.
 func (s *stdio) passIn() {
 	s.pass(In)
-	s.record(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: "closed its standard input"})
+	s.record(transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: transcript.InputClosed})
 	ignored, done := s.event(inputClosed)
 	s.await(done)
 	if !ignored && !s.isHung() {

@@ -325,7 +325,7 @@ func (p *player) turn(ctx context.Context, message *rules.Message) error {
 			p.hears(ctx, message.Method)
 		}
 		return nil
-	case message.Batch != nil, p.tape.excluded[message.Index] != "":
+	case message.Batch != nil, p.tape.excluded[message.Index].Why != "":
 		return nil
 	case message.Kind == jsonrpc.Response:
 		p.answer(ctx, message)

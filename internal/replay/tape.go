@@ -9,9 +9,9 @@ package replay
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -39,7 +39,7 @@ type Tape struct {
 	apart    map[int]bool                // events at which the client sends a request over HTTP without a message
 	sessions map[string]bool             // that the server assigned
 	tools    map[string]map[string]any   // that the server listed, by name
-	excluded map[int]string              // messages that are not played, by index, and why
+	excluded map[int]exclusion           // messages that are not played, by index
 }
 
 // Open reads a recorded connection. The error says in one line why it cannot be played.
@@ -62,7 +62,7 @@ func Open(name string, header transcript.Header, events []transcript.Event) (*Ta
 		talk:  rules.NewConversation(cell, events, true),
 		heads: map[string]transcript.Event{}, statuses: map[string]int{}, replies: map[string]http.Header{},
 		ending: map[string]bool{}, apart: map[int]bool{}, sessions: map[string]bool{},
-		tools: map[string]map[string]any{}, excluded: map[int]string{},
+		tools: map[string]map[string]any{}, excluded: map[int]exclusion{},
 	}
 	if t.talk.Negotiated {
 		t.Revision = t.talk.Revision
@@ -184,6 +184,12 @@ func (t *Tape) readTools() {
 // Hidden is what stands where a recorder has hidden a secret.
 const Hidden = "***"
 
+// exclusion says why a message is not played.
+type exclusion struct {
+	Why    string
+	Hidden bool // for a secret that is hidden in it
+}
+
 // exclude finds the messages of the client that cannot be played.
 func (t *Tape) exclude() {
 	for _, message := range t.talk.Messages {
@@ -193,23 +199,22 @@ func (t *Tape) exclude() {
 		status := t.statuses[message.Event.Stream]
 		switch {
 		case message.Event.Size > len(message.Event.Raw):
-			t.excluded[message.Index] = "the recording has only its beginning"
+			t.excluded[message.Index] = exclusion{Why: "the recording has only its beginning"}
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
-			t.excluded[message.Index] = fmt.Sprintf(
-				"it was turned away with HTTP %d; --header gives the replay a token", status)
+			t.excluded[message.Index] = exclusion{Why: fmt.Sprintf(
+				"it was turned away with HTTP %d; --header gives the replay a token", status)}
 		case bytes.Contains(message.Raw, []byte(Hidden)):
-			t.excluded[message.Index] = "a secret is hidden in it; --map '" + Hidden + "=VALUE' puts one there"
+			t.excluded[message.Index] = exclusion{
+				"a secret is hidden in it; --map '" + Hidden + "=VALUE' puts one there",
+				true,
+			}
 		}
 	}
 }
 
 // reveal plays what was left out for a hidden secret alone.
 func (t *Tape) reveal() {
-	for index := range t.excluded {
-		if strings.HasPrefix(t.excluded[index], "a secret") {
-			delete(t.excluded, index)
-		}
-	}
+	maps.DeleteFunc(t.excluded, func(_ int, one exclusion) bool { return one.Hidden })
 }
 
 // step names a request, as in "tools/call echo".
@@ -245,7 +250,7 @@ func (t *Tape) Notes() (notes []string) {
 		reason, left := t.excluded[message.Index]
 		switch {
 		case left && message.Batch == nil:
-			tell("%s is not played: %s", orWhat(message), reason)
+			tell("%s is not played: %s", orWhat(message), reason.Why)
 		case !fromClient(message) && message.Kind == jsonrpc.Request && message.Method != "ping":
 			tell("%s of the server is answered as it was recorded", message.Method)
 		case fromClient(message) && message.Method == "tools/call" && !left:
@@ -300,7 +305,7 @@ func (t *Tape) FromServer() (messages int) {
 // Forbidden names the tools that are called and may not be.
 func (t *Tape) Forbidden(may func(tool map[string]any) bool) (names []string) {
 	for _, message := range t.talk.Messages {
-		if !fromClient(message) || message.Method != "tools/call" || t.excluded[message.Index] != "" {
+		if !fromClient(message) || message.Method != "tools/call" || t.excluded[message.Index].Why != "" {
 			continue
 		}
 		name := mcp.Text(message.ParamsObject(), "name")

@@ -137,8 +137,14 @@ func (c *collector) checked(found checked) {
 		return
 	}
 	result := c.result(state, found)
-	if c.take(state, found, result) && c.options.Progress != nil {
+	if !c.take(state, found, result) {
+		return
+	}
+	if c.options.Progress != nil {
 		c.options.Progress.Done(state.report.Name(), result.Text, result.Verdict)
+	}
+	if c.options.Found != nil {
+		c.options.Found(&state.report, &result)
 	}
 }
 

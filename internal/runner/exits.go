@@ -33,7 +33,7 @@ func processOf(role string, events []transcript.Event) *process {
 		return event.Kind == transcript.Signal || event.Deliberate != ""
 	})
 	killed := slices.ContainsFunc(events[at:], func(event transcript.Event) bool {
-		return event.Kind == transcript.Signal && strings.HasPrefix(event.Note, "sent ") // told after what it brought
+		return event.Incident == transcript.Signalled // told after what it brought
 	})
 	if asked || killed {
 		return &process{}

@@ -11,8 +11,8 @@ func TestProcessesThatEndByThemselvesAreTold(t *testing.T) {
 	t.Parallel()
 	asked := transcript.Event{Kind: transcript.Message, From: protocol.Client, Raw: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search"}}`)}
 	illegal := transcript.Event{Kind: transcript.Message, From: protocol.Client, Raw: []byte("{"), Deliberate: "is not JSON"}
-	closed := transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: "closed its standard input"}
-	killed := transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: "sent SIGKILL"}
+	closed := transcript.Event{Kind: transcript.Signal, From: protocol.Client, Note: transcript.InputClosed}
+	killed := transcript.Event{Kind: transcript.Signal, From: protocol.Client, Incident: transcript.Signalled}
 	cried := transcript.Event{Kind: transcript.Stderr, From: protocol.Server, Raw: []byte("a trace\npanic: no memory\n")}
 	exit := transcript.Event{Kind: transcript.Exit, From: protocol.Server, Note: "exited with status 2"}
 	for name, test := range map[string]struct {

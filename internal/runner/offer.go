@@ -163,7 +163,7 @@ func (o *Offer) whole() (*Offer, error) {
 		case known && o.Survey.Failed[list.Method] == "":
 			delete(o.Survey.Failed, list.Method) // it was recorded to its end
 		case !known:
-			o.Survey.Failed[list.Method] = "it was not recorded"
+			o.Survey.Failed[list.Method] = list.Method + " failed: it was not recorded"
 		}
 	}
 	slices.Sort(o.Speaks)
@@ -191,7 +191,7 @@ func (o *Offer) hear(conversation *rules.Conversation) {
 			case begun && !more:
 				*list.Into, heard.Failed[list.Method], begun = items, "", false
 			case !known || reason != "":
-				*list.Into, heard.Failed[list.Method] = items, "it was not recorded to its end"
+				*list.Into, heard.Failed[list.Method] = items, list.Method+" failed: it was not recorded to its end"
 			}
 		}
 	}

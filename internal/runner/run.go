@@ -75,6 +75,7 @@ type Options struct {
 	Exchanges   bool         // keep those of checks that pass, too
 	Redactor    *reports.Redactor
 	Progress    *reports.Progress                           // nil for none
+	Found       func(*reports.Cell, *reports.Result)        // is told what a check found, perhaps several at once; nil for nobody
 	Rerun       func(cell check.Cell, filter string) string // the command that repeats a check
 
 	// Explore is how many draws of legal inputs are made on each cell, from Seed on.

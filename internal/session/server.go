@@ -247,12 +247,7 @@ func (s *Server) All(method string) []Object {
 		s.Unanswered(method, jsonrpc.NoID, err)
 	}
 	if err != nil {
-		reason := err.Error()
-		if !strings.HasPrefix(reason, method+" ") {
-			reason = fmt.Sprintf("%s failed: %s", method, reason)
-		}
-		s.t.Inconclusive(reason,
-			"fix the failures of "+method+" first")
+		s.t.Inconclusive(err.Error(), "fix the failures of "+method+" first")
 	}
 	return items
 }

@@ -3,11 +3,14 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -37,8 +40,10 @@ type Survey struct {
 	Barrier string `json:"barrier,omitempty"`
 	// Inferred says that the server has not declared the capabilities: its lists show them.
 	Inferred bool `json:"inferred,omitempty"`
-	// Failed says, by list method, why a list could not be had, or not to its end.
+	// Failed says, by list method, that a list could not be had, or not to its end, and why.
 	Failed map[string]string `json:"failed,omitempty"`
+	// Unauthorized is the first list method that was refused by HTTP 401; "" for none.
+	Unauthorized string `json:"-"`
 	// Cut are the list methods of which only the beginning is kept.
 	Cut []string `json:"cut,omitempty"`
 	// Guarded is the method of a request that the server refuses without an access token,
@@ -103,6 +108,12 @@ func Take(ctx context.Context, connection *scripted.Connection, revision string,
 			}
 			if err != nil {
 				found.Failed[list.Method] = excerpt.Text(err.Error())
+				if status, is := errors.AsType[*scripted.StatusError](
+					err,
+				); is &&
+					status.Status == http.StatusUnauthorized {
+					found.Unauthorized = cmp.Or(found.Unauthorized, list.Method)
+				}
 			}
 		}
 		if len(found.Failed) > 0 || protocol.Has(found.Revision, protocol.Subscriptions) ||
@@ -204,6 +215,7 @@ func (s *Survey) Infer(barrier string) {
 		}
 	}
 	clear(s.Failed)
+	s.Unauthorized = ""
 }
 
 // NoPing makes the survey one of a server of which a ping brings no result, and says why:
@@ -235,17 +247,7 @@ func (s *Survey) Notices() []string {
 // Unlisted says in a line why nothing, or not all, is known of what a list has; "" when
 // it was read to its end.
 func (s *Survey) Unlisted(method string) string {
-	reason := s.Failed[method]
-	switch {
-	case s.Closed != "":
-		return s.Closed
-	case reason == "":
-		return ""
-	}
-	if strings.HasPrefix(reason, method+" ") {
-		return reason
-	}
-	return fmt.Sprintf("%s failed: %s", method, reason)
+	return cmp.Or(s.Closed, s.Failed[method])
 }
 
 // maxKept bounds the memory in bytes that each list takes: a survey is handed to
@@ -295,7 +297,7 @@ func List(ctx context.Context, client *scripted.Client, method, member string) (
 	for page := 1; ; page++ {
 		answer, err := client.Call(ctx, method, orNil(params))
 		if err != nil {
-			return items, err
+			return items, fmt.Errorf("%s failed: %w", method, err)
 		}
 		if refusal, refused := answer.Error(); refused {
 			return items, &scripted.RefusedError{Method: method, Refusal: refusal}

@@ -85,7 +85,7 @@ func TestList(t *testing.T) {
 		"what is no result":    {map[any]string{nil: `"result":[]`}, "", "tools/list was answered without a list of tools: {"},
 		"refused":              {map[any]string{nil: `"error":{"code":-32601,"message":"no"}`}, "", "tools/list failed: error -32601: no"},
 		"refused after a page": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"2"}`, "2": `"error":{"code":-32602,"message":"which?"}`}, "a", "tools/list failed: error -32602: which?"},
-		"the end after a page": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"end"}`}, "a", "the connection ended"},
+		"the end after a page": {map[any]string{nil: `"result":{"tools":[{"name":"a"}],"nextCursor":"end"}`}, "a", "tools/list failed: the connection ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -95,8 +95,10 @@ type Watcher struct {
 	// Stderr is told each line of standard error without its newline; a line
 	// longer than 8 KiB comes in pieces. The slice must not be kept.
 	Stderr func(line []byte)
-	// Signal is told, in words, what this package did to the process.
-	Signal func(note string)
+	// InputClosed is told that this package closed its standard input.
+	InputClosed func()
+	// Signal is told, by its name, which signal this package sent to it.
+	Signal func(name string)
 	// Exit is told how the process ended, after its last line of standard error.
 	Exit func(exit Exit)
 }
@@ -228,14 +230,12 @@ func (p *Process) Watch(watcher Watcher) {
 	}
 }
 
-func (p *Process) note(text string) {
+func (p *Process) tell(what func(Watcher)) {
 	p.mu.Lock()
 	watchers := p.watchers
 	p.mu.Unlock()
 	for _, watcher := range watchers {
-		if watcher.Signal != nil {
-			watcher.Signal(text)
-		}
+		what(watcher)
 	}
 }
 

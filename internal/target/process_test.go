@@ -172,14 +172,17 @@ func TestShutdownTakesTheStepsThatItNeeds(t *testing.T) {
 		notes           []string
 	}{
 		{"terminates", "hang", target.Grace{Input: soon, Terminate: patient}, target.Terminated,
-			"killed by SIGTERM", []string{"closed its standard input", "sent SIGTERM"}},
+			"killed by SIGTERM", []string{"closed", "SIGTERM"}},
 		{"kills", "deaf", target.Grace{Input: soon, Terminate: soon}, target.Killed,
-			"killed by SIGKILL", []string{"closed its standard input", "sent SIGTERM", "sent SIGKILL"}},
+			"killed by SIGKILL", []string{"closed", "SIGTERM", "SIGKILL"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			process := start(t, test.behaviour)
 			var notes []string
-			process.Watch(target.Watcher{Signal: func(note string) { notes = append(notes, note) }})
+			process.Watch(target.Watcher{
+				InputClosed: func() { notes = append(notes, "closed") },
+				Signal:      func(name string) { notes = append(notes, name) },
+			})
 			firstLine(t, process)
 
 			ending := shutdown(t, process, test.grace)
@@ -476,7 +479,7 @@ func TestTheEndIsToldAfterWhatBroughtIt(t *testing.T) {
 	t.Parallel()
 	process := start(t, "echo")
 	var open error
-	process.Watch(target.Watcher{Signal: func(string) { _, open = process.Stdin.WriteString("\n") }})
+	process.Watch(target.Watcher{InputClosed: func() { _, open = process.Stdin.WriteString("\n") }})
 	process.CloseInput()
 	shutdown(t, process, target.DefaultGrace)
 	if open != nil {

@@ -97,8 +97,12 @@ func (p *Process) CloseInput() {
 	if closed {
 		return
 	}
-	p.note("closed its standard input") // before it can exit for that
-	_ = p.Stdin.Close()                 // when it has exited there is nothing to close
+	p.tell(func(watcher Watcher) { // before it can exit for that
+		if watcher.InputClosed != nil {
+			watcher.InputClosed()
+		}
+	})
+	_ = p.Stdin.Close() // when it has exited there is nothing to close
 }
 
 var steps = []Step{Exited, InputClosed, Terminated, Killed}
@@ -146,7 +150,11 @@ func (p *Process) send(signal syscall.Signal, step Step) error {
 	if err != nil {
 		return fmt.Errorf("sending %s: %w", signalName(signal), err)
 	}
-	p.note("sent " + signalName(signal))
+	p.tell(func(watcher Watcher) {
+		if watcher.Signal != nil {
+			watcher.Signal(signalName(signal))
+		}
+	})
 	return nil
 }
 

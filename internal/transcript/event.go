@@ -43,6 +43,10 @@ const (
 	HarnessClosed = "closed by the harness"
 )
 
+// InputClosed is the note of a Signal that was none: the standard input of the target was
+// closed.
+const InputClosed = "closed its standard input"
+
 // Elsewhere is the note of a Gap at which nothing of the connection itself is missing.
 const Elsewhere = "what passed over other connections of the client is recorded elsewhere"
 
@@ -65,7 +69,7 @@ type Event struct {
 	Incident   Incident // what the note is about, for programs; workers are told, no file is
 }
 
-// Incident is something that a client did beside the protocol, and a check asks for.
+// Incident is something that was done beside the protocol, and is asked for.
 type Incident int
 
 // The incidents; of most events there is none.
@@ -75,6 +79,7 @@ const (
 	ShellRan                   // a shell of the client read an address
 	ServerKilled               // the client killed its server
 	ServerLeftRunning          // the client ended before its server did
+	Signalled                  // the harness sent the target's process a signal
 )
 
 // A Place is where an event stands: a connection, and the position in it. The zero value is

@@ -67,7 +67,9 @@ func NewStdio(process *target.Process, log *transcript.Log, limits Limits) *Stdi
 	s := newStdio(process.Stdin, process.Stdout, log, limits)
 	s.process = process
 	s.release = sync.OnceValue(func() error { return s.end(process.Close) })
-	process.Watch(target.Watcher{Stderr: s.logStderr, Signal: s.logSignal, Exit: s.logExit})
+	process.Watch(target.Watcher{
+		Stderr: s.logStderr, InputClosed: s.logInputClosed, Signal: s.logSignal, Exit: s.logExit,
+	})
 	go s.read()
 	return s
 }
@@ -197,7 +199,7 @@ func (s *Stdio) CloseInput() {
 	if s.process != nil {
 		s.process.CloseInput()
 	} else if s.input.Close() == nil {
-		s.logSignal("closed its standard input")
+		s.logInputClosed()
 	}
 }
 
@@ -380,8 +382,17 @@ func (s *Stdio) logStderr(line []byte) {
 	s.log.Append(event)
 }
 
-func (s *Stdio) logSignal(note string) {
-	s.log.Append(transcript.Event{Kind: transcript.Signal, Stream: stdioStream, From: protocol.Client, Note: note})
+func (s *Stdio) logInputClosed() {
+	s.log.Append(transcript.Event{
+		Kind: transcript.Signal, Stream: stdioStream, From: protocol.Client, Note: transcript.InputClosed,
+	})
+}
+
+func (s *Stdio) logSignal(name string) {
+	s.log.Append(transcript.Event{
+		Kind: transcript.Signal, Stream: stdioStream, From: protocol.Client,
+		Note: "sent " + name, Incident: transcript.Signalled,
+	})
 }
 
 func (s *Stdio) logExit(exit target.Exit) {

@@ -35,6 +35,11 @@ func decodeValue(raw json.RawMessage, value reflect.Value, path string) error {
 	return nil
 }
 
+// missingError says which member of a message is not there.
+type missingError string
+
+func (e missingError) Error() string { return string(e) + " is missing" }
+
 func decodeObject(raw json.RawMessage, value reflect.Value, path string) error {
 	var members map[string]json.RawMessage
 	if len(raw) > 0 && json.Unmarshal(raw, &members) != nil {
@@ -48,7 +53,7 @@ func decodeObject(raw json.RawMessage, value reflect.Value, path string) error {
 		member, present := members[name]
 		if !present || string(member) == "null" {
 			if options != "omitempty" && options != "omitzero" {
-				return fmt.Errorf("%s.%s is missing", path, name)
+				return missingError(path + "." + name)
 			}
 			continue
 		}

@@ -46,7 +46,7 @@ func remembersFields(s *Server) {
 	rereads(s, func(_ *connection, meta requestMeta, malformed *rpcError) (requestMeta, *rpcError) {
 		if malformed == nil {
 			last = &meta
-		} else if last != nil && strings.HasSuffix(malformed.Message, "is missing") {
+		} else if last != nil && malformed.incomplete {
 			filled := *last
 			filled.ProgressToken, filled.LogLevel = nil, nil
 			return filled, nil

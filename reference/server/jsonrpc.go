@@ -39,7 +39,8 @@ type rpcError struct {
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 
-	status int // of the HTTP response, from 2026-07-28; 0 for OK
+	status     int  // of the HTTP response, from 2026-07-28; 0 for OK
+	incomplete bool // a request lacks what each must have
 }
 
 func (e *rpcError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }

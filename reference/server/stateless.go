@@ -6,6 +6,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -128,7 +129,9 @@ func readRequestMeta(params json.RawMessage) (requestMeta, *rpcError) {
 	token := meta.ProgressToken
 	switch {
 	case err != nil:
-		return meta, malformedRequest("%v", err)
+		malformed := malformedRequest("%v", err)
+		_, malformed.incomplete = errors.AsType[missingError](err)
+		return meta, malformed
 	case token != nil && !requestID(token).valid():
 		return meta, malformedRequest("params._meta.progressToken must be a string or an integer")
 	case meta.LogLevel != nil && !slices.Contains(logLevels, *meta.LogLevel):

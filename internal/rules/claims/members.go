@@ -51,14 +51,11 @@ func MemberClaimed(method, place string) bool {
 // missing member is where it would be.
 func MemberPlace(prefix string, violation schema.Violation) string {
 	place := prefix + violation.Pointer
-	if missing := missingMember.FindStringSubmatch(violation.Expected); missing != nil {
-		place += jsonrpc.Pointer(missing[1])
+	if violation.Missing != "" {
+		place += jsonrpc.Pointer(violation.Missing)
 	}
 	return place
 }
-
-// missingMember reads a violation that says which member had to be there.
-var missingMember = lazy.MustCompile(`^member "([^"]+)"`)
 
 // JudgeMembers judges a part of a message by its definition in the schema, as
 // far as a rule is about it: members at the places.
