@@ -48,12 +48,7 @@ func asTask(tool Provocation) Object {
 // supportOf returns what a tool that the target lists says in taskSupport; ""
 // when it says nothing.
 func supportOf(t *T, name string) string {
-	for _, tool := range ListedTools(t) {
-		if tool["name"] == name {
-			return mcp.Text(tool, "execution", "taskSupport")
-		}
-	}
-	return ""
+	return mcp.Text(ListedTool(t, name), "execution", "taskSupport")
 }
 
 func takesTasks(t *T, tool Provocation) bool {
