@@ -64,7 +64,7 @@ type Options struct {
 	Shard          shard.Shard // the checks that it is to run; zero for all
 	provoke.Policy             // of the target's tools; default: provoke.CallReadOnly
 
-	Workers    int           // at most; 0: twice the processors, at most 8
+	Workers    int           // lanes at most, in which checks run side by side; 0: as many as are of use
 	Timeout    time.Duration // of one reply, the first one too; 0: 5 s, and longer for the first
 	Deadline   time.Duration // of the run; 0: DefaultDeadline
 	MaxMessage int           // bytes
