@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,6 +19,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -71,10 +71,10 @@ func (c *checked) shorten(all bool) {
 	if !all && c.State.Is(types.SpecStatePassed) && c.shows() {
 		c.Exchanges = nil
 	}
-	c.Exchanges = shorten(c.Exchanges, c.Outcome)
+	c.Exchanges = evidence.Shorten(c.Exchanges, c.Outcome)
 	if reply := c.Outcome.NoReply; reply != nil {
 		short := *reply
-		short.Exchange = shorten([][]transcript.Event{reply.Exchange}, check.Outcome{Judged: reply.Place()})[0]
+		short.Exchange = evidence.Shorten([][]transcript.Event{reply.Exchange}, check.Outcome{Judged: reply.Place()})[0]
 		c.Outcome.NoReply = &short
 	}
 }
@@ -253,7 +253,7 @@ func conclude(
 	outcome check.Outcome,
 	exchanges [][]transcript.Event,
 ) checked {
-	point(&outcome, exchanges)
+	evidence.Point(&outcome, exchanges)
 	result := checked{
 		Cell:         ran.cell,
 		Group:        ran.Declared.Group,
@@ -263,9 +263,9 @@ func conclude(
 		Outcome:      outcome,
 		Exchanges:    exchanges,
 		Seconds:      report.RunTime.Seconds(),
-		Evidence:     evidence(exchanges, environment.Role),
+		Evidence:     evidence.Shows(exchanges, environment.Role),
 		Unresponsive: outcome.Idle ||
-			report.RunTime >= environment.Target.Reply && unheard(exchanges, environment.Role),
+			report.RunTime >= environment.Target.Reply && evidence.Unheard(exchanges, environment.Role),
 	}
 	if report.State.Is(types.SpecStateTimedout) {
 		result.Outcome.Doubtful = true
@@ -274,15 +274,6 @@ func conclude(
 		result.Panic = report.Failure.Message + ": " + report.Failure.ForwardedPanic + "\n" + report.Failure.Location.FullStackTrace
 	}
 	return result
-}
-
-// evidence tells whether the target said or did anything.
-func evidence(exchanges [][]transcript.Event, role string) bool {
-	return slices.ContainsFunc(exchanges, func(events []transcript.Event) bool {
-		return slices.ContainsFunc(events, func(event transcript.Event) bool {
-			return string(event.From) == role || event.Kind == transcript.Exit
-		})
-	})
 }
 
 // discard takes the place of a testing.T: whether a suite failed is told by
