@@ -13,7 +13,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -181,10 +180,4 @@ func (c *collector) take(state *cellState, found checked, result reports.Result)
 	state.report.Results = append(state.report.Results, result)
 	state.report.Duration += result.Duration
 	return true
-}
-
-func eventsOf(exchanges [][]transcript.Event) []transcript.Event {
-	return slices.SortedStableFunc(slices.Values(slices.Concat(exchanges...)), func(a, b transcript.Event) int {
-		return a.At.Compare(b.At)
-	})
 }

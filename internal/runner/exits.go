@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -38,7 +39,12 @@ func processOf(role string, events []transcript.Event) *process {
 	if asked || killed {
 		return &process{}
 	}
-	return &process{Early: true, How: events[at].Note, After: lastRequest(events[:at]), Output: stderrOf(events)}
+	return &process{
+		Early:  true,
+		How:    events[at].Note,
+		After:  evidence.LastRequest(events[:at]),
+		Output: evidence.Stderr(events),
+	}
 }
 
 // exits counts the processes of a target server, and keeps the first one that ended early.

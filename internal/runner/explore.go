@@ -14,6 +14,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -160,11 +161,11 @@ func (c *collector) shown(cell int, finding explore.Finding) reports.Result {
 		}
 	}
 	exchanges := [][]transcript.Event{finding.Events}
-	point(&outcome, exchanges)
+	evidence.Point(&outcome, exchanges)
 	result := c.result(state, checked{
 		Cell: cell, Group: []string{verdict.Exploration}, Text: finding.Text,
 		Requirements: []string{finding.Requirement}, State: types.SpecStatePassed, Outcome: outcome,
-		Exchanges: shorten(exchanges, outcome),
+		Exchanges: evidence.Shorten(exchanges, outcome),
 	})
 	if c.options.Redraw != nil {
 		result.Rerun = c.options.Redraw(state.environment.Cell, finding.Seed)

@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/verdict"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -293,7 +292,7 @@ func (c *collector) end(found checked) {
 		}
 		return
 	}
-	events := eventsOf(found.Exchanges)
+	events := evidence.Events(found.Exchanges)
 	if reply := found.Outcome.NoReply; reply != nil && len(events) == 0 {
 		events = reply.Exchange
 	}
@@ -301,9 +300,9 @@ func (c *collector) end(found checked) {
 		state.gone(c.redact(found.Outcome.Gone), found.Outcome.GoneLate)
 	}
 	ended := state.report.Ended
-	ended.Exit = cmp.Or(ended.Exit, exitOf(events))
-	ended.Output = cmp.Or(ended.Output, c.redact(stderrOf(events)))
-	last := c.redact(lastRequest(events))
+	ended.Exit = cmp.Or(ended.Exit, evidence.Exit(events))
+	ended.Output = cmp.Or(ended.Output, c.redact(evidence.Stderr(events)))
+	last := c.redact(evidence.LastRequest(events))
 	switch {
 	case last == "" || slices.Contains(state.underWay, last) || len(state.underWay) == maxUnderWay:
 	case undelivered(found.Outcome.NoReply):
@@ -347,35 +346,6 @@ const maxUnderWay = 4
 
 // undelivered tells of what brought no reply that it had not reached the target.
 func undelivered(reply *check.NoReply) bool { return reply != nil && reply.Undelivered }
-
-// lastRequest names the last request that the harness made: its method, and what it is
-// about; "" for none.
-func lastRequest(events []transcript.Event) string {
-	for _, event := range slices.Backward(events) {
-		if event.Kind != transcript.Message || event.From != protocol.Client {
-			continue
-		}
-		message := jsonrpc.Parse(event.Raw)
-		if message.Kind != jsonrpc.Request {
-			continue
-		}
-		params, _ := message.Params().(map[string]any)
-		name, _ := params["name"].(string)
-		uri, _ := params["uri"].(string)
-		return strings.TrimSpace(message.Method + " " + cmp.Or(name, uri))
-	}
-	return ""
-}
-
-// exitOf says how the process of the target ended meanwhile; "" when it did not.
-func exitOf(events []transcript.Event) string {
-	for _, event := range slices.Backward(events) {
-		if event.Kind == transcript.Exit {
-			return event.Note
-		}
-	}
-	return ""
-}
 
 // unanswered records that something brought no reply, among what the rules found. What
 // did not reach a target that went away is nothing that it had to reply to.
