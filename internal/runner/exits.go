@@ -12,7 +12,7 @@ import (
 
 // process is the end of a process of the target server.
 type process struct {
-	Early  bool   // before anybody had asked it to end, or sent it something illegal
+	Early  bool   // before the harness asked it to end, or sent it something illegal
 	How    string // "exited with status 1"
 	After  string // the last request before that
 	Output string // the end of its standard error

@@ -70,7 +70,7 @@ func (p *pipe) explore(environments []*session.Environment, plan explore.Plan, s
 }
 
 // explore has workers make the draws that the options ask for, after all checks, and one
-// find out what they show: whoever draws it, the same is found by the same seed.
+// find out what they show: a seed finds the same in each worker.
 func (d *coordinator) explore(ctx context.Context) error {
 	draws := d.run.options.Explore
 	if draws == 0 || over(ctx) {

@@ -253,7 +253,7 @@ func unconfirmed(outcome check.Outcome, ended string) check.Outcome {
 }
 
 // harmless tells whether an outcome in doubt may stand where the check cannot be repeated: it
-// rests on no wait, and accuses nobody.
+// rests on no wait, and is no failure.
 func harmless(outcome check.Outcome) bool {
 	return !outcome.Doubtful && (outcome.Ending == check.Passed || outcome.Ending == check.Skipped)
 }
@@ -327,7 +327,7 @@ func (s *cellState) gone(why string, late *check.Late) {
 	s.giveUp("the server exited or stopped answering")
 }
 
-// quit ends a cell whose server ends by itself, whatever it is asked.
+// quit ends a cell whose server exits by itself, also when nothing is asked.
 func (s *cellState) quit(found *check.Quit, redact func(string) string) {
 	s.report.Ended = &reports.Ended{
 		Reason: "the server exits by itself after " + found.After + ", also when nothing else is asked",

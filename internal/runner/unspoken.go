@@ -15,7 +15,7 @@ import (
 const revisionAsked = "revision"
 
 // deny adds the result of a revision that the target does not speak, unless others say
-// what fails. It stands whatever the filter.
+// what fails. It stands regardless of the filter.
 func (c *collector) deny(state *cellState) {
 	failed := slices.ContainsFunc(
 		state.report.Results,

@@ -291,8 +291,8 @@ var unmuting = map[string]string{
 	protocol.ClientRole:              "make sure that the command does the steps of MCPCONFORM_STEPS, then run again",
 }
 
-// dieOfPanic ends the process by a panic that Ginkgo would keep to itself: the check would
-// be lost, and nobody would know.
+// dieOfPanic ends the process by a panic between checks: the parent reports it, with the check
+// that is lost.
 func dieOfPanic() {
 	if cause := recover(); cause != nil {
 		// What is cut is the beginning.
