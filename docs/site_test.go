@@ -19,8 +19,8 @@ type siteSource struct {
 	Files          []string // patterns of those that are taken; all if there are none
 }
 
-// The site is built of files that there are, and has the pictures of its pages; also where
-// nobody builds it.
+// The sources of the site exist, and include the pictures of its pages. A test sees that without
+// a build of the site.
 func TestSiteIsBuiltOfAll(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../.ci/site/hugo.yaml")

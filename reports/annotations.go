@@ -84,8 +84,8 @@ type codeQualityLines struct {
 }
 
 // CodeQuality writes what is broken as a code quality report of GitLab. A fingerprint
-// stays the same from run to run, whatever the target answers. What stands in no file is
-// placed at the file that is named, in which the project configures its runs.
+// is the same in each run, even if the target answers differently. A result without a
+// file is placed at the given file, in which the project configures its runs.
 func (r *Run) CodeQuality(w io.Writer, file string) error {
 	run := presentable(r)
 	severities := map[Verdict]string{Failed: "major", Warned: "minor", Known: "info"}

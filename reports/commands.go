@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// NoCommands returns a writer to the same place, in which no CI system that reads it as a log
-// finds a command, whatever a target has said: the runner of GitHub takes a line for one
-// that begins with "::" behind any white space, and "##[" anywhere; that of Azure Pipelines
-// "##vso["; TeamCity "##teamcity[". The character that makes it one is written as an escape, as by
-// [Visible], which a string of JSON may have as well. Nothing depends on the environment: who reads
-// the output of a container does not tell it.
+// NoCommands returns a writer to w that escapes the commands of CI systems in the texts of a
+// target: the runner of GitHub takes a line for one that begins with "::" behind any white
+// space, and "##[" anywhere; that of Azure Pipelines "##vso["; TeamCity "##teamcity[". The
+// character that makes it one is written as an escape, as by [Visible], which is legal in a
+// string of JSON, too. It does so in every environment: a container does not know which CI system
+// reads its output.
 func NoCommands(w io.Writer) io.Writer { return &noCommands{w: w} }
 
 // noCommands looks at each byte once and remembers none.

@@ -155,8 +155,8 @@ func (d *detail) found(text string, limit int) {
 }
 
 // exchange draws the messages as a sequence: → from client to server, ← back.
-// The one that is judged stands behind a mark. What the pointers name is shown of it,
-// whatever else is left out.
+// The one that is judged stands behind a mark; the members at the pointers are never left
+// out of it.
 func (d *detail) exchange(steps []Step, pointers []string) {
 	if len(steps) > 0 {
 		d.label = padRight("wire", labelWidth)

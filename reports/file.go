@@ -13,10 +13,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/files"
 )
 
-// WriteFile writes a file whole or not at all: write fills a new file beside
-// path, which takes the place of whatever stands at path when it is safely on the disk. If
-// anything fails, path is as it was and nothing else is left. No symbolic link at path is
-// followed: who has laid it is not known. The file may be read by all whom the umask does not bar.
+// WriteFile writes a file whole or not at all: write fills a new file beside path, which is
+// renamed to path after it was synced. If anything fails, path is as it was and no other file
+// is left. WriteFile does not follow a symbolic link at path, which the target may have created.
+// The mode of the file is 0644, less the umask.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("cannot write %s: it is a directory, name a file in it", path)

@@ -77,7 +77,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// An issue keeps its fingerprint whatever the target answers, and no two have the same.
+// The fingerprint of an issue does not depend on what the target answers, and no two are equal.
 func TestCodeQuality(t *testing.T) {
 	t.Parallel()
 	issues := func(run *Run) []codeQuality {

@@ -34,8 +34,8 @@ func (m measure) of(r *Result) int {
 	return m.steps
 }
 
-// measures are tried until the page fits, the most generous first. With the last one
-// several thousand results fit whatever they say.
+// measures are tried until the page fits, the largest first. With the last one several
+// thousand results fit, however long their texts are.
 var measures = []measure{
 	{2000, 60, 60},
 	{1000, 60, 30},

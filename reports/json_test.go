@@ -281,7 +281,7 @@ func namesEveryField(t *testing.T, document []byte, elsewhere []string, types ..
 	}
 }
 
-// Whatever Read takes, every face can show.
+// Every format can show each run that Read accepts.
 func FuzzRead(f *testing.F) {
 	small := sampleRun() // one result: a fuzzer is lost in a long document
 	small.Cells = small.Cells[:1]

@@ -31,8 +31,8 @@ type ProgressOptions struct {
 
 // Progress shows how far a run is while it goes on: on a terminal as one line
 // that is redrawn, elsewhere as one line for each cell. It is safe for
-// concurrent use. Errors of its writer are ignored: a run does not fail because
-// nobody watches it.
+// concurrent use. Errors of its writer are ignored: a closed terminal does not
+// fail a run.
 type Progress struct {
 	w       io.Writer
 	options ProgressOptions

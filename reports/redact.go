@@ -52,7 +52,7 @@ func URLSecrets(text string) []Secret {
 	parsed, err := url.Parse(text)
 	if err != nil {
 		_, query, _ := strings.Cut(text, "?")
-		return []Secret{{Value: query}} // nobody can tell its parts
+		return []Secret{{Value: query}} // the whole, as its parts are unknown
 	}
 	var secrets []Secret
 	if user := parsed.User; user != nil {
@@ -80,8 +80,8 @@ func URLSecrets(text string) []Secret {
 // members of OAuth, passwords in URLs. It is safe for concurrent use; a nil one hides
 // nothing.
 //
-// What it takes grows with the length of a text and no faster, whatever is in it, and
-// hardly with the number of secrets.
+// Its time is linear in the length of any text, and hardly grows with the number of
+// secrets.
 type Redactor struct {
 	values *valueIndex
 	wraps  *valueIndex // those of the values in which lines may be broken

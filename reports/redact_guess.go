@@ -9,8 +9,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/lazy"
 )
 
-// What nobody has given as a secret is taken for one by its name, or by how it looks. Less than
-// what was given is hidden of it: it must be no word that a message may have.
+// Values that no flag gives as secrets are guessed, by their names or by their looks. The bounds
+// are stricter than for those that flags give: a guess must not be a word of other messages.
 const (
 	// shortestGuess is the length in bytes of what a name says is secret.
 	shortestGuess = 8

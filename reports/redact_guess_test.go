@@ -27,7 +27,7 @@ func TestEnvironmentSecrets(t *testing.T) {
 		"TENANT=3fa85f64-5717-4562-b3fc-2c963f66afa6":           {"3fa85f64-5717-4562-b3fc-2c963f66afa6"},
 		"DATABASE_URL=postgres://app:pa55word@db:5432/app":      {"pa55word"},
 		"HOOK=https://hooks.example/T0/B1a2b3c4d5e6f7g8h9i0/in": {"B1a2b3c4d5e6f7g8h9i0"},
-		// Words, places and settings are none, whatever names them.
+		// Words, paths and settings are not secrets, even if their names say so.
 		"AUTH_TYPE=oauth2-2025": nil, "TOKEN=true": nil, "API_KEY=tools": nil, "SECRET=initialize": nil, "KEY=2025-11-25": nil, "PASSWORD=hunter": nil,
 		"POSTGRES_PASSWORD=postgres": nil, "TOKEN_FILE=/run/secrets/t0k3n": nil, "SSH_AUTH_SOCK=/tmp/ssh-1a2b3c4d5e/agent.1": nil, "KEY=": nil, "TOKEN": nil,
 		"PATH=/usr/local/bin:/usr/bin:/bin": nil, "PWD=/work/a1b2c3d4e5f6a7b8c9d0": nil, "KEYBOARD=us-104-layout1": nil, "MONKEY=a1b2c3d4": nil,

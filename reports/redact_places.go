@@ -8,7 +8,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
-// secretPlace is where secrets stand whoever wrote the message: behind a name.
+// secretPlace is a name behind which secrets stand in any message.
 type secretPlace struct {
 	names  []string
 	exact  bool // only as the names are written; otherwise in letters of either case

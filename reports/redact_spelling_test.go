@@ -151,7 +151,7 @@ var spelledSecrets = []string{
 	`kT9+/x=Qz"7é'&<b>\ wG==`,
 }
 
-// Whatever way of writing a target has, a secret is hidden, all of it.
+// A secret is hidden as a whole in every encoding that a target may use.
 func TestRedactEncoders(t *testing.T) {
 	t.Parallel()
 	for _, secret := range spelledSecrets {
@@ -198,7 +198,7 @@ func TestRedactEncodersWhereTextsWereCut(t *testing.T) {
 				}
 			}
 			for at := 1; at <= len(form)-least-longestEscape; at++ {
-				if form[at]&0xc0 == 0x80 { // nobody cuts in the middle of a character
+				if form[at]&0xc0 == 0x80 { // in the middle of a character
 					continue
 				}
 				if got, want := breaks.Replace(r.Redact("…"+form[at:]+" here")), "…"+Redacted+" here"; got != want {

@@ -145,8 +145,8 @@ type Cell struct {
 	Target       Identity        `json:"target"`               // what the target said of itself on this cell
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 	Duration     Seconds         `json:"duration"`
-	Declared     int             `json:"declared,omitzero"`   // how many checks and rules there are, whatever the filter; 0 when nobody counted
-	Scenarios    *Scenarios      `json:"scenarios,omitempty"` // where somebody is to play them; nil when they are played by themselves
+	Declared     int             `json:"declared,omitzero"`   // how many checks and rules there are without the filter; 0 if unknown
+	Scenarios    *Scenarios      `json:"scenarios,omitempty"` // if a person runs the client; nil if a command does
 	Pages        []string        `json:"pages,omitempty"`     // the table of contents of the specification at this revision: the order of Results
 	Results      []Result        `json:"results"`
 }
@@ -262,7 +262,7 @@ const (
 	StepRequest  = "request"  // the head of an HTTP request
 	StepResponse = "response" // the head of an HTTP response
 	StepEvent    = "event"    // an event or comment of an event stream that is not a message
-	StepBody     = "body"     // a body in which nobody expects a message
+	StepBody     = "body"     // a body where no message is expected
 	StepBytes    = "bytes"    // bytes that are none of these
 	StepStderr   = "stderr"   // what the target wrote to stderr
 	StepOpen     = "open"     // a connection or process began

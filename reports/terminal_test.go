@@ -98,8 +98,8 @@ func TestTerminalKeepsTheWidth(t *testing.T) {
 	}
 }
 
-// However narrow the terminal and large the message, what was judged is seen, and what
-// the message is: whoever reads a failure needs no transcript to see it.
+// The judged member and the id of its message are shown on a narrow terminal and of a large
+// message, too: a failure can be read without the transcript.
 func TestTheJudgedMemberIsSeen(t *testing.T) {
 	t.Parallel()
 	const revision = "2025-11-25"

@@ -112,7 +112,7 @@ var deviations = []deviation{
 		says: regexp.MustCompile(`^at /result[/:]`),
 		page: "changelog", sentence: `"input_required" for multi round-trip request interim results`,
 	},
-	{ // whatever holds a JSONObject
+	{ // each definition that contains a JSONObject
 		revisions: []string{"2026-07-28"}, definitions: exactly(`.*`), looser: true,
 		says: regexp.MustCompile(`an array or a boolean or an integer or an object or a string; found (null|-?\d+\.\d+) `),
 		page: "schema", sentence: "JSONValue: string | number | boolean | null | JSONObject | JSONArray",

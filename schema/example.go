@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxExampleValues bounds the values in an example: what is sent to a target stays small, whatever it asks for.
+	// maxExampleValues bounds the values in an example, however many the schema of a target demands.
 	maxExampleValues = 2000
 	// maxExampleText bounds each string in an example, in characters.
 	maxExampleText = 64 << 10

@@ -101,7 +101,7 @@ var messageUnions = []struct {
 	{"ServerNotification", Notification, protocol.Server},
 }
 
-// sending looks up the kind of a message and who sends it; nobody does if the revision does not have it.
+// sending looks up the kind of a message and who sends it; senders is empty if the revision does not have it.
 func (s *Schema) sending(message string) (kind Kind, senders []protocol.Party) {
 	for _, union := range messageUnions {
 		if slices.Contains(alternatives(s.definitions[union.name]), message) {

@@ -150,7 +150,7 @@ func TestMethod(t *testing.T) {
 	}
 }
 
-// What nobody sends as a message of its own is no request here.
+// Methods that occur only in inputRequests are not requests.
 func TestMethodsWithoutServerRequests(t *testing.T) {
 	t.Parallel()
 	var got []string

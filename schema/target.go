@@ -125,8 +125,8 @@ func compile(document any, assertFormat bool) (compiled *Compiled, err error) {
 	return c, nil
 }
 
-// Forbids tells whether a schema that a target sent surely does not allow an object of arguments, whatever Go values
-// that is made of. One that cannot be judged forbids nothing.
+// Forbids tells whether a schema that a target sent rejects arguments, as the JSON that they are encoded to. A schema
+// that cannot be compiled forbids nothing.
 func Forbids(document any, arguments map[string]any) bool {
 	compiled, err := Compile(document)
 	if err != nil {

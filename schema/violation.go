@@ -298,8 +298,8 @@ type branch struct {
 	findings []finding
 }
 
-// union says why a value is none of the alternatives at its place. A wall of reasons, one per alternative, helps
-// nobody: alternatives that the value visibly is not (another JSON type, another "type" or "method") are left out.
+// union says why a value is none of the alternatives at its place. It leaves out the reasons of alternatives that the
+// value visibly is not (another JSON type, another "type" or "method").
 func (r *reader) union(failed *jsonschema.ValidationError, in scope) []finding {
 	at := failed.InstanceLocation
 	var branches []branch

@@ -267,7 +267,7 @@ func unfolded(script string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Whatever a target says, the rules come to an end and say what they found.
+// The rules terminate on any message of a target, and each mismatch has Wanted and Found.
 func FuzzAskingRules(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":2,"result":{"task":{"taskId":"1","status":7,"createdAt":[],"ttl":"x"},"_meta":{"io.modelcontextprotocol/related-task":3}}}`,

@@ -265,8 +265,8 @@ func TestClients(t *testing.T) {
 	testClients(t, clientStdio, clientStdioTests, Converse)
 }
 
-// Whatever a client says, in messages and in headers, rules come to an end and say
-// what they found.
+// The rules terminate on any messages and headers of a client, and each mismatch has Wanted and
+// Found.
 func FuzzClientRules(f *testing.F) {
 	for _, text := range []string{
 		asksList, saysHi, noAnswer, `[]`, `{"id":`, "{} {}",

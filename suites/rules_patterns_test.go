@@ -139,7 +139,7 @@ func TestRulesOfPatternsLeaveFree(t *testing.T) {
 	}
 }
 
-// Whatever a target says, rules come to an end and break nothing but a sentence.
+// The rules terminate on any message of a target, and each mismatch has Wanted and Found.
 func FuzzPatternRules(f *testing.F) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","id":2,"result":` + Needs(WhoAreYou+","+sayHello+","+getRoots) + `}`,

@@ -91,7 +91,7 @@ func isOfConnections(page string) bool {
 }
 
 // shownByAll are the requirements of other pages that each of them keeps: they answer
-// pings and server/discover, whatever comes with them or before, and give their lists.
+// pings and server/discover with any params, and return their lists.
 var shownByAll = []string{
 	"cancellation.invalid.completed", "cancellation.invalid.malformed", "cancellation.invalid.unknown", "cancellation.races",
 	"tasks.undeclared.ignored", "logging.level.accepted", "pagination.cursor.invalid-handled",

@@ -46,11 +46,11 @@ import (
 //go:embed */requirements.yaml */*/requirements.yaml
 var Requirements embed.FS
 
-// Catalogue is Requirements, read once in a process. Nobody changes it.
+// Catalogue is Requirements, read once in a process. It is read-only.
 var Catalogue = sync.OnceValues(func() (*catalogue.Catalogue, error) { return catalogue.Load(Requirements) })
 
 // Checks are those of a role of the target, in the order of the specification. They are
-// collected once in a process, and nobody changes them.
+// collected once in a process, and are read-only.
 func Checks(role string) []*check.Declaration {
 	switch role {
 	case protocol.ClientRole:

@@ -14,8 +14,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 )
 
-// Whatever a peer can see of what somebody must or should do is judged by a check or a
-// rule, at each revision.
+// Each MUST and SHOULD that a peer can observe is judged by a check or a rule, at each
+// revision.
 func TestVisibleRequirementsAreVerified(t *testing.T) {
 	t.Parallel()
 	for _, role := range protocol.Roles() {

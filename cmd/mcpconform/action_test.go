@@ -151,8 +151,8 @@ func TestOutputsOfTheAction(t *testing.T) {
 	}
 }
 
-// What a run found, and where its reports are, is in the outputs of its step, and nothing
-// else, whatever a value says.
+// The outputs of a step are the conclusion, the counts and the paths of the reports. No value
+// can add another output.
 func TestStepOutputs(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()

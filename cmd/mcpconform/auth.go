@@ -25,7 +25,7 @@ import (
 	"github.com/mcpconform/mcpconform/reference/server"
 )
 
-// anyAddress is where the test authorization server listens when nobody says where.
+// anyAddress is where the test authorization server listens by default: on a free port.
 const anyAddress = "127.0.0.1:0"
 
 // issuerVariable tells a server which authorization server to trust.

@@ -37,7 +37,7 @@ func TestRungsOfAuthorization(t *testing.T) {
 		"a test server": {true, []string{"--auth-server"}, "", reports.Inconclusive, 7, reports.Passed},
 		"a test server, seeded": {
 			true, []string{"--auth-server=127.0.0.1:0", "--auth-seed", "seed"}, "",
-			reports.Inconclusive, 7, reports.Passed, // nobody names a tool that takes more scopes
+			reports.Inconclusive, 7, reports.Passed, // no tool that needs more scopes is configured
 		},
 		"the embedded one": {false, []string{"--auth-server"}, "", reports.Inconclusive, 0, reports.Passed},
 		"no protection":    {false, nil, "", reports.Inconclusive, 0, reports.Skipped},

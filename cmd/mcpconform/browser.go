@@ -9,7 +9,7 @@ import (
 )
 
 // newBrowser is the browser that a client under test opens to let its user log in. It
-// exits with 0 whatever happens: a client that is told otherwise opens the next one.
+// exits with 0 even after an error: a client opens another browser if one fails.
 func newBrowser() *cobra.Command {
 	return &cobra.Command{
 		Use:                browser.Command + " URL",

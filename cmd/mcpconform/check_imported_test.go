@@ -17,8 +17,8 @@ import (
 // inputSchema, and the client calls one without a name.
 const samples = "../../internal/importer/testdata"
 
-// What other programs have recorded is judged, both peers by what they did, and nobody for what
-// the recording lacks.
+// Recordings of other programs are judged for both peers. Rules that need what a recording lacks
+// are skipped.
 func TestCheckReadsOtherRecordings(t *testing.T) {
 	t.Parallel()
 	for name, lacking := range map[string]map[string]string{ // rules that are skipped, and why

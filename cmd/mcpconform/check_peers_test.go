@@ -81,8 +81,8 @@ func TestCheckJudgesBothPeers(t *testing.T) {
 	}
 }
 
-// The files of one connection are judged together, in whatever order they are named; what
-// begins in the middle is not.
+// The files of one connection are judged together, in any order of the arguments. A recording
+// without its beginning is not judged.
 func TestCheckPutsPartsTogether(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()

@@ -36,7 +36,7 @@ func (o outcome) commandsNothing(t *testing.T) {
 	}
 }
 
-// By whatever way a target's words come to be printed, no CI system takes them for a command.
+// No text of a target that any subcommand prints is taken for a command by a CI system.
 func TestWhatATargetSaysCommandsNothing(t *testing.T) {
 	slowtest.Skip(t)
 	t.Parallel()

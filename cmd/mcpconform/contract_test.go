@@ -33,7 +33,8 @@ func editContract(t *testing.T, directory, name, contract string, words ...strin
 	writeFile(t, directory, name, edited)
 }
 
-// A contract is written, holds for the same server, whatever reaches it, and breaks with it.
+// A contract is written, holds for the same server over each transport and from recordings, and
+// fails if the server changes.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -119,7 +120,7 @@ func TestContractOfTranscripts(t *testing.T) {
 	mcpconformIn(t, directory, append(args("contract", "check", "--timeout", ample, "--strict"), started...)...).
 		demand(t, exitConforms, "made from recordings", "Nothing has changed")
 
-	// Without the requests for a list nobody knows whether that was all.
+	// A list that was not requested is unknown, not empty.
 	paths, err := filepath.Glob(filepath.Join(directory, "wires", "*", "*.jsonl"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%v: %v", paths, err)
@@ -140,7 +141,8 @@ func TestContractOfTranscripts(t *testing.T) {
 		demand(t, exitConforms, "prompts/list is not in the old contract: not compared", "Nothing has changed")
 }
 
-// What a server says in lists and schemas of every kind disturbs nobody.
+// No text in the lists and schemas of a server is taken for a command by a CI system, and a
+// contract with such texts can be read again.
 func TestContractOfHostileServers(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()

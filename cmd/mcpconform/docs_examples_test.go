@@ -89,7 +89,7 @@ func standInLogin() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	_ = response.Body.Close() // nobody reads it
+	_ = response.Body.Close()
 	os.Exit(0)
 }
 

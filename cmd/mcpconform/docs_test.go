@@ -264,7 +264,7 @@ func judgeYAML(shown string) error {
 	return nil
 }
 
-// isOthers tells whether a step uses the action of somebody else.
+// isOthers tells whether a step uses the action of another project.
 func isOthers(uses any) bool {
 	name, _ := uses.(string)
 	return name != "" && !strings.HasPrefix(name, "mcpconform/mcpconform@")

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestRelaysBeginEarly starts a relay and a reaper, which are over before the packages that
+// TestRelaysBeginEarly starts a relay, a reaper and what tells the version, which are over before the packages that
 // take long are prepared.
 func TestRelaysBeginEarly(t *testing.T) {
 	t.Parallel()
 	trace := []string{"GODEBUG=inittrace=1"}
 	const late = "init github.com/santhosh-tekuri/jsonschema/v6 "
-	if whole := begin(t, t.TempDir(), trace, "version").wait(); !strings.Contains(whole.stderr, late) {
+	if whole := begin(t, t.TempDir(), trace, "list", "--help").wait(); !strings.Contains(whole.stderr, late) {
 		t.Errorf("no other command tells of %q:\n%s", late, whole)
 	}
 	relay := begin(t, t.TempDir(), trace, "relay", "/nowhere").wait()
@@ -23,7 +23,9 @@ func TestRelaysBeginEarly(t *testing.T) {
 	misused.oneLine(t)
 	reaper := begin(t, t.TempDir(), trace, "reaper").wait()
 	reaper.demand(t, exitConforms, "init os ")
-	for _, one := range []outcome{relay, reaper} {
+	told := begin(t, t.TempDir(), trace, "--version").wait()
+	told.demand(t, exitConforms, "init os ")
+	for _, one := range []outcome{relay, reaper, told} {
 		if strings.Contains(one.stderr, late) {
 			t.Errorf("%q is prepared:\n%s", late, one)
 		}

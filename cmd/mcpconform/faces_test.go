@@ -100,7 +100,8 @@ func TestListTakesWhatReportsPrint(t *testing.T) {
 	}
 }
 
-// A server that refuses what it declares as it does what nobody knows is told so once.
+// A server that declares a method and rejects it as unknown has one failure, under which the
+// report names the other requirement that it breaks.
 func TestWhatIsDeclaredInVainIsToldOnce(t *testing.T) {
 	slowtest.Skip(t)
 	t.Parallel()

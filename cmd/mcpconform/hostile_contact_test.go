@@ -8,8 +8,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
 )
 
-// withoutHandshake are servers over stdio that cannot be spoken to: whatever
-// they do instead of it is told in one line, with what came.
+// withoutHandshake are servers over stdio that do not complete the handshake: one line
+// reports what came instead.
 var withoutHandshake = []encounter{
 	// They end.
 	{"stdio nothing at-once", "", ample, exitUnreachable, []string{"the server's process exited with status 0"}, nil},

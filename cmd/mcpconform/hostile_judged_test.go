@@ -111,7 +111,7 @@ var deadStateless = []encounter{
 	{"http cut-body later stateless", within, ample, exitDoesNot, []string{"the connection ended in the middle"}, none},
 	{"http stream-cut later stateless", within, ample, exitDoesNot, []string{"the connection ended in the middle"}, none},
 	{"http stream-empty later stateless", within, ample, exitDoesNot, []string{"ended without the answer: HTTP 200 came, and nothing of its body"}, none},
-	{"http polls later stateless", within, ample, exitDoesNot, []string{"ended without the answer"}, none}, // nobody comes back
+	{"http polls later stateless", within, ample, exitDoesNot, []string{"ended without the answer"}, none}, // this era has no resumption
 	{"http silent later stateless", within, shortWait, exitDoesNot, []string{"was not answered within"}, none},
 	{"http stream-hangs later stateless", within, shortWait, exitDoesNot, []string{"was not answered within"}, none},
 	{"http comments later stateless", within, shortWait, exitDoesNot, []string{"was not answered within"}, none},

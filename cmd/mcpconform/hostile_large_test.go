@@ -12,7 +12,7 @@ const (
 )
 
 // large are servers that send more than any real one, and yet nothing that the
-// protocol forbids: what can be read is judged, what cannot blames nobody.
+// protocol forbids: what can be read is judged, what exceeds a bound of the harness is no failure.
 var large = []encounter{
 	{"stdio long-string tools/list", several + "--max-message 64MiB", ample, exitConforms, []string{"6 passed, 0 failed"}, nil},
 	{"sse long-string tools/list", single + "--max-message 64MiB", ample, exitConforms, []string{"0 failed"}, nil},

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 )
 
-// Runs that are to be over at their deadline, whatever they read, redact and report: of
-// checks that look at what a target says of itself, lists and answers.
+// Flags of runs that must end at their deadline, however much they have to read, redact and
+// report. The checks look at what a target declares, lists and answers.
 const (
 	soon          = "--deadline 15s --workers 2 "
 	called        = soon + "--call-tools all --filter tools.call.answered||tools.list.answered||base.json.names-unique||base.meta.name "
@@ -19,9 +19,9 @@ const (
 	protected     = "--deadline 15s "
 )
 
-// lengthy are servers whose texts nobody reads to their end, or of which there is more than
-// anybody judges one by one, or that leave many processes behind. They end at their
-// deadline, within the memory of all, and leave nothing.
+// lengthy are servers that send texts too long to be judged in full, or too many values to be
+// judged one by one, or that leave many processes behind. Their runs end at the
+// deadline, within the memory of all runs, and leave nothing.
 var lengthy = []encounter{
 	{"stdio long-error tools/call", called, ample, byDeadline, nil, nil},
 	{"http long-identity", declaring, ample, byDeadline, nil, nil},

@@ -198,7 +198,7 @@ func (e encounter) meet(t *testing.T) {
 // machine: far less than what a run takes that its deadline does not reach.
 const slack = 40 * time.Second
 
-// latest is when a run must be over, whatever the target does: some time after its deadline,
+// latest is how long a run may take, even if the target hangs: slack more than its deadline,
 // if it has one.
 func (e encounter) latest(t *testing.T) time.Duration {
 	t.Helper()

@@ -172,8 +172,8 @@ func (b *initial) free(flag, path string) error {
 	return b.locate(path)
 }
 
-// mayCall asks on the terminal whether the tools may be called that are not annotated as
-// harmless. Where nobody can be asked they are not.
+// mayCall asks the user whether to call tools that are not annotated as read-only. Without a
+// terminal they are not called.
 func (b *initial) mayCall(command *cobra.Command) func([]string) bool {
 	return func(tools []string) bool {
 		input, isFile := command.InOrStdin().(*os.File)

@@ -106,8 +106,8 @@ func membersIn(schema any, names map[string]bool, as bool) {
 	}
 }
 
-// ofAuthors are the members below which names are those of whoever wrote a tool or form, or
-// may be any: capabilities are no closed set.
+// ofAuthors are the members below which the author of a tool or form chooses the names, or
+// any name is legal: capabilities are not a closed set.
 var ofAuthors = []string{"arguments", "inputSchema", "outputSchema", "requestedSchema", "content", "_meta", "capabilities"}
 
 // places are the pointers of the members of a value that have one of the names.

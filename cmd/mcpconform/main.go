@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/contact"
-	_ "github.com/mcpconform/mcpconform/internal/early" // as a relay or a reaper, this is no more than that
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -91,8 +90,8 @@ func run(arguments []string) int {
 // standardOutput is what errors call that file.
 const standardOutput = "/dev/stdout"
 
-// unlessUnread drops the error that nobody reads the standard output any more, as with
-// mcpconform list | head: that is no failure, and changes no verdict.
+// unlessUnread drops EPIPE of the standard output, as with mcpconform list | head: a reader that
+// stops early is no failure, and changes no verdict.
 func unlessUnread(err error) error {
 	if joined, is := errors.AsType[interface {
 		error
@@ -147,7 +146,7 @@ func untilSignalled() (ctx context.Context, stop func()) {
 // what the end itself takes.
 const lastMoment = 4500 * time.Millisecond
 
-// endLate ends a process that comes to no end by itself, as where nobody reads what it writes.
+// endLate exits if this process is not over in time, as when it blocks on output that is not read.
 func endLate(over <-chan struct{}) {
 	ctx, cancel := wait.WithTimeout(context.Background(), lastMoment)
 	select {

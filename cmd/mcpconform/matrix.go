@@ -168,7 +168,7 @@ func (m *many) check(ctx context.Context) error {
 			ended++
 			if !m.quiet {
 				number := fmt.Sprintf("%*d/%d", len(strconv.Itoa(len(m.entries))), ended, len(m.entries))
-				// What cannot be written is written by nobody.
+				// An error of the terminal does not end the run.
 				_, _ = io.WriteString(out, attemptText(number, attempt, before, terminalWidth(os.Stdout)))
 			}
 		},

@@ -50,17 +50,10 @@ func (g *gauge) follow(stop <-chan struct{}, done chan<- struct{}) {
 }
 
 func (g *gauge) look() {
-	directory, err := os.Open("/proc")
-	if err != nil {
-		return
-	}
-	names, _ := directory.Readdirnames(-1)
-	_ = directory.Close()
 	var ours []int
 	atMost := programSize() // is all that the processes share
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err == nil && g.harness(pid) {
+	for _, pid := range recent() {
+		if g.harness(pid) {
 			ours = append(ours, pid)
 			atMost += ownOf(pid)
 		}
@@ -79,6 +72,39 @@ func (g *gauge) look() {
 	if together > g.most {
 		g.most, g.each = together, each
 	}
+}
+
+// recent are the processes that there were half a sampling ago at the earliest: many tests ask at
+// once, and each listing has the system prepare all of them.
+func recent() []int {
+	latest.Lock()
+	defer latest.Unlock()
+	if time.Since(latest.at) > sampling/2 {
+		latest.pids, latest.at = living(), time.Now()
+	}
+	return latest.pids
+}
+
+var latest struct {
+	sync.Mutex
+	at   time.Time
+	pids []int
+}
+
+// living are all processes.
+func living() (pids []int) {
+	directory, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	names, _ := directory.Readdirnames(-1)
+	_ = directory.Close()
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // harness tells whether a process is one of the run's, and no target.

@@ -40,7 +40,7 @@ func piped(t *testing.T, arguments ...string) (one *execution, in io.WriteCloser
 		t.Fatal(err)
 	}
 	one.start()
-	t.Cleanup(func() { _ = in.Close() }) // and not before, as nobody else may hold it
+	t.Cleanup(func() { _ = in.Close() }) // also keeps it reachable: a file that is not gets closed
 	return one, in, bufio.NewReader(stdout)
 }
 

@@ -90,8 +90,8 @@ func brokenOpenings(t *testing.T) []opened {
 // openingMessages is more than an opening has of messages that match.
 const openingMessages = 8
 
-// opens tells whether a fault matches one of some methods, or the answer to one, whatever
-// came before.
+// opens tells whether a fault matches one of some methods, or the answer to one, without a
+// condition on what came before.
 func opens(one *fault.Fault, methods []string) bool {
 	return slices.ContainsFunc(one.AllChanges(), func(change fault.Change) bool {
 		return change.When != nil && change.When.After == nil && change.When.Nth < openingMessages && slices.ContainsFunc(methods, func(method string) bool {
@@ -222,8 +222,8 @@ func (o opened) target(t *testing.T, speaks string) []string {
 	return []string{"--url", listening(t, reference[1:]...)}
 }
 
-// A revision that the user named and that the target does not speak is a failure in
-// every report, whatever the filter; one that belongs to all is not.
+// A revision that --revision names and the target does not speak is a failure in every
+// report, regardless of the filter. With --revision all it is not.
 func TestNamedRevisionsMustBeSpoken(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {

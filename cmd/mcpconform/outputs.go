@@ -196,8 +196,8 @@ func appendTo(variable string, write func(io.Writer) error) error {
 }
 
 // writeStepOutputs writes what later steps of a job on GitHub can refer to: how many results
-// have each verdict, the conclusion, and where the reports are. Each value stands between
-// two lines that nobody can guess, so that none adds an output of its own.
+// have each verdict, the conclusion, and where the reports are. Each value ends at a random
+// delimiter, so that none can add an output of its own.
 func writeStepOutputs(w io.Writer, outputs []output, found *reports.Run) error {
 	values := [][2]string{{"conclusion", found.Conclusion()}}
 	counts := found.Counts()

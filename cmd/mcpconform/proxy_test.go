@@ -181,8 +181,9 @@ func environmentTold(t *testing.T, said *bufio.Reader, last string) map[string]s
 	}
 }
 
-// Through a forward proxy a client that checks what its tokens are for gets them, and what
-// passes is recorded without them and held against nobody. Before another URL it gives up.
+// Through a forward proxy, a client that checks the resource in the metadata gets its tokens. The
+// recording does not have them, and neither peer fails. Behind a proxy with a URL of its own, the
+// client gives up.
 func TestProxyForward(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -250,8 +251,8 @@ func TestProxyForward(t *testing.T) {
 	}
 }
 
-// Before another URL, a client gets a token where the proxy rewrites metadata; it is of use where
-// the server takes tokens for whomever. Without, the client gives up.
+// Behind a proxy with a URL of its own, a client gets a token if the proxy rewrites the metadata.
+// Only a server that accepts tokens for any audience accepts it. Otherwise the client gives up.
 func TestProxyRewritesMetadata(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -636,7 +637,8 @@ func sameThrough(t *testing.T, directory string) {
 	}
 }
 
-// Faults that the proxy injects reach the peer, are told, and are held against nobody.
+// Faults that the proxy injects reach the peer and are reported, and no failure is counted for
+// them.
 func TestProxyInjects(t *testing.T) {
 	t.Parallel()
 	filter := []string{"server", "-q", "--revision", "2025-06-18", "--filter", "progress"}

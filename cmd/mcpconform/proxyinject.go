@@ -35,7 +35,7 @@ func (p *proxying) injecting() (*injecting, error) {
 		return nil, usageError("--rate %v must be from 0 to 1, such as 0.01", p.rate)
 	}
 	if p.seed == 0 {
-		p.seed = 1 + rand.Uint64N(maxSeed) //nolint:gosec // nobody has to guess it
+		p.seed = 1 + rand.Uint64N(maxSeed) //nolint:gosec // a seed, not a secret
 	}
 	flags := &injectFlags{faults: p.inject, name: "--inject"}
 	injection, err := flags.injection(protocol.ServerRole)

@@ -25,7 +25,7 @@ func (p *proxying) show(live *runner.Live) (hide func(), where string, err error
 		return nil, "", usageError("--page %q must be HOST:PORT, such as 127.0.0.1:0", p.page)
 	}
 	if host == "" {
-		host = "127.0.0.1" // nobody else is let in unless the user says so
+		host = "127.0.0.1" // only this machine, unless the user names another address
 	}
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, port))
 	if err != nil {

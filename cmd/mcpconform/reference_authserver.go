@@ -87,7 +87,7 @@ func listenAuthServer(
 	}
 	server, err := authserver.New(options)
 	if err != nil {
-		_ = listener.Close() // nobody has come
+		_ = listener.Close()
 		return nil, nil, usageError("%s", err)
 	}
 	return server, listener, nil

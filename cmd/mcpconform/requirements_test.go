@@ -129,7 +129,7 @@ func TestFreeze(t *testing.T) {
 	mcpconform(t, "requirements").demand(t, exitConforms, "2025-11-25@1  ", " of servers, ")
 }
 
-// sums are those of the sets that are published, which nobody may change: a new set gets the
+// sums are those of the published sets. A published set never changes: a new one gets the
 // next number.
 var sums = map[string]string{
 	"2025-03-26@1.yaml": "35f573810b22f12fcd5cdefa9ca46e1102f27db1d8e4adc444f152f88b7bfa24",

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcpconform/mcpconform/fixtures"
+	"github.com/mcpconform/mcpconform/internal/early"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/plan"
@@ -39,7 +40,7 @@ with its reports and status 1. A second signal ends it at once, without reports.
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	root.SetVersionTemplate(versionText())
+	root.SetVersionTemplate(early.VersionText())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newServer(),

@@ -33,8 +33,8 @@ func hasSecret(text string) bool {
 	return strings.Contains(text, secretPart) || strings.Contains(text, hex.EncodeToString([]byte(secretPart)))
 }
 
-// Whatever a target says of what it was told, in first contact or later, no report, no
-// transcript and no message shows it.
+// A secret that a target repeats, in first contact or later, is in no report, no transcript
+// and no message.
 func TestSecretsThatATargetEchoesAreHidden(t *testing.T) {
 	t.Parallel()
 	wholePrograms(t)
@@ -94,8 +94,8 @@ func filesIn(t *testing.T, directory string, ended outcome) map[string]string {
 	return written
 }
 
-// What the environment of the target, its command and its URL have that looks like a secret is
-// hidden as what was given, also in what init shows, and by whatever way the target ends.
+// Values in the environment, the command and the URL of the target that look like secrets are
+// hidden as those that flags give, also in the output of init, and however the target exits.
 func TestSecretsThatNobodyGaveAreHidden(t *testing.T) {
 	slowtest.Skip(t)
 	t.Parallel()

@@ -130,7 +130,7 @@ func (s *settings) serveAt(ctx context.Context, listen string, judging *runner.J
 		return nil, usageError("--listen %q must be HOST:PORT, such as %s", listen, servedAt)
 	}
 	if host == "" {
-		host = "127.0.0.1" // nobody else is let in unless the user says so
+		host = "127.0.0.1" // only this machine, unless the user names another address
 		listen = host + listen
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)

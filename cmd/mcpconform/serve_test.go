@@ -55,7 +55,7 @@ func TestServeReportsOnClientsThatComeByThemselves(t *testing.T) {
 	}
 }
 
-// Clients that begin something and never end it keep nobody from the end.
+// A signal ends serve while clients have requests unfinished and streams open.
 func TestServeEndsWhateverClientsHaveOpen(t *testing.T) {
 	slowtest.Skip(t)
 	t.Parallel()

@@ -79,7 +79,7 @@ type settings struct {
 	schema        string // file of the schema of the draft
 	draft         *reports.Draft
 	draftSchema   []byte
-	network       bool // contact whatever host the target names
+	network       bool // contact all hosts that the target names
 }
 
 func newServer() *cobra.Command {
@@ -131,7 +131,7 @@ func (s *settings) addNetwork(flags *pflag.FlagSet) {
 		"contact hosts that the target names; default: only its own origin and this machine")
 }
 
-// addFlags adds the flags of a run, whatever the role of the target.
+// addFlags adds the flags of a run of either role.
 func (s *settings) addFlags(flags *pflag.FlagSet) {
 	s.addCommonFlags(flags, "auto (the newest that the "+s.role+" speaks), all, or draft")
 	flags.StringVar(
@@ -140,7 +140,8 @@ func (s *settings) addFlags(flags *pflag.FlagSet) {
 		"",
 		"stdio, http or sse; default: what the target allows, of a client without sse",
 	)
-	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default at most twice the processors, and 8)")
+	flags.IntVar(&s.Workers, "workers", 0, "how many checks run at once (default six times the processors, "+
+		"at most 12; twice and 8 where checks start the target)")
 	flags.StringArrayVar(&s.env, "env", nil, "`NAME=VALUE` in the environment of the "+s.role+"; may be repeated")
 	flags.IntVar(
 		&s.explore,
@@ -611,7 +612,7 @@ func (s *settings) completeBounds() error {
 	case s.explore == 0 && s.seed != 0:
 		return usageError("--seed needs --explore")
 	case s.explore > 0 && s.seed == 0:
-		s.seed = 1 + rand.Uint64N(maxSeed) //nolint:gosec // nobody has to guess it
+		s.seed = 1 + rand.Uint64N(maxSeed) //nolint:gosec // a seed, not a secret
 	}
 	if s.MaxMessage == "" {
 		return nil

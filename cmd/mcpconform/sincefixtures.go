@@ -91,7 +91,7 @@ func (k *knownFixtures) about(id string) aboutASentence {
 }
 
 // subjectsOf are the members of messages that a fault or variation looks at or edits, by the
-// methods of the messages: what is one of any method is nobody's.
+// methods of the messages. Those of messages with any method are left out.
 func subjectsOf(one *fault.Fault) map[string]bool {
 	subjects := map[string]bool{}
 	role := cmp.Or(one.Role, protocol.ServerRole)

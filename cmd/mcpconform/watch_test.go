@@ -66,15 +66,12 @@ func (w *watched) begin() {
 // processes finds those that carry a mark, with their command lines.
 func processes(mark string) map[int]string {
 	found := map[int]string{}
-	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range environments {
-		environment, err := os.ReadFile(path)
+	for _, pid := range living() {
+		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil || !bytes.Contains(environment, []byte(mark)) {
 			continue
 		}
-		directory := filepath.Dir(path)
-		pid, _ := strconv.Atoi(filepath.Base(directory))
-		line, _ := os.ReadFile(filepath.Join(directory, "cmdline"))
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		found[pid] = string(bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 	}
 	return found
@@ -189,9 +186,9 @@ func remains(before []string) string {
 	return strings.Join(left, "\n")
 }
 
-// lasting are functions of goroutines that last as long as the process: they
-// wait for signals, or for the word of the parent, which ends with it, or, where
-// Ginkgo was interrupted, for somebody to tell that they are done.
+// lasting are functions of goroutines that live as long as the process: they wait for signals,
+// for the parent process to close its pipe, or, after an interrupt of Ginkgo, for its run
+// to take the outcome of a node.
 var lasting = []string{
 	"cmd/mcpconform.traced(", "os/signal.loop(",
 	"interrupt_handler.(*InterruptHandler).registerForInterrupts", "runner.(*pipe).hear(",

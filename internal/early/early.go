@@ -1,6 +1,7 @@
-// Package early is this program as a relay or a reaper. A run starts many of these, which live
-// for a moment or only wait: what other packages prepare when a process starts, those of the
-// checks and their libraries, would be most of what they cost. Where this package is imported,
+// Package early is this program as a relay or a reaper, or where it only tells its version. A run
+// starts many of the former, which live for a moment or only wait: what other packages prepare
+// when a process starts, those of the checks and their libraries, would be most of what they cost.
+// Where this package is imported,
 // such a process begins and ends while packages are initialized, before most of those that it
 // does not need: Go takes them in the order of their import paths, as far as they do not depend
 // on each other (Go specification, "Program initialization"). In another order it would do the
@@ -39,7 +40,11 @@ func init() { //nolint:gochecknoinits // a call from main would come after all p
 	if len(os.Args) < 2 {
 		return
 	}
-	if run, there := commands[os.Args[1]]; there {
+	run, there := commands[os.Args[1]]
+	if len(os.Args) == 2 && (os.Args[1] == "version" || os.Args[1] == "--version") {
+		run, there = tellVersion, true
+	}
+	if there {
 		debug.SetTraceback("crash") // status 2 means wrong usage
 		os.Exit(run(os.Args[2:]))   //nolint:forbidigo // it is this command
 	}

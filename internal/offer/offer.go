@@ -4,6 +4,8 @@
 package offer
 
 import (
+	"sync"
+
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -21,6 +23,13 @@ type Offer struct {
 	Access    *Access // of a server that asks for authorization; nil for none
 	// Asked is told what a check wants to know of the survey; nil for nobody.
 	Asked func(survey.Question)
+
+	index  sync.Once
+	byName map[string]Object // the listed tools
+
+	made   sync.Once
+	calls  []Provocation // what Callable returns
+	unmade []string
 }
 
 type offerKey struct{}

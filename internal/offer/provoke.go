@@ -129,8 +129,18 @@ func CallableTools(t *T) (calls []Provocation, reason string) {
 }
 
 // Callable returns the tools that may be called, with arguments that their input schema
-// allows, and the names of those for which none could be made.
+// allows, and the names of those for which none could be made. They are worked out once, as
+// many checks ask and a server may list thousands, unless it is to be told what that rests on.
+// Nobody changes the arguments.
 func (o *Offer) Callable() (calls []Provocation, unmade []string) {
+	if o.Asked != nil {
+		return o.callable()
+	}
+	o.made.Do(func() { o.calls, o.unmade = o.callable() })
+	return slices.Clone(o.calls), o.unmade
+}
+
+func (o *Offer) callable() (calls []Provocation, unmade []string) {
 	for _, tool := range o.tools() {
 		if !o.MayCall(tool) {
 			continue
@@ -147,7 +157,8 @@ func (o *Offer) Callable() (calls []Provocation, unmade []string) {
 
 // Named tells whether it is known what a tool provokes, or said in the config.
 func (o *Offer) Named(call Provocation) bool {
-	return slices.ContainsFunc(o.tools(), func(tool Object) bool { return tool["name"] == call.Tool && o.Names(tool) })
+	tool := o.listed(call.Tool)
+	return tool != nil && o.Names(tool)
 }
 
 // NoCallable is why no tool is called, in the same words everywhere.

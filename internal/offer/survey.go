@@ -47,6 +47,9 @@ func FirstPage(member string, ask func(cursor any) Object) []Object {
 // ListedTools are the tools that the target listed before the checks began.
 func ListedTools(t *T) []Object { return of(t).tools() }
 
+// ListedTool is the first tool of a name that the target listed; nil for none.
+func ListedTool(t *T, name string) Object { return of(t).listed(name) }
+
 // ListedResources are the resources that the target listed.
 func ListedResources(t *T) []Object { return of(t).resources() }
 
@@ -96,6 +99,21 @@ func (o *Offer) offers(tool string, arguments map[string]any) bool {
 }
 
 func (o *Offer) tools() []Object { return lookUp[[]Object](o, survey.AllTools) }
+
+// listed finds a tool by its name without looking through all of them: a server may list
+// thousands, and checks ask for each.
+func (o *Offer) listed(name string) Object {
+	tools := o.tools()
+	o.index.Do(func() {
+		o.byName = make(map[string]Object, len(tools))
+		for _, tool := range slices.Backward(tools) { // of two with one name the first stays
+			if name, isText := tool["name"].(string); isText {
+				o.byName[name] = tool
+			}
+		}
+	})
+	return o.byName[name]
+}
 
 func (o *Offer) resources() []Object { return lookUp[[]Object](o, survey.AllResources) }
 

@@ -96,7 +96,7 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	if e.Filter != nil {
 		filter = e.Filter(x.differs)
 	}
-	perform([]*session.Environment{x.environment}, x, filter, all)
+	perform([][]*session.Environment{{x.environment}}, x, filter, all, nil)
 	x.addRules(x.cells[0])
 	return &Examined{
 		Results: x.cells[0].report.Results, Unexplained: x.unexplained, Survey: offered, Errors: x.report.Errors,
@@ -142,7 +142,7 @@ type examiner struct {
 	differs     func(survey.Question) bool
 }
 
-func (x *examiner) checked(found checked) {
+func (x *examiner) checked(_ int, found checked) {
 	if found.unexplained() {
 		x.unexplained = append(x.unexplained, plan.CheckName(found.Group, found.Text))
 	}
@@ -186,7 +186,7 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, unrespon
 	return x
 }
 
-func (x *examiner) claim(cell int, asked claim) permission {
+func (x *examiner) claim(_, cell int, asked claim) permission {
 	wants := x.examination.Wants
 	if x.context.Err() != nil || wants != nil && !wants(asked.Check, asked.Scenario, x.differs) {
 		return permission{}

@@ -75,7 +75,7 @@ func (d *coordinator) explore(ctx context.Context) error {
 	if draws == 0 || over(ctx) {
 		return nil
 	}
-	workers := d.run.options.workers(draws)
+	workers := max(1, min(d.run.options.starting(), draws/drawsPerWorker))
 	shard, shards := 0, 1
 	if given := d.run.options.Shard; given.Count > 0 {
 		shard, shards = given.Index-1, given.Count
@@ -87,7 +87,7 @@ func (d *coordinator) explore(ctx context.Context) error {
 			plan := &explore.Plan{
 				Seed: d.run.options.Seed, Draws: draws, Part: shard + shards*i, Parts: shards * workers,
 			}
-			_, failures[i] = d.work(ctx, pass{workers: workers, explore: plan})
+			_, failures[i] = d.work(ctx, pass{lanes: 1, beside: workers - 1, explore: plan})
 		})
 	}
 	working.Wait()
@@ -95,7 +95,7 @@ func (d *coordinator) explore(ctx context.Context) error {
 	if !some || over(ctx) {
 		return errors.Join(failures...)
 	}
-	_, err := d.work(ctx, pass{workers: 1, explore: &explore.Plan{}, suspects: suspects})
+	_, err := d.work(ctx, pass{lanes: 1, explore: &explore.Plan{}, suspects: suspects})
 	return errors.Join(append(failures, err)...)
 }
 

@@ -15,11 +15,11 @@ import (
 // asking is a host that notes the order in which checks are claimed, and lets none run.
 type asking struct{ keys []string }
 
-func (a *asking) claim(_ int, asked claim) permission {
+func (a *asking) claim(_, _ int, asked claim) permission {
 	a.keys = append(a.keys, asked.Key)
 	return permission{}
 }
-func (a *asking) checked(checked)              {}
+func (a *asking) checked(int, checked)         {}
 func (a *asking) closed(int, scope.Connection) {}
 
 // What leaves the harness waiting begins first, so that others go on beside it.
@@ -33,7 +33,7 @@ func TestLongWaitsBeginFirst(t *testing.T) {
 		Catalogue: requirements, Process: scope.NewProcess(""),
 	}}}
 	host := &asking{}
-	perform([]*session.Environment{environment}, host, "", all)
+	perform([][]*session.Environment{{environment}}, host, "", all, nil)
 	checks := plan.At([]*session.Environment{environment})
 	if len(host.keys) != len(checks) {
 		t.Fatalf("%d checks were claimed, wanted %d", len(host.keys), len(checks))

@@ -72,7 +72,7 @@ func (d *coordinator) slowStart(found checked) {
 	}
 	switch {
 	case !d.slow:
-		d.slow, d.beside = true, d.run.workers()-1
+		d.slow, d.beside = true, d.run.lanes()-1
 	case d.beside > 0:
 		d.beside-- // it had begun before
 	default:

@@ -7,10 +7,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// What the processes of a run take together, in bytes, is bounded whatever the
-// target sends: each has its share, and records only what there is room for. A
-// check for which several workers leave no room is put off until one has it
-// alone.
+// What the processes of a run take together, in bytes, is bounded, however much the
+// target sends: each worker has its share, and each of its lanes records only what
+// there is room for. A check for which several lanes leave no room is put off until
+// one has it alone.
 const (
 	memory         = 256 << 20 // of all processes together
 	memoryOfRun    = 44 << 20  // of the process that starts the workers, while they work
@@ -20,7 +20,7 @@ const (
 	leastOfMemory  = 16 << 20  // below it, collecting garbage takes all the time
 	memoryAlone    = 150 << 20 // of a process that works alone, before it collects its garbage eagerly
 	budgetAlone    = 112 << 20 // of a process that works alone, beside what reading takes
-	leastBudget    = 2 << 20   // of one of many: what an ordinary target needs
+	leastBudget    = 2 << 20   // of one of many lanes: what an ordinary target needs
 	heavyRecord    = 4 << 20   // what no ordinary target makes the first contact leave
 	messagesInRoom = 4         // of the longest: each is read, recorded, and decoded
 )
@@ -28,21 +28,21 @@ const (
 // share is the memory of one of several workers.
 func share(workers int) int { return (memory - memoryOfRun - memoryOfReaper) / workers }
 
-// budgetOf is the room for records of one of several workers.
-func budgetOf(workers int) int {
-	if workers == 1 {
+// budgetOf is the room for records in one of several lanes of one of several workers.
+func budgetOf(workers, lanes int) int {
+	if workers*lanes == 1 {
 		return budgetAlone
 	}
-	return max(leastBudget, (share(workers)-memoryOfWork)/2)
+	return max(leastBudget, (share(workers)-memoryOfWork)/2/lanes)
 }
 
-// longestMessage is how long one may be for one of several workers; for one
-// that works alone only the user says.
-func longestMessage(workers int) int {
-	if workers == 1 {
+// longestMessage is how long one may be in one of several lanes of one of several workers; for
+// one that is alone only the user says.
+func longestMessage(workers, lanes int) int {
+	if workers*lanes == 1 {
 		return math.MaxInt
 	}
-	return budgetOf(workers) / messagesInRoom
+	return budgetOf(workers, lanes) / messagesInRoom
 }
 
 // heavy tells whether much of the room for a process that works alone is taken.

@@ -6,17 +6,20 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Whatever the number of workers, their shares and what they have room for are
-// within the whole.
+// For each number of workers and lanes, their shares and what they have room for are within the
+// whole.
 func TestMemoryIsShared(t *testing.T) {
 	t.Parallel()
-	for workers := 2; workers <= maxWorkers; workers++ {
-		each := memoryOfWork + budgetOf(workers) + 2*longestMessage(workers) // which is put together from pieces
-		if together := memoryOfRun + memoryOfReaper + workers*each; together > memory {
-			t.Errorf("%d workers may take %d MiB", workers, together>>20)
-		}
-		if budgetOf(workers) < 8*200<<10 {
-			t.Errorf("%d workers have room for %d bytes each", workers, budgetOf(workers))
+	for at := 2; at <= maxLanes; at++ {
+		for _, one := range []struct{ workers, lanes int }{{1, at}, {at, 1}} {
+			budget, message := budgetOf(one.workers, one.lanes), longestMessage(one.workers, one.lanes)
+			each := memoryOfWork + one.lanes*(budget+2*message) // which is put together from pieces
+			if together := memoryOfRun + memoryOfReaper + one.workers*each; one.workers <= maxStarting && together > memory {
+				t.Errorf("%+v may take %d MiB", one, together>>20)
+			}
+			if budget < 8*200<<10 {
+				t.Errorf("%+v have room for %d bytes in each lane", one, budget)
+			}
 		}
 	}
 	if alone := memoryOfRun + memoryOfReaper + memoryOfWork + budgetAlone; alone > memory {

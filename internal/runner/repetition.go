@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
@@ -143,13 +142,13 @@ func (d *coordinator) repeat(ctx context.Context, keys []string) error {
 			single = append(single, key)
 		}
 	}
-	workers := min(len(beside), d.run.workers())
+	lanes := min(len(beside), d.run.lanes())
 	d.mu.Unlock()
-	return errors.Join(d.repeatBy(ctx, workers, beside), d.repeatBy(ctx, 1, single))
+	return errors.Join(d.repeatIn(ctx, lanes, beside), d.repeatIn(ctx, 1, single))
 }
 
-// repeatBy has so many workers run some checks again.
-func (d *coordinator) repeatBy(ctx context.Context, workers int, keys []string) error {
+// repeatIn runs some checks again, in so many lanes.
+func (d *coordinator) repeatIn(ctx context.Context, lanes int, keys []string) error {
 	if len(keys) == 0 || over(ctx) {
 		return nil
 	}
@@ -158,18 +157,7 @@ func (d *coordinator) repeatBy(ctx context.Context, workers int, keys []string) 
 		d.deferred[key] = true
 	}
 	d.mu.Unlock()
-	failures := make([]error, workers)
-	var working sync.WaitGroup
-	for i := range workers {
-		working.Go(func() {
-			failures[i] = d.keepWorking(
-				ctx,
-				pass{filter: d.run.plan.Filter, workers: workers, again: true, alone: true},
-			)
-		})
-	}
-	working.Wait()
-	return errors.Join(failures...)
+	return d.keepWorking(ctx, pass{lanes: lanes, again: true, alone: true})
 }
 
 // apart tells whether a check waits for a process that it starts for itself. The caller holds

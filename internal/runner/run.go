@@ -85,10 +85,13 @@ type Options struct {
 }
 
 const (
-	// maxWorkers: beyond it, a target on the same machine is the bottleneck.
-	maxWorkers        = 8
-	workersPerCPU     = 2 // checks wait more than they compute
-	checksPerWorker   = 3 // for fewer, another process takes more time than it saves
+	// Beyond maxLanes, a target on the same machine is the bottleneck; where each lane starts
+	// processes of the target, the machine is, beyond maxStarting.
+	maxLanes          = 12
+	lanesPerCPU       = 6 // checks wait more than they compute
+	maxStarting       = 8
+	startingPerCPU    = 2
+	drawsPerWorker    = 3 // for fewer, another process takes more time than it saves
 	defaultTimeout    = 5 * time.Second
 	defaultMaxMessage = 16 << 20 // each worker may hold one: together they stay within 256 MiB
 	// DefaultDeadline ends a run that hangs, with its reports, before CI does so
@@ -97,16 +100,28 @@ const (
 	DefaultDeadline = 30 * time.Minute
 )
 
-// workers is how many are of use for so many checks.
-func (o *Options) workers(checks int) int {
-	most := min(maxWorkers, workersPerCPU*runtime.NumCPU(), checks/checksPerWorker)
+// lanes is how many are of use for so many checks. Where each starts processes of the target,
+// fewer are.
+func (o *Options) lanes(checks int, starting bool) int {
+	most := min(maxLanes, lanesPerCPU*runtime.NumCPU())
+	if starting {
+		most = o.starting()
+	}
 	switch {
 	case o.Role == protocol.AuthorizationServerRole:
 		most = 1 // one browser logs in at a time, and leads to one place
 	case o.Workers > 0:
-		most = min(o.Workers, checks)
+		most = o.Workers
 	}
-	return max(1, most)
+	return max(1, min(most, checks))
+}
+
+// starting is how much may start processes at once.
+func (o *Options) starting() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return min(maxStarting, startingPerCPU*runtime.NumCPU())
 }
 
 func (o *Options) defaults() error {

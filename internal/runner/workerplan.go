@@ -28,10 +28,11 @@ import (
 // workerPlan is what a worker needs to know, as JSON on its standard input.
 type workerPlan struct {
 	Cells   []cell
-	Filter  string // Ginkgo label expression over the checks to run; "" for all
-	Only    which  // of those
-	Name    string // what the names of the worker's connections begin with
-	Workers int    // how many work at the same time
+	Filter  string   // Ginkgo label expression over the checks to run; "" for all
+	Only    which    // of those
+	Keys    []string `json:",omitempty"` // of those; nil for all
+	Names   []string // of the lanes, in each of which one check runs at a time: their connections' names begin so
+	Workers int      // how many there are at the same time
 	provoke.Policy
 	Events    bool   // send whole transcripts, too
 	Exchanges bool   // send those of checks that pass, too
@@ -44,6 +45,9 @@ type workerPlan struct {
 	Explore   *explore.Plan       // draws to make, in the place of checks; nil for none
 	Suspects  [][]explore.Finding // by cell: those to be explained, in the place of making any
 }
+
+// lanes is how many the worker has; of the parent, which runs no check, one.
+func (p workerPlan) lanes() int { return max(1, len(p.Names)) }
 
 // cell is one revision over one transport, with what the survey found.
 type cell struct {
@@ -66,6 +70,11 @@ type cell struct {
 	// Recordings are what came of scenarios, by name, where they were recorded and
 	// there is no client to start; else nil.
 	Recordings map[string]*scenario.Recording
+}
+
+// starts tells whether its checks start processes of the target.
+func (l cell) starts() bool {
+	return l.Role == protocol.ClientRole || protocol.Over(l.Transport).Processes()
 }
 
 // launch starts the client of a cell; nil when there is none to start.
@@ -94,13 +103,13 @@ func (p workerPlan) environments(
 	environments := make([]*session.Environment, len(p.Cells))
 	for index, cell := range p.Cells {
 		to := cell.target()
-		to.Limits.Message, to.Pace = min(to.Limits.Message, longestMessage(p.Workers)), pace
+		to.Limits.Message, to.Pace = min(to.Limits.Message, longestMessage(p.Workers, p.lanes())), pace
 		if p.Repeated {
 			to.Tempo = &scripted.Tempo{}
 		}
 		shared := &scope.Scope{
 			Cell: cell.Cell, Process: process, Target: to, Survey: cell.Survey, Catalogue: p.Catalogue,
-			Network: p.Network, Rules: judging, Budget: budget, Concurrent: p.Workers > 1,
+			Network: p.Network, Rules: judging, Budget: budget, Concurrent: p.Workers*p.lanes() > 1,
 			Record: func(connection scope.Connection) { record(index, connection) },
 		}
 		environments[index] = &session.Environment{

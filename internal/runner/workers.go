@@ -55,6 +55,7 @@ func (r *run) check(ctx context.Context) error {
 	r.phase("starting workers")
 	defer r.phase("judging by rules")
 	coordinator := r.coordinator()
+	defer coordinator.dismiss()
 	return errors.Join(
 		coordinator.sideBySide(ctx),
 		coordinator.rest(ctx),
@@ -80,8 +81,9 @@ func (r *run) recall(ctx context.Context) error {
 		return nil
 	}
 	coordinator := r.coordinator()
+	defer coordinator.dismiss()
 	coordinator.parting = 0
-	return coordinator.keepWorking(ctx, pass{filter: r.plan.Filter, workers: 1})
+	return coordinator.keepWorking(ctx, pass{lanes: 1})
 }
 
 // makeRoom leaves the memory to the checks.
@@ -92,57 +94,28 @@ func (r *run) makeRoom() {
 	}
 }
 
-// sideBySide has all checks run by workers; those that run alone come last. One worker has
-// those that run in turn before it goes on as another.
+// sideBySide has all checks run, in as many lanes as are of use; those that run alone come last.
 func (d *coordinator) sideBySide(ctx context.Context) error {
-	var working, last sync.WaitGroup
-	var lonely sync.Once
-	others := make(chan struct{}) // closed when those who work side by side are done
-	workers := d.run.workers()
-	if !d.left(together) {
-		workers = 1 // nothing runs beside those that run in turn
+	var failures []error
+	if d.left(beside) {
+		failures = append(failures, d.keepWorking(ctx, pass{only: beside, lanes: d.run.lanes()}))
 	}
-	failures := make([]error, workers+1)
-	for i := range workers {
-		working.Go(func() {
-			if i == 0 && d.left(inTurn) {
-				failures[i] = d.keepWorking(ctx, pass{filter: d.run.plan.Filter, only: inTurn, workers: workers})
-			}
-			if d.left(together) {
-				failures[i] = errors.Join(failures[i],
-					d.keepWorking(ctx, pass{filter: d.run.plan.Filter, only: together, workers: workers}))
-			}
-			if !d.left(alone) || over(ctx) {
-				return
-			}
-			// The first to be done makes room for the one that runs alone, which
-			// gets ready while the others end.
-			lonely.Do(func() {
-				last.Go(func() {
-					failures[workers] = d.keepWorking(
-						ctx,
-						pass{filter: d.run.plan.Filter, only: alone, workers: 1, others: others},
-					)
-				})
-			})
-		})
+	if d.left(alone) && !over(ctx) {
+		failures = append(failures, d.keepWorking(ctx, pass{only: alone, lanes: 1}))
 	}
-	working.Wait()
-	close(others)
-	last.Wait()
 	return errors.Join(failures...)
 }
 
-// rest runs the checks to which no worker came: of a scenario that another had, which died;
-// or those that were left to the one worker that a slow machine can carry, and was ahead of them.
+// rest runs the checks to which no lane came: of a scenario that one had whose worker died; or
+// those that were left to the one lane that a slow machine can carry, and was ahead of them.
 func (d *coordinator) rest(ctx context.Context) error {
 	if over(ctx) || d.restarts > maxRestarts || !d.left(all) {
 		return nil
 	}
-	return d.keepWorking(ctx, pass{filter: d.run.plan.Filter, workers: 1, rest: true})
+	return d.keepWorking(ctx, pass{lanes: 1, rest: true})
 }
 
-// left tells whether there are checks of a kind to which no worker has come.
+// left tells whether there are checks of a kind to which no lane has come.
 func (d *coordinator) left(only which) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,16 +124,17 @@ func (d *coordinator) left(only which) bool {
 	})
 }
 
-// workers is how many are of use for the checks of all cells.
-func (r *run) workers() int {
-	checks := 0
+// lanes is how many are of use for the checks of all cells.
+func (r *run) lanes() int {
+	checks, starting := 0, false
 	for _, state := range r.cells {
 		checks += state.total
+		starting = starting || state.planned >= 0 && r.plan.Cells[state.planned].starts()
 	}
-	return r.options.workers(checks)
+	return r.options.lanes(checks, starting)
 }
 
-// again runs the checks that were put off, by a worker that has all the room.
+// again runs the checks that were put off, in a lane that has all the room.
 func (d *coordinator) again(ctx context.Context) error {
 	d.mu.Lock()
 	none := len(d.deferred) == 0
@@ -168,7 +142,7 @@ func (d *coordinator) again(ctx context.Context) error {
 	if none || over(ctx) {
 		return nil
 	}
-	return d.keepWorking(ctx, pass{filter: d.run.plan.Filter, workers: 1, again: true})
+	return d.keepWorking(ctx, pass{lanes: 1, again: true})
 }
 
 func (r *run) announce() {
@@ -215,9 +189,10 @@ type coordinator struct {
 	mu        sync.Mutex
 	claimed   map[string]bool
 	deferred  map[string]bool  // claimed, and to be run again
-	scenarios map[scene]string // the worker that has one
+	scenarios map[scene]string // the lane that has one
 	restarts  int
-	workers   int // begun so far
+	lanes     int     // begun so far
+	idle      *worker // is done with a plan, and waits for another one; nil for none
 
 	doubts     []doubt
 	asked      map[string]bool  // of what brings no reply: one check was repeated
@@ -225,23 +200,106 @@ type coordinator struct {
 	repeating  map[string]doubt // under way, by key
 	overBudget bool             // there was no room to repeat some side by side
 	unshown    int              // that were late again, which shows nothing
-	slow       bool             // some process was not there in time: one worker goes on
-	only       string           // that worker
+	slow       bool             // some process was not there in time: one lane goes on
+	only       string           // that lane
 	beside     int              // others that were at work when it became slow
 	slowStarts int              // processes that were not there in time since
 }
 
 // pass is what a worker is for.
 type pass struct {
-	filter   string              // the checks that it runs
-	only     which               // of those
-	workers  int                 // that work at the same time
-	others   <-chan struct{}     // closed when those are done whom it has to wait for
-	rest     bool                // it runs what nobody has run, whoever had the scenarios
+	only     which               // the checks that it runs
+	lanes    int                 // in which it runs them
+	beside   int                 // other workers at the same time
+	rest     bool                // it runs what nobody has run, regardless of the lanes that had the scenarios
 	again    bool                // it runs what was put off, nothing else
 	alone    bool                // it repeats what is in doubt, and waits longer
 	explore  *explore.Plan       // the draws that it makes, in the place of checks; nil for none
 	suspects [][]explore.Finding // by cell, to be explained in the place of making draws
+}
+
+// plan is what a worker is told for a pass.
+func (d *coordinator) plan(pass pass) workerPlan {
+	work := d.run.plan
+	work.Only, work.Workers = pass.only, 1+pass.beside
+	work.Catalogue = work.Catalogue.For(d.run.options.Role)
+	work.Explore, work.Suspects = pass.explore, pass.suspects
+	work.Cells = slices.Clone(work.Cells)
+	work.Apart = pass.alone
+	work.Repeated = !pass.alone && pass.explore == nil && pass.suspects == nil
+	if pass.alone {
+		for i := range work.Cells {
+			d.giveTime(&work.Cells[i], i)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if pass.again {
+		work.Keys = slices.Collect(maps.Keys(d.deferred))
+	}
+	for range pass.lanes {
+		d.lanes++
+		work.Names = append(work.Names, "worker"+strconv.Itoa(d.lanes)+"-")
+	}
+	return work
+}
+
+// worker is a process that does what plans say, one after another.
+type worker struct {
+	*target.Process
+	writer  *json.Encoder
+	reader  *json.Decoder
+	planned bool // it had a plan before
+}
+
+// hire returns a worker: one that is idle, or another one.
+func (d *coordinator) hire() (*worker, error) {
+	d.mu.Lock()
+	idle := d.idle
+	d.idle = nil
+	d.mu.Unlock()
+	if idle != nil {
+		return idle, nil
+	}
+	command := d.run.itself(WorkerCommand)
+	command.Orderly = true
+	process, err := target.Start(command)
+	if err != nil {
+		return nil, fmt.Errorf("starting a worker: %w", err)
+	}
+	reader := json.NewDecoder(process.Stdout)
+	reader.UseNumber() // what the target declared is kept as it came
+	return &worker{Process: process, writer: json.NewEncoder(process.Stdin), reader: reader}, nil
+}
+
+// release keeps a worker that is done with its plan for another one, unless there is one already.
+func (d *coordinator) release(one *worker) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.idle == nil {
+		d.idle = one
+		return nil
+	}
+	return one.stop()
+}
+
+// stop ends a worker.
+func (w *worker) stop() error {
+	defer func() { _ = w.Close() }() // it is gone by then
+	if _, stuck := w.Shutdown(context.Background(), stopGrace); stuck != nil {
+		return fmt.Errorf("stopping a worker: %w", stuck)
+	}
+	return nil
+}
+
+// dismiss ends the worker that is idle.
+func (d *coordinator) dismiss() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.idle != nil {
+		_ = d.idle.stop() // it has told everything
+		d.idle = nil
+	}
 }
 
 // keepWorking runs one worker after another until one ends by itself: a worker
@@ -262,38 +320,13 @@ func (d *coordinator) keepWorking(ctx context.Context, pass pass) error {
 	}
 }
 
-// work runs one worker process. It reports whether the process died before it
-// was done.
+// work has a worker do one pass. It reports whether the process died before that was done.
 func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error) {
-	work := d.run.plan
-	work.Filter, work.Only, work.Workers = pass.filter, pass.only, pass.workers
-	work.Catalogue = work.Catalogue.For(d.run.options.Role)
-	work.Explore, work.Suspects = pass.explore, pass.suspects
-	work.Cells = slices.Clone(work.Cells)
-	work.Apart = pass.alone
-	work.Repeated = !pass.alone && pass.explore == nil && pass.suspects == nil
-	if pass.alone {
-		for i := range work.Cells {
-			d.giveTime(&work.Cells[i], i)
-		}
-	}
-	d.mu.Lock()
-	d.workers++
-	work.Name = "worker" + strconv.Itoa(d.workers) + "-"
-	d.mu.Unlock()
-
-	output, err := json.Marshal(work)
+	worker, err := d.hire()
 	if err != nil {
-		return false, fmt.Errorf("writing the plan of a worker: %w", err)
+		return false, err
 	}
-
-	command := d.run.itself(WorkerCommand)
-	command.Orderly = true
-	worker, err := target.Start(command)
-	if err != nil {
-		return false, fmt.Errorf("starting a worker: %w", err)
-	}
-	defer func() { _ = worker.Close() }() // it is gone by then
+	work := d.plan(pass)
 	// The end of its input asks a worker to stop, also when this process is killed.
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -301,62 +334,62 @@ func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error
 		_, _ = worker.Shutdown(context.Background(), target.Grace{Input: d.parting})
 	})
 
-	served := d.serve(ctx, output, work.Name, worker, pass)
-	defer d.resign(work.Name)
+	served := d.serve(ctx, work, worker, pass)
+	defer d.resign(work.Names...)
 	if !stop() {
 		<-ended
 	}
-	_, stuck := worker.Shutdown(context.Background(), stopGrace)
-	switch {
-	case stuck != nil:
-		return false, fmt.Errorf("stopping a worker: %w", stuck)
-	case served.finished || over(ctx):
-		return false, nil
+	if served.finished && !over(ctx) {
+		return false, d.release(worker)
+	}
+	if err := worker.stop(); err != nil || over(ctx) {
+		return false, err
 	}
 	lastWords, _ := worker.Stderr()
-	d.lost(served.current, worker.Exit(), lastWords)
-	d.bequeath(work.Name)
+	lost := served.underWay()
+	d.lost(lost, worker.Exit(), lastWords)
+	d.bequeath(work.Names...)
+	if len(lost) > 1 && !pass.again { // most have nothing to do with it: alone, each shows that
+		for _, key := range lost {
+			d.postpone(key)
+		}
+	}
 	return true, nil
 }
 
 // service is how the conversation with a worker ended.
 type service struct {
 	finished bool
-	current  string // the check that it had claimed and not finished
+	current  map[int]string // by lane: the check that it had claimed and not finished
 }
 
-// serve speaks with a worker until it is done or gone; it lets no check begin
-// before others are done.
-func (d *coordinator) serve(
-	ctx context.Context,
-	output []byte,
-	name string,
-	worker *target.Process,
-	pass pass,
-) (ended service) {
-	writer := json.NewEncoder(worker.Stdin)
-	reader := json.NewDecoder(worker.Stdout)
-	reader.UseNumber()                // what the target declared is kept as it came
-	_, _ = worker.Stdin.Write(output) // a worker that cannot be told is gone, or about to end
+// underWay are the checks that were not finished, sorted.
+func (s service) underWay() []string { return slices.Sorted(maps.Values(s.current)) }
+
+// serve speaks with a worker until it is done with a plan, or gone.
+func (d *coordinator) serve(ctx context.Context, work workerPlan, worker *worker, pass pass) (ended service) {
+	ended.current = map[int]string{}
+	if worker.planned { // what does not change is told once
+		work.Catalogue, work.Draft = nil, nil
+	}
+	worker.planned = true
+	_ = worker.writer.Encode(order{Plan: &work}) // a worker that cannot be told is gone, or about to end
 	for {
 		var line note
-		if err := reader.Decode(&line); err != nil {
+		if err := worker.reader.Decode(&line); err != nil {
 			return ended
 		}
 		switch {
 		case line.Claim != nil:
-			if pass.others != nil {
-				<-pass.others
-			}
-			answer := permission{Run: ctx.Err() == nil && d.grant(line.Cell, *line.Claim, name, pass)}
+			answer := permission{Run: ctx.Err() == nil && d.grant(line.Cell, *line.Claim, work.Names[line.Lane], pass)}
 			if answer.Run {
-				ended.current = line.Claim.Key
+				ended.current[line.Lane] = line.Claim.Key
 				answer = d.run.permit(line.Cell)
 			}
-			_ = writer.Encode(answer) // what it has done is read to the end
+			_ = worker.writer.Encode(order{Lane: line.Lane, Permission: &answer}) // what it has done is read to the end
 		case line.Checked != nil:
-			d.take(ended.current, *line.Checked, pass.alone)
-			ended.current = ""
+			d.take(ended.current[line.Lane], *line.Checked, pass.alone)
+			delete(ended.current, line.Lane)
 		case line.Connection != nil:
 			d.run.exited(line.Cell, line.Process)
 			d.run.closed(line.Cell, *line.Connection)
@@ -364,13 +397,14 @@ func (d *coordinator) serve(
 			d.drawn(line.Cell, *line.Drawn)
 		case line.Finished:
 			ended.finished = true
+			return ended
 		}
 	}
 }
 
-// grant lets a worker run a check that nobody has run, or again one that was put
-// off. It looks in a scenario that this worker has, or nobody.
-func (d *coordinator) grant(cell int, asked claim, worker string, pass pass) bool {
+// grant lets a lane run a check that none has run, or again one that was put off. It looks in a
+// scenario that this lane has, or none.
+func (d *coordinator) grant(cell int, asked claim, lane string, pass pass) bool {
 	key := asked.Key
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -378,7 +412,7 @@ func (d *coordinator) grant(cell int, asked claim, worker string, pass pass) boo
 	case pass.again && d.unshown >= mostUnshown:
 		return false
 	case d.slow && !pass.again:
-		if d.only = cmp.Or(d.only, worker); d.only != worker {
+		if d.only = cmp.Or(d.only, lane); d.only != lane {
 			return false // what that one is past already is for the rest
 		}
 	}
@@ -387,10 +421,10 @@ func (d *coordinator) grant(cell int, asked claim, worker string, pass pass) boo
 	}
 	if asked.Scenario != "" && !pass.again && !pass.rest {
 		shared := scene{cell, asked.Scenario}
-		if owner := d.scenarios[shared]; owner != "" && owner != worker {
+		if owner := d.scenarios[shared]; owner != "" && owner != lane {
 			return false
 		}
-		d.scenarios[shared] = worker
+		d.scenarios[shared] = lane
 	}
 	d.claimed[key] = true
 	delete(d.deferred, key)
@@ -398,20 +432,20 @@ func (d *coordinator) grant(cell int, asked claim, worker string, pass pass) boo
 	return true
 }
 
-// resign has another worker go on where the one that did so alone has ended.
-func (d *coordinator) resign(worker string) {
+// resign has another lane go on where the one that did so alone has ended.
+func (d *coordinator) resign(lanes ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.only == worker {
+	if slices.Contains(lanes, d.only) {
 		d.only = ""
 	}
 }
 
-// bequeath leaves the scenarios of a worker that died to others.
-func (d *coordinator) bequeath(worker string) {
+// bequeath leaves the scenarios of lanes to others.
+func (d *coordinator) bequeath(lanes ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.DeleteFunc(d.scenarios, func(_ scene, owner string) bool { return owner == worker })
+	maps.DeleteFunc(d.scenarios, func(_ scene, owner string) bool { return slices.Contains(lanes, owner) })
 }
 
 // postpone keeps a check for when there is more room.
@@ -421,16 +455,24 @@ func (d *coordinator) postpone(key string) {
 	d.deferred[key] = true
 }
 
-// lost records that a worker died, and the check that it was on.
-func (d *coordinator) lost(key string, ended target.Exit, lastWords []byte) {
+// lost records that a worker died, and the checks that were under way in it.
+func (d *coordinator) lost(keys []string, ended target.Exit, lastWords []byte) {
 	d.run.mu.Lock()
 	defer d.run.mu.Unlock()
 	if d.run.abandoned {
 		return
 	}
 	on := "between checks"
-	if key != "" {
-		on = "on the check " + strconv.Quote(strings.ReplaceAll(key, "\n", " · "))
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = strconv.Quote(strings.ReplaceAll(key, "\n", " · "))
+	}
+	switch len(names) {
+	case 0:
+	case 1:
+		on = "on the check " + names[0]
+	default:
+		on = "on one of the checks " + strings.Join(names, ", ")
 	}
 	text := fmt.Sprintf("a worker %s %s", ended.Past(), on)
 	if words := excerpt.LastLines(string(lastWords)); words != "" {

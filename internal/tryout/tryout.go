@@ -4,6 +4,7 @@
 package tryout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,7 +26,7 @@ type Order struct {
 	Survey   *survey.Survey
 	Calls    []provoke.Provocation
 	Most     time.Duration // for all calls together; what was not called by then is Left
-	// Quiet is how long to listen, after a call over HTTP, for what comes on another stream.
+	// Quiet is how long to listen, over HTTP, for what comes on another stream.
 	Quiet time.Duration
 }
 
@@ -99,13 +100,16 @@ func Capabilities(revision string) scripted.Capabilities {
 
 // Tools calls the tools one after the other, on a connection whose handshake is done and
 // whose client answers what it declares. Each that shows something is called once more:
-// what it shows only once is nothing that one could rely on. When the connection ends, the
-// tool after which it did is Silent and the others are Left.
+// what it shows only once is nothing that one could rely on. What comes on another stream may
+// come when its tool has been answered and the next was called: then they are called again, with
+// some time after each. When the connection ends, the tool after which it did is Silent and the
+// others are Left.
 func Tools(ctx context.Context, connection *scripted.Connection, order Order) Found {
 	ctx, cancel := context.WithTimeout(ctx, order.Most)
 	defer cancel()
 	t := &tryout{Connection: connection, order: order}
 	t.listen(ctx)
+	begun := t.Mark()
 	var found Found
 	for i, call := range order.Calls {
 		if ctx.Err() != nil || !connection.Alive() {
@@ -116,13 +120,55 @@ func Tools(ctx context.Context, connection *scripted.Connection, order Order) Fo
 		}
 		found.Tools = append(found.Tools, t.tool(ctx, call))
 	}
+	if t.Transport().Exchanges() {
+		t.late(ctx, begun, found.Tools)
+	}
 	return found
 }
 
 type tryout struct {
 	*scripted.Connection
 	order Order
+	quiet time.Duration // to listen after each call
 	calls int
+}
+
+// late finds the tools that provoke what has come since a mark, and that no call showed twice.
+// Those that take long are called last.
+func (t *tryout) late(ctx context.Context, mark int, tools []Tool) {
+	t.within(ctx, t.order.Quiet, nil)
+	all := &seen{kinds: map[string]bool{}}
+	for _, received := range t.Received(mark) {
+		if received.Kind == jsonrpc.Notification { // a call waits for what it asks
+			all.take(received)
+		}
+	}
+	open := all.kinds
+	answered := make([]*Tool, 0, len(tools))
+	for i := range tools {
+		for _, kind := range tools[i].Kinds {
+			delete(open, kind)
+		}
+		if tools[i].Outcome == Answered {
+			answered = append(answered, &tools[i])
+		}
+	}
+	slices.SortStableFunc(answered, func(a, b *Tool) int { return cmp.Compare(a.Took, b.Took) })
+	t.quiet = t.order.Quiet
+	for _, tool := range answered {
+		if len(open) == 0 || ctx.Err() != nil || !t.Alive() {
+			return
+		}
+		again := t.tool(ctx, tool.Provocation)
+		for _, kind := range again.Kinds {
+			if open[kind] {
+				tool.Kinds = append(tool.Kinds, kind)
+				tool.Resource = cmp.Or(tool.Resource, again.Resource)
+				delete(open, kind)
+			}
+		}
+		slices.Sort(tool.Kinds)
+	}
 }
 
 func (t *tryout) has(feature protocol.Feature) bool { return protocol.Has(t.order.Revision, feature) }
@@ -314,8 +360,8 @@ func (t *tryout) settle(ctx context.Context) {
 		method = "server/discover"
 	}
 	_, _ = t.Call(ctx, method, nil)
-	if t.Transport().Exchanges() { // each comes when it comes
-		t.within(ctx, t.order.Quiet, nil)
+	if t.Transport().Exchanges() && t.quiet > 0 { // each stream has a time of its own
+		t.within(ctx, t.quiet, nil)
 	}
 }
 

@@ -179,6 +179,38 @@ func TestToolsThatNobodyCanRelyOn(t *testing.T) {
 	}
 }
 
+// What comes on another stream may come when another tool is called already.
+func TestToolsWhoseChangeComesLate(t *testing.T) {
+	t.Parallel()
+	var changed, told atomic.Bool
+	url := odd(t, map[string]func(c *scripted.Call){
+		"a-changes": func(c *scripted.Call) {
+			if changed.Swap(true) {
+				c.Session.Notify("notifications/tools/list_changed", nil)
+			}
+			c.Answer(scripted.Text("done"))
+		},
+		"b-good": func(c *scripted.Call) {
+			c.Answer(scripted.Text("done"))
+			if !told.Swap(true) {
+				c.Session.Notify("notifications/tools/list_changed", nil)
+			}
+		},
+	})
+	connection, offered := connect(t, url, "2025-11-25", ample)
+
+	found := tryout.Tools(t.Context(), connection, tryout.Order{
+		Revision: "2025-11-25", Survey: offered, Most: ample, Quiet: 400 * time.Millisecond,
+		Calls: []provoke.Provocation{{Tool: "a-changes"}, {Tool: "b-good"}},
+	})
+
+	for i, want := range [][]string{{"tools-changed"}, nil} {
+		if tool := found.Tools[i]; !slices.Equal(tool.Kinds, want) {
+			t.Errorf("%s shows %q, want %q", tool.Tool, tool.Kinds, want)
+		}
+	}
+}
+
 // A capability of another revision is no reason to call a tool as a task.
 func TestToolsAreTasksWhereThereAreTasksAlone(t *testing.T) {
 	t.Parallel()

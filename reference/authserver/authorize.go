@@ -10,7 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
-// grant is what somebody allowed a client.
+// grant is what the user has allowed a client.
 type grant struct {
 	client      string
 	redirectURI string // "" in a refresh token
@@ -30,7 +30,7 @@ const subject = "user-1"
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	asked, redirect, refused := s.authorizationRequest(r, query)
-	if redirect == "" { // nobody is redirected to an address that was not registered
+	if redirect == "" { // never redirect to a URI that was not registered
 		http.Error(w, refused.description, http.StatusBadRequest)
 		return
 	}

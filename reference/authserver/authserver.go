@@ -326,5 +326,5 @@ func (s *Server) spoil(defect string) error {
 	return nil
 }
 
-// secret makes a code, token or secret that nobody can guess.
+// secret makes a code, token or secret that cannot be guessed.
 func secret(kind string) string { return kind + "-" + rand.Text() }

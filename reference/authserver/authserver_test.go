@@ -346,7 +346,7 @@ func TestDefects(t *testing.T) {
 					if err != nil {
 						return
 					}
-					_ = connection.Close() // that somebody came is all
+					_ = connection.Close() // only the connection counts
 					came <- connection.RemoteAddr().String()
 				}
 			}()
@@ -356,7 +356,7 @@ func TestDefects(t *testing.T) {
 				b.Fatal(err)
 			}
 			first := <-came
-			_, _ = barrier.Close(), decoy.Close() // nobody else comes
+			_, _ = barrier.Close(), decoy.Close()
 			return first == barrier.LocalAddr().String()
 		},
 		"registers-any-redirect-uri": func(b *bench) bool {
@@ -365,7 +365,7 @@ func TestDefects(t *testing.T) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			_ = answer.Body.Close() // nobody reads it
+			_ = answer.Body.Close()
 			return answer.StatusCode == http.StatusBadRequest
 		},
 		"does-not-advertise-iss": func(b *bench) bool {

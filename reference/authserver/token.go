@@ -122,7 +122,7 @@ func (s *Server) renew(client *client, form url.Values) (*grant, *oauthError) {
 	switch {
 	case granted == nil, s.bindsClient && granted.client != client.ID:
 		return nil, wrong("invalid_grant", "the refresh token is not good")
-	case granted.expires.IsZero(): // it was rotated: somebody has stolen one of the two
+	case granted.expires.IsZero(): // rotated and used again: one of the two was stolen
 		keep(s.revoked, granted.family, true)
 		return nil, wrong("invalid_grant", "the refresh token was used before")
 	case granted.over(), s.revoked[granted.family]:

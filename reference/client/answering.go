@@ -43,8 +43,9 @@ func (c *client) asked(m jsonrpc.Message) {
 	})
 }
 
-// considered marks the function that counts a request once it is answered, or is
-// left waiting: whoever waits for it may then go on to what would change the answer.
+// considered is the context key of the function that counts a request of the server once
+// it is answered, delayed or left unanswered. Only then may a step that waits for the
+// request continue: the next steps could change the answer.
 type considered struct{}
 
 func consider(ctx context.Context) {
@@ -169,8 +170,8 @@ func (c *client) tellProgress(params object, progress int) {
 	}
 }
 
-// decides takes as long over an answer as it should. It reports false when there is
-// to be none, or nobody wants it any more.
+// decides waits for the delay that a step gives an answer. It reports false if the request
+// is to be left unanswered, was cancelled, or the session has ended.
 func (c *client) decides(ctx context.Context, answer step) bool {
 	var decided <-chan time.Time // never, when it is nil
 	switch {
@@ -189,7 +190,8 @@ func (c *client) decides(ctx context.Context, answer step) bool {
 	return false
 }
 
-// refusal is why a request of the server cannot be met, whoever decides.
+// refusal returns the error for a request that the client must reject, regardless of
+// what the steps answer.
 func refusal(c *client, method string, params, capability object) *rpcError {
 	switch method {
 	case "sampling/createMessage":

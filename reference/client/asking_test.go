@@ -173,7 +173,7 @@ func TestForms(t *testing.T) {
 	})
 }
 
-// The URL that the user is sent to is nobody else's business.
+// Only the user visits the URL of an elicitation: the client does not fetch it.
 func TestVisits(t *testing.T) {
 	t.Parallel()
 	var fetched atomic.Int64

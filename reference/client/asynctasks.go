@@ -12,8 +12,8 @@ import (
 // tasksExtension is the name under which client and server declare tasks.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// followAsyncTask waits for a task that a call was answered with. Whoever does
-// not wait any more has it cancelled.
+// followAsyncTask waits for a task that a call was answered with. It cancels the task
+// if ctx ends first.
 func (c *client) followAsyncTask(ctx context.Context, created object) (object, error) {
 	known, err := readTask(created)
 	if err != nil {

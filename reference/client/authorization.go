@@ -20,7 +20,7 @@ import (
 type Credentials struct {
 	ID     string `json:"client_id"`
 	Secret string `json:"client_secret"`
-	Issuer string `json:"issuer"` // that gave them; "" where nobody said
+	Issuer string `json:"issuer"` // that gave them; "" if unknown
 
 	// What they are for: its beginning tells of client credentials.
 	Name string `json:"name"`
@@ -177,7 +177,7 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.token != used {
-		return nil // somebody else was faster
+		return nil // another request has replaced it meanwhile
 	}
 	from, err := a.discover(ctx, challenge)
 	if err != nil {

@@ -18,7 +18,7 @@ var (
 	errClosing   = errors.New("the session ends")
 )
 
-// farewell bounds what is said when nobody waits any more.
+// farewell bounds the messages that end a request, a task or a session.
 const farewell = 2 * time.Second
 
 // giveUp tells the server that the answer to a request is not wanted any more.

@@ -1,7 +1,6 @@
 // Package client is a small, complete MCP client: every feature of the
 // five revisions, 2024-11-05 to 2026-07-28, over stdio, Streamable HTTP and HTTP+SSE. It
-// does what it is told step by step, and nobody has to sit before it: what a
-// user or a model would decide stands in the steps.
+// runs a list of steps without a user or a model: the steps hold what these would decide.
 //
 // It is written to be read. Each file keeps to one page of the specification
 // and names it in its first line. What both eras have in common is written once:
@@ -86,14 +85,14 @@ type Options struct {
 	Steps []byte
 	// Revision is asked for where a step asks for none. Empty: the newest.
 	Revision string
-	// Only is the one revision that it speaks, whatever a step asks for. Empty: all of
-	// Revisions().
+	// Only is the one revision that it supports, even if a step asks for another. Empty: all
+	// of Revisions().
 	Only string
 	// Defect makes it a bad client in one way, which is one of Defects(). Empty:
 	// none.
 	Defect string
-	// Report receives the outcome of each step as one line of JSON. Nil: nobody
-	// is told.
+	// Report receives the outcome of each step as one line of JSON. Nil: outcomes are
+	// discarded.
 	Report io.Writer
 	// Log receives one line per event worth knowing. Nil: nothing is logged.
 	Log io.Writer

@@ -246,7 +246,7 @@ func killsAtOnce(_ *stdio, p *pipes) {
 	<-p.exited
 }
 
-// neverWaits comes back at once, whatever the server wishes.
+// neverWaits reconnects at once and ignores the retry time of the server.
 func neverWaits(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
 
 // postsToTwoAddresses has an address of its own for all messages but the first, as the
@@ -261,7 +261,7 @@ func postsToTwoAddresses(c *client) {
 	}
 }
 
-// refusesNothing answers whatever is asked.
+// refusesNothing answers requests that the client must reject, too.
 func refusesNothing(*client, string, object, object) *rpcError { return nil }
 
 // retriesWithSameID gives a retry the id of the request before it.
@@ -400,10 +400,10 @@ func asksInline(_ context.Context, c *client) ([]string, bool, error) {
 // cachesAllAlike finds all results of a method alike.
 func cachesAllAlike(method string, _ object) cacheKey { return cacheKey{method: method} }
 
-// cachesByParameters keeps results by what was asked, whatever the method.
+// cachesByParameters leaves the method out of the key of a cached result.
 func cachesByParameters(_ string, params object) cacheKey { return keyOf("", params) }
 
-// alwaysDeclares says that it answers what nobody has told it how to answer.
+// alwaysDeclares declares capabilities for which the steps have no answers.
 func alwaysDeclares(c *client) {
 	c.part.declares = func(capabilities object) {
 		for _, capability := range capabilityOf {
@@ -627,7 +627,8 @@ func postsBelowTheOrigin(h *streamableHTTP, reference string) (string, error) {
 	return h.endpoint(reference)
 }
 
-// postsAsPath takes whatever an old server names for a path of the origin.
+// postsAsPath takes the URI of an endpoint event for a path of the origin, even if it is
+// a whole URL.
 func postsAsPath(h *streamableHTTP, reference string) (string, error) {
 	return h.endpoint("/" + strings.TrimPrefix(reference, "/"))
 }

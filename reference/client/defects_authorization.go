@@ -430,7 +430,7 @@ func makesUpAnID(ctx context.Context, a *carrier, from *source) (*registration, 
 	return &registration{}, nil
 }
 
-// knownBeforehand is how a client does without registration whose client_id somebody wrote into it.
+// knownBeforehand uses a client_id from the client's code and never registers.
 func knownBeforehand(context.Context, *carrier, *source) (*registration, error) {
 	return &registration{ID: "known-beforehand"}, nil
 }

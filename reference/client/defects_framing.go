@@ -102,7 +102,7 @@ func failsAtEmptyData(one event, hasData bool) (bool, error) {
 	return hasData, nil
 }
 
-// dispatchesWithoutData takes whatever stands between two empty lines for an event.
+// dispatchesWithoutData dispatches an event at each empty line, even without data.
 func dispatchesWithoutData(_ event, hasData bool) (bool, error) {
 	if !hasData {
 		return false, errEmptyEvent

@@ -22,7 +22,7 @@ type pendingStep struct {
 
 type pendingKey struct{}
 
-// begunIn tells whoever has begun a step that its request is on its way.
+// begunIn marks the pending step of ctx, if any, as started: its request is on its way.
 func begunIn(ctx context.Context) {
 	if e, isPending := ctx.Value(pendingKey{}).(*pendingStep); isPending {
 		e.once.Do(func() { close(e.started) })

@@ -61,7 +61,7 @@ func refuseURL(params object) *rpcError {
 	return nil
 }
 
-// refuseDialect refuses a schema that nobody here can read.
+// refuseDialect rejects a schema whose dialect the client does not support.
 func refuseDialect(schema any, place string) *rpcError {
 	if err := jsonschema.CheckDialect(json.RawMessage(encode(schema))); err != nil {
 		return invalidParams("%s: %v", place, err)
@@ -69,8 +69,8 @@ func refuseDialect(schema any, place string) *rpcError {
 	return nil
 }
 
-// entered is what the user answers: as the steps say, or by accepting whatever
-// is suggested. What does not fit the form is never sent.
+// entered returns the answer of the user: that of the steps, or accept with the defaults of
+// the form. Content that does not match requestedSchema is never sent.
 func (c *client) entered(params, given object) (object, *rpcError) {
 	answer := object{"action": "accept"}
 	maps.Copy(answer, given)
@@ -96,8 +96,8 @@ func (c *client) entered(params, given object) (object, *rpcError) {
 	return answer, nil
 }
 
-// fillIn adds the defaults of a form to what is entered and, if nobody has
-// entered anything, what else the form requires.
+// fillIn adds the defaults of a form to what is entered and, with everything, samples of
+// the other required properties.
 func fillIn(schema, content object, everything bool) object {
 	filled := object{}
 	maps.Copy(filled, content)
@@ -278,9 +278,9 @@ func (c *client) visitComplete(params object) {
 	close(complete)
 }
 
-// visitAll asks the user to visit the URLs that a request has to wait for, and
-// waits until the visits are over or, since nobody has to say so, and the news
-// may have come before the question, for a while.
+// visitAll asks the user to visit the URLs that a request has to wait for, and waits
+// for notifications/elicitation/complete of each, at most Timeouts.Visit: a server need
+// not send it, or may have sent it before the request.
 func (c *client) visitAll(ctx context.Context, required *rpcError) error {
 	data, _ := required.Data.(object)
 	elicitations, _ := data["elicitations"].([]any)

@@ -132,7 +132,7 @@ func TestUndeclaredFeatures(t *testing.T) {
 		})
 		options.Revision = revision
 		if revision == client.Revision20241105 {
-			options.Timeouts.Request = 50 * time.Millisecond // which nobody answers
+			options.Timeouts.Request = 50 * time.Millisecond // the server answers initialize only
 		}
 		outcomes := run(t, options, `[{"do":"connect"},
 			{"do":"list","of":"tools"},{"do":"list","of":"resources"},{"do":"list","of":"templates"},{"do":"list","of":"prompts"},{"do":"list","of":"tasks"},

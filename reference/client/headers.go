@@ -50,8 +50,8 @@ const (
 	encodedTo   = "?="
 )
 
-// encodeHeader writes a value so that a header can carry it, and nobody takes
-// it for anything else.
+// encodeHeader returns a value as header text: in Base64 if it has characters that a header
+// cannot carry, has space at its ends, or looks encoded already.
 func encodeHeader(value string) string {
 	plain := !strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && (r < ' ' || r > '~') })
 	looksEncoded := strings.HasPrefix(value, encodedFrom) && strings.HasSuffix(value, encodedTo)

@@ -139,7 +139,7 @@ func (h *streamableHTTP) openOlder() (*httpSSE, *events, error) {
 	timeout := time.AfterFunc(h.client.options.Timeouts.Request, func() { _ = response.Body.Close() })
 	first, err := stream.next()
 	for err == nil && first.name != endpointEvent && !first.carries() {
-		first, err = stream.next() // whatever that was
+		first, err = stream.next() // skip events of other kinds
 	}
 	timeout.Stop()
 	if err == nil && first.carries() {

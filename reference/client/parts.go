@@ -177,7 +177,7 @@ type authParts struct {
 	challengeOf                func(verifier string, from *source) []oauth2.AuthCodeOption
 	fitsState                  func(given, sent string) bool
 	fitsIss                    func(given []string, from *source) error
-	readsErrorsFirst           bool // whoever sent them
+	readsErrorsFirst           bool // before iss is compared
 	resource                   func(at string, from *source) string
 	scopes                     func(challenge oauth.Challenge, from *source, granted []string) []string
 	authorizationURL           func(address string) string // of an authorization URL

@@ -154,7 +154,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// Whatever a server sends, the client reads it or not, and goes on.
+// The client accepts or rejects each message of a server, and continues.
 func FuzzReceive(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"},"result":7}`,

@@ -213,8 +213,7 @@ func (c *client) send(ctx context.Context, message []byte) error {
 	return transport.send(ctx, message)
 }
 
-// lost ends whatever is waited for on a connection that is gone; nil stands for
-// all connections.
+// lost ends all open requests of a connection that is gone; nil stands for all connections.
 func (c *client) lost(via any, err error) {
 	c.mu.Lock()
 	var open []*request

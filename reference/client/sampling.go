@@ -57,7 +57,7 @@ func (c *client) refuseMessages(params, capability object) *rpcError {
 	return nil
 }
 
-// refuseDialects says which tool has a schema in a dialect that nobody here knows.
+// refuseDialects rejects tools that have a schema in a dialect that the client does not support.
 func refuseDialects(params object) *rpcError {
 	tools, _ := params["tools"].([]any)
 	for i, one := range tools {

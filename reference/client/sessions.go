@@ -56,7 +56,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 			return err
 		}
 		if r.isAnswered() {
-			return nil // nobody waits any more
+			return nil // answered meanwhile over another stream
 		}
 		response, err := h.get(ctx, stream.lastID)
 		if err != nil {
@@ -193,8 +193,8 @@ func (h *streamableHTTP) againInNewSession(r *request, lost string) error {
 	return err
 }
 
-// renew begins a new session in place of one that the server has ended. Whoever
-// finds that out first does so for all.
+// renew begins a new session in place of one that the server has ended. If several
+// requests find that out, only the first begins one.
 func (h *streamableHTTP) renew(ctx context.Context, lost string) error {
 	if ctx.Value(renewal{}) != nil {
 		return errors.New("the new session is over before it began")

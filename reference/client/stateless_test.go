@@ -328,7 +328,7 @@ func TestRoundsAreBounded(t *testing.T) {
 	}
 }
 
-// In the stateless era nobody asks the client by messages.
+// In the stateless era a server sends no requests, and the client ignores them.
 func TestRequestsOfStatelessServers(t *testing.T) {
 	t.Parallel()
 	s, options := stateless(t, func(v visit) {

@@ -194,7 +194,7 @@ func (s *stdio) request(ctx context.Context, r *request) error {
 		return err
 	}
 	select {
-	case <-p.ended: // nobody may be left to say that the answer does not come
+	case <-p.ended: // lost may have run before r.via was set, so that it did not end r
 		<-p.settled
 		return p.fate
 	default:

@@ -159,7 +159,7 @@ func unsupported(m object, supported ...string) object {
 	return refusal
 }
 
-// What is no message harms nobody, however long it is.
+// The client ignores lines that are not messages, of any length.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	serve := func(_ context.Context, in io.Reader, out io.Writer) error {

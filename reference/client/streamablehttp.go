@@ -76,7 +76,7 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// request sends a request, and reads what comes of it beside whoever waits.
+// request sends a request and returns once it has arrived; a goroutine reads the response.
 func (h *streamableHTTP) request(ctx context.Context, r *request) error {
 	if older, err := h.onward(ctx); older != nil || err != nil {
 		if err != nil {
@@ -289,7 +289,7 @@ func (h *streamableHTTP) knows(*request) bool { return true }
 
 func (h *streamableHTTP) cancelsByClosing() bool { return true }
 
-// close ends the session, and whatever stream is open.
+// close ends the session, and all open streams.
 func (h *streamableHTTP) close() {
 	if h.sessionID() != "" {
 		h.client.part.endSession(h)

@@ -131,8 +131,8 @@ func (o *ownTasks) keep(t *ownTask) bool {
 	return true
 }
 
-// finish ends a task, unless it is over. Nobody finds it over before the last of
-// its progress is told.
+// finish ends a task, unless it is over. The lock is held while tell sends the last progress:
+// tasks/get shows a final status only after it.
 func (o *ownTasks) finish(t *ownTask, result object, err *rpcError, tell func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -147,7 +147,7 @@ func (o *ownTasks) finish(t *ownTask, result object, err *rpcError, tell func())
 	close(t.over)
 }
 
-// tellStatus tells the server how a task goes on. Nobody has to count on it.
+// tellStatus sends notifications/tasks/status. It is optional: servers poll with tasks/get.
 func (c *client) tellStatus(t *ownTask) {
 	c.tasks.mu.Lock()
 	state := t.state()

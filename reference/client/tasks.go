@@ -67,8 +67,8 @@ func readTask(value any) (task, error) {
 	return known, nil
 }
 
-// followTask waits for a task and fetches its result. Whoever does not wait any
-// more has the task cancelled.
+// followTask waits for a task and fetches its result. It cancels the task if ctx ends
+// first.
 func (c *client) followTask(ctx context.Context, created object) (object, error) {
 	known, err := readTask(created["task"])
 	if err != nil {
@@ -88,7 +88,7 @@ func watchTask(ctx context.Context, c *client, known task) (object, error) {
 		if err := pause(ctx, c.part.pollAfter(known)); err != nil {
 			return nil, err
 		}
-		// A look is over soon: nobody has to give it up.
+		// tasks/get is answered soon: it is not cancelled with ctx.
 		result, err := c.request(
 			lasting(c.ctx, ctx),
 			question{method: "tasks/get", params: object{"taskId": known.TaskID}},
@@ -106,7 +106,7 @@ func watchTask(ctx context.Context, c *client, known task) (object, error) {
 	return c.request(ctx, question{method: "tasks/result", params: object{"taskId": known.TaskID}})
 }
 
-// abandonTask cancels a task that nobody waits for any more.
+// abandonTask cancels a task after its call was given up.
 func (c *client) abandonTask(id string) {
 	if !c.stateless() && !c.declares("tasks", "cancel") {
 		return

@@ -71,7 +71,8 @@ func (c *client) knownTool(ctx context.Context, name string) *tool {
 	return &tool{}
 }
 
-// callTool calls a tool, and follows whatever comes of it to its end.
+// callTool calls a tool and waits for the task that it may become. It repeats the call after
+// a header mismatch and after the visit to a URL that the server requires.
 func (c *client) callTool(ctx context.Context, s step) (any, error) {
 	if err := c.needs("tools"); err != nil {
 		return nil, err

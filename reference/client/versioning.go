@@ -157,9 +157,8 @@ func texts(value any) []string {
 	return all
 }
 
-// fallsBack tells whether what became of server/discover is what a server of
-// the handshake era may do with it: refuse it in whatever way, say nothing,
-// or exit.
+// fallsBack tells whether server/discover ended as a server of the handshake era may end it:
+// with an error, a 4xx status, a timeout, or its exit.
 func fallsBack(err error, modern bool) bool {
 	_, refused := asRPCError(err)
 	_, silent := errors.AsType[*timeoutError](err)

@@ -18,7 +18,7 @@ import (
 // tasksExtension is the name under which client and server declare tasks.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// maxAsyncTasks bounds the tasks of the whole server: they belong to nobody.
+// maxAsyncTasks bounds the tasks of the whole server: they do not belong to a session.
 const maxAsyncTasks = 1024
 
 // tasksOfClient refuses a client that does not know tasks.

@@ -120,7 +120,7 @@ type access struct {
 
 type accessKey struct{}
 
-// userOf is who makes a request; "" where nobody is asked.
+// userOf is the user whose access token a request has; "" without authorization.
 func userOf(r *http.Request) string {
 	allowed, _ := r.Context().Value(accessKey{}).(access)
 	return allowed.user
@@ -146,7 +146,7 @@ func (g *guard) resource(r *http.Request) string { return originOf(r) + g.server
 
 func (g *guard) metadataURL(r *http.Request) string { return originOf(r) + g.server.resourcePath() }
 
-// serveMetadata tells anyone where to get a token.
+// serveMetadata serves the protected resource metadata, without a token.
 func (g *guard) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	document := map[string]any{
 		"resource": g.resource(r), "authorization_servers": []string{g.Issuer},

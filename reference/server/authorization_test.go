@@ -75,7 +75,7 @@ func (p *protected) send(method, address, token, body string, headers ...string)
 	if err != nil {
 		p.Fatal(err)
 	}
-	_ = answer.Body.Close() // nobody reads it
+	_ = answer.Body.Close()
 	return response{answer.StatusCode, answer.Header}
 }
 

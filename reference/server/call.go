@@ -96,9 +96,8 @@ func (c *call) readMeta(params json.RawMessage) error {
 	return nil
 }
 
-// takesTime says that the answer is not at hand. The transport then stops
-// waiting for it: HTTP opens an event stream, stdio reads on. Whatever makes a
-// handler wait calls it first.
+// takesTime says that the answer is not ready. The transport then stops waiting for it:
+// HTTP opens an event stream, stdio reads on. A handler must call it before it waits.
 func (c *call) takesTime() {
 	c.mu.Lock()
 	c.slow = true
@@ -208,8 +207,8 @@ func (c *call) conclude() {
 	}
 }
 
-// wantsAnswer tells whether anybody waits for the answer: not after the client
-// has cancelled the request, and not when the end of the session stopped it.
+// wantsAnswer tells whether the client waits for the answer: not after it has cancelled
+// the request, and not when the end of the session stopped it.
 func (c *call) wantsAnswer(err error) bool {
 	if errors.Is(context.Cause(c.ctx), errCancelled) {
 		return false

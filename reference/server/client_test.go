@@ -43,12 +43,12 @@ type client struct {
 	lastID   int
 	heard    []object          // notifications and requests, in order
 	asked    map[string]string // methods of requests, by id as JSON
-	early    []object          // responses that nobody has waited for yet
+	early    []object          // responses that came before the test waits for them
 
 	capabilities object // what each request declares, from 2026-07-28
 }
 
-// A wire carries raw messages, whatever the transport.
+// A wire carries raw messages over one of the transports.
 type wire interface {
 	send(message string)
 	inbox() <-chan []byte
@@ -251,7 +251,7 @@ func (c *client) call(method string, params object) object {
 	}
 }
 
-// once sends a request and returns its result, whatever that is.
+// once sends a request and returns its result of any resultType, without a retry.
 func (c *client) once(method string, params object) object {
 	c.t.Helper()
 	m := c.response(c.start(method, params))

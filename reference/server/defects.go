@@ -1,6 +1,5 @@
-// Deliberate mistakes, for those who want to see that they are noticed. Most
-// mistakes show on the wire, and are made there; these are of state, which nobody
-// on the wire can change.
+// Deliberate mistakes, to test that checks find them. Most are injected into the traffic;
+// these are mistakes in the state of the server, which no change of messages can express.
 
 package server
 
@@ -117,8 +116,7 @@ func forgetsSessions(s *Server) {
 // lendsToolsWithoutEnd lets the client's model use tools for as long as it likes.
 func lendsToolsWithoutEnd(s *Server) { s.toolRounds = math.MaxInt }
 
-// listensOnAllAddresses lets the whole network in, whatever host it is told to
-// listen at.
+// listensOnAllAddresses listens on all interfaces in place of the given host.
 func listensOnAllAddresses(s *Server) {
 	s.bindTo = func(string) string { return "" }
 }

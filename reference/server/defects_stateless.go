@@ -99,7 +99,7 @@ func takesStatesOfOthers(s *Server) {
 	}
 }
 
-// sharesFilters announces to everybody what anybody wants to hear.
+// sharesFilters sends what one subscription asked for to all subscriptions.
 func sharesFilters(s *Server) {
 	s.stateless.subscriptions.reached = func(open []*subscription, method string, params object) []*subscription {
 		if len(wanting(open, method, params)) == 0 {

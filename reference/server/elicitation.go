@@ -100,9 +100,9 @@ func readElicitResult(raw, schema json.RawMessage) (elicitResult, error) {
 	return result, nil
 }
 
-// urlRequest describes a visit to a URL. Nobody is at the other end of it: the
-// server has no users to know, so that it only shows the messages. The id is
-// told to clients of 2025-11-25, which are told later that the visit is over.
+// urlRequest returns the params of an elicitation in URL mode. Nothing is served at the URL,
+// since the server has no users. Clients of 2025-11-25 get the id, by which
+// notifications/elicitation/complete tells them later that the visit is over.
 func (c *call) urlRequest(id, message string) object {
 	params := object{
 		"mode":    "url",

@@ -90,7 +90,7 @@ func (e *eventStream) close() {
 	}
 }
 
-// news wakes whoever reads. The caller holds e.mu.
+// news wakes the readers of the stream. The caller holds e.mu.
 func (e *eventStream) news() {
 	close(e.changed)
 	e.changed = make(chan struct{})

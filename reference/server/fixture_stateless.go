@@ -158,8 +158,8 @@ func inputTools() []tool {
 	}
 }
 
-// confirmWithState asks the user to confirm. An answer that comes without the
-// state was given to nobody, so that the question is put again.
+// confirmWithState asks the user to confirm. It asks again if the answer comes without the
+// requestState of this question.
 func confirmWithState(c *call) (toolResult, error) {
 	if c.note() == "" {
 		c.forgetAnswers()

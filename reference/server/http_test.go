@@ -244,7 +244,7 @@ type once struct{}
 func (once) NextBackOff() time.Duration { return -1 }
 func (once) Reset()                     {}
 
-// Whoever reads event streams reads these, and comes back with the id of the last event.
+// The SSE client of another project reads the streams, and resumes with Last-Event-ID.
 func TestStreamsAreReadByAnotherReader(t *testing.T) {
 	t.Parallel()
 	w := dialSession(t, server.Revision20251125, server.Options{})
@@ -352,7 +352,7 @@ func TestUnrelatedMessagesGoToOneListener(t *testing.T) {
 					t.Errorf("unrelated messages on the stream of a request: %s", body)
 				}
 			}
-			change("test_trigger_tool_change") // nobody listens: it must wait
+			change("test_trigger_tool_change") // waits, since no listening stream is open
 			first := listen()
 			seen := first.wants("tools/list_changed")
 			change("test_trigger_prompt_change")

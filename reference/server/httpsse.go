@@ -73,7 +73,7 @@ func sseEndpointOf(session string) string { return ssePostPath + "?" + sseSessio
 type sseClient struct {
 	*session
 	id     string
-	user   string // whose it is; "" where nobody is asked
+	user   string // whose it is; "" without authorization
 	stream *eventStream
 	http   *httpSSE
 }

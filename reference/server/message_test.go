@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzMessages reads any bytes as a client's stdin. Whatever they are, each
-// line is understood or answered with an error that is itself a message.
+// FuzzMessages reads any bytes as a client's stdin. Each line is understood, or answered
+// with an error that is itself a message.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n",

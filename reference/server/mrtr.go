@@ -159,7 +159,7 @@ type state struct {
 	Note    string                     `json:"note,omitempty"`
 }
 
-// states makes states that nobody else can make or change.
+// states seals requestState values, so that clients can neither make nor change one.
 type states struct {
 	secret []byte
 	life   time.Duration

@@ -25,7 +25,7 @@ type listParams struct {
 
 // A list holds items in the order in which they were added. Each gets a number
 // that is never given again, so that a cursor, which is the number of the last
-// item seen, stays good whatever is added or removed meanwhile.
+// item seen, stays valid while items are added and removed.
 type list[T any] struct {
 	entries []entry[T]
 	last    int // number of the item added last

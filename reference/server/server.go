@@ -88,7 +88,7 @@ type Options struct {
 	// PingInterval is the time between pings that see whether the client is
 	// still there. Zero: 30 seconds. Negative: no pings.
 	PingInterval time.Duration
-	// SessionIdle is how long an HTTP session is kept while nobody uses it.
+	// SessionIdle is how long an HTTP session is kept after its last request.
 	// Zero: 30 minutes.
 	SessionIdle time.Duration
 	// StateLife is for how long the state that a request leaves with the client

@@ -326,7 +326,7 @@ func TestResources(t *testing.T) {
 		}
 
 		before := read("test://watched-resource")["text"]
-		c.tool("test_touch_resource", nil) // nobody has subscribed yet
+		c.tool("test_touch_resource", nil) // without a subscription: no notification
 		c.call("resources/subscribe", object{"uri": "test://watched-resource"})
 		c.tool("test_touch_resource", nil)
 		if got := c.hears("notifications/resources/updated"); got["params"].(object)["uri"] != "test://watched-resource" {

@@ -35,7 +35,7 @@ type session struct {
 	cancel    context.CancelCauseFunc
 	unrelated outlet         // carries what belongs to no request of the client
 	listening func() bool    // tells whether the client hears what is unrelated
-	running   sync.WaitGroup // whatever was started for this session
+	running   sync.WaitGroup // all goroutines of the session
 
 	mu            sync.Mutex
 	revision      string // negotiated; "" before initialize
@@ -186,8 +186,8 @@ func (s *session) notified(m message) {
 	}
 }
 
-// answered takes a response of the client. One that nobody waits for, perhaps
-// because it comes too late, is ignored.
+// answered takes a response of the client. It ignores one with an unknown id, as of a
+// request that has timed out.
 func (s *session) answered(m message) {
 	id, err := strconv.ParseInt(string(m.id), 10, 64)
 	if err != nil {

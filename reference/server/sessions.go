@@ -152,7 +152,7 @@ func (h *streamableHTTP) delete(w http.ResponseWriter, r *http.Request) *refusal
 type httpSession struct {
 	*session
 	id     string
-	user   string      // whose it is; "" where nobody is asked
+	user   string      // whose it is; "" without authorization
 	idle   *time.Timer // ends the session; stopped while it is in use
 	users  int         // HTTP requests under way; guarded by streamableHTTP.mu
 	unused time.Time   // since when there are none; guarded likewise
@@ -163,7 +163,7 @@ type httpSession struct {
 	open       map[string]*eventStream // all that can be read or resumed, by id
 	isListener map[string]bool         // those that a GET has opened, by id
 	listeners  []*eventStream          // those that a GET is reading, newest last
-	retired    []*eventStream          // those that nobody needs unless to resume, oldest first
+	retired    []*eventStream          // those that are kept only to be resumed, oldest first
 	backlog    [][]byte                // unrelated messages that wait for a listener
 }
 
@@ -176,7 +176,7 @@ func (h *streamableHTTP) newHTTPSession() *httpSession {
 	return s
 }
 
-// expire ends a session that nobody uses any more.
+// expire ends a session that was idle for too long, unless it is in use again.
 func (h *streamableHTTP) expire(s *httpSession) {
 	h.mu.Lock()
 	unused := h.sessions[s.id] == s && s.users == 0
@@ -270,7 +270,7 @@ func (h *streamableHTTP) enter(r *http.Request) (*httpSession, *refusal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, known := h.sessions[id]
-	if !known || !h.server.guard.owns(r, s.user) { // whether it is another's is nobody's business
+	if !known || !h.server.guard.owns(r, s.user) { // 404 as well: it does not confirm the id
 		return nil, refuse(http.StatusNotFound, "the session has ended, or never was: begin a new one with initialize")
 	}
 	if version, sent := header(r, versionHeader); sent && version != s.speaks() {
@@ -350,7 +350,7 @@ func without(streams []*eventStream, stream *eventStream) []*eventStream {
 }
 
 // listen serves a stream of unrelated messages for as long as the client
-// listens. It begins with those that have waited for somebody to listen.
+// listens. It begins with the backlog.
 func (s *httpSession) listen(
 	w http.ResponseWriter,
 	r *http.Request,

@@ -182,7 +182,7 @@ func (e *stateless) connect() *connection {
 	return n
 }
 
-// stop ends whatever is in flight.
+// stop ends all requests in flight.
 func (n *connection) stop() {
 	n.mu.Lock() // spawn must not slip in between
 	defer n.mu.Unlock()

@@ -24,8 +24,8 @@ var errStalled = errors.New("the client does not read what the server writes")
 
 // ServeStdio serves one client, which writes to in and reads from out, until
 // in ends, out fails, or ctx ends. What is ready then is still written, what
-// is being worked on is dropped. A Read of in that is under way when it
-// returns is left to whoever owns in.
+// is being worked on is dropped. A Read of in may be under way when it returns:
+// the caller ends it by closing in.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	p := &pipe{queue: make(chan []byte, pipeQueue), broken: make(chan struct{}), flushed: make(chan struct{})}
 	client := &stdioClient{s, s.newSession(p, func() bool { return true }), s.stateless.connect()}
@@ -107,8 +107,8 @@ type line struct {
 
 var errTooLong = fmt.Errorf("a message must not be longer than %d bytes", maxMessage)
 
-// readLines reads lines until one fails, or nobody wants more. Empty lines are
-// passed over, and what comes after the last newline is no message.
+// readLines reads lines until a read fails or ctx ends. It skips empty lines, and drops what
+// comes after the last newline.
 func readLines(ctx context.Context, in *bufio.Reader, lines chan<- line) {
 	for {
 		text, err := readLine(in, maxMessage)
@@ -204,8 +204,8 @@ func (p *pipe) write(out io.Writer) {
 	}
 }
 
-// finish waits, but not for long, until whatever is running has returned and
-// everything is written.
+// finish waits, for at most pipeFinish, until all goroutines have returned and everything is
+// written.
 func (p *pipe) finish(running ...*sync.WaitGroup) error {
 	deadline := time.AfterFunc(pipeFinish, func() { p.fail(errStalled) })
 	defer deadline.Stop()

@@ -228,7 +228,7 @@ func TestBrokenOutputEndsTheServer(t *testing.T) {
 	}
 }
 
-// silentWriter never returns, like a pipe that nobody reads.
+// silentWriter blocks in Write, like a full pipe whose reader does not read.
 type silentWriter struct{ released chan struct{} }
 
 func (w silentWriter) Write([]byte) (int, error) {

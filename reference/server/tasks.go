@@ -383,8 +383,7 @@ func (c *call) askAsTask(method string, params object) (json.RawMessage, error) 
 	return result, nil
 }
 
-// Bounds of the time between two looks at a task of the client, whatever it
-// suggests.
+// Bounds of the pollInterval that a client suggests for its tasks.
 const (
 	minClientPoll = 5 * time.Millisecond
 	maxClientPoll = 5 * time.Second

@@ -529,8 +529,8 @@ func hasNoID(client *Client, place scripted.Place) {
 	}), "no authorization request without a client_id")
 }
 
-// tellsFailure wants the client to end otherwise than well, or its driver to tell of an
-// error. Where nobody tells, nobody knows.
+// tellsFailure demands that the client exits with an error, or that its driver reports one.
+// The check is inconclusive if neither shows how the step ended.
 func tellsFailure(t *T, client *Client, after *Visit) {
 	outcome, reported := client.Outcome("connect")
 	switch {

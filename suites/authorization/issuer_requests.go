@@ -9,8 +9,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 )
 
-// goodRequest is an authorization request that is not answered with an error by whoever
-// has not logged in: then an error says something of what is wrong with another.
+// goodRequest makes valid authorization requests. It ends the check if one is refused without
+// a login: an error would then not show what is wrong with another request.
 func goodRequest(t *T, issuer *Issuer, client *RegisteredClient) func() *AuthorizationRequest {
 	landing := issuer.Visit(issuer.Request(client))
 	if showsError(landing) || landing.Parameter("error") != "" && landing.Parameter("error") != "login_required" {

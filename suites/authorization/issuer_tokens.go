@@ -164,7 +164,7 @@ func tokenErrors() {
 }
 
 const (
-	// longestLife is what nobody calls short any more; the page names no number.
+	// longestLife is the longest that may pass for short; the page names no number.
 	longestLife = 24 * time.Hour
 	hintToken   = "check what the token endpoint requires, and the id and secret of the client"
 )

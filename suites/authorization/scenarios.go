@@ -89,7 +89,7 @@ var ownDefaults = ownOnly(guarded("server-without-metadata", sinceAuthorization,
 // Discovery of the authorization server.
 
 // trap answers for protected resource metadata at some paths with that of another
-// authorization server, which nobody may use.
+// authorization server, which the client must not use.
 func trap(g *scripted.Guard, paths ...string) {
 	other := g.NewIssuer("")
 	g.OnVisit = func(v *scripted.Visit) bool {
@@ -248,9 +248,9 @@ var issuerInCapitals = guarded("metadata-of-the-issuer-in-capitals", sinceIssuer
 		g.Issuer().ForbidEndpoints()
 	})
 
-// withSlash lets an issuer end with a slash, wherever it is named. Where its metadata is
-// does not change by it (RFC 8414, section 3.1); that it is there with a slash, too, helps
-// whoever does not know.
+// withSlash lets an issuer end with a slash, wherever it is named. The path of its metadata
+// is the same (RFC 8414, section 3.1). It is also served with a slash, for clients that do
+// not remove the slash of the issuer.
 func withSlash(issuer *scripted.AuthServer) {
 	issuer.Issuer += "/"
 	issuer.Metadata["issuer"] = issuer.Issuer
@@ -405,7 +405,7 @@ var (
 		func(issuer string) string { return strings.Replace(issuer, "localhost", "%6cocalhost", 1) })
 )
 
-// canary is a text that nobody may show.
+// canary is an error_description that the client must not display.
 const canary = "mcpconform-canary-5e1f"
 
 var issForeignError = guarded("iss-of-another-in-an-error", sinceIssuers, officialIssWrong,
@@ -685,8 +685,8 @@ var (
 	noSecret = registeredTo("registered-without-secret", officialRegistering, methodNone, "", "Clients that register get no secret.")
 )
 
-// resumed is a scenario whose server ends the stream of a call before the answer, which it
-// gives to whoever comes back for it.
+// resumed is a scenario whose server ends the stream of a call before the response, which it
+// sends when the client resumes the stream.
 var resumed = func() *Scenario {
 	s := guarded(
 		"resumed-with-a-token",
@@ -748,7 +748,7 @@ var (
 		"The authorization endpoint has no TLS, and is not on loopback.")
 )
 
-// plainHost is a name that nobody has (RFC 6761, section 6.4).
+// plainHost is a host name that never resolves (RFC 6761, section 6.4).
 const plainHost = "login.mcpconform.invalid"
 
 var shellLogin = guarded("login-page-for-a-shell", sinceOpenID, officialDefault,

@@ -162,8 +162,8 @@ func demandReason(t *T, token, deliberate string) {
 	t.Demand(reason == "invalid_token", `error="invalid_token" for what `+deliberate, response.DescribeChallenge())
 }
 
-// demandRefused makes a request with a token that the server must not take, by whatever
-// status it says so: that has a requirement of its own.
+// demandRefused makes a request with a token that the server must reject, with any error
+// status: which one has a requirement of its own.
 func demandRefused(t *T, token, deliberate string) {
 	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
 	t.Observe()
@@ -192,7 +192,7 @@ func refuses(t *T, kinds ...oauth.Kind) {
 	}
 }
 
-// guessed are the claims of a token as somebody would forge it who read the metadata.
+// guessed are the claims of a token that is forged from the public metadata.
 func guessed(t *T) map[string]any {
 	response := unauthorized(t)
 	claims := map[string]any{

@@ -341,7 +341,7 @@ func garbled() {
 
 func fromClient(message *Message) bool { return message.Event.From == protocol.Client }
 
-// reserved is a server with metadata at keys that are reserved and nobody knows.
+// reserved is a server with metadata at keys that are reserved but not defined.
 var reserved = &Scenario{
 	Name:  "base-reserved-metadata",
 	Says:  "The results of the server have unknown values at reserved _meta keys.",

@@ -516,7 +516,7 @@ func legalResources() []any {
 	}
 }
 
-// richOpening is a server that says more of itself than anybody wants to know.
+// richOpening is a server that sends all optional members in its first result, and unknown ones.
 var richOpening = &Scenario{
 	Name:  "base-legal-opening",
 	Says:  "The server answers its first request with unknown capabilities and all optional members.",

@@ -74,8 +74,8 @@ const (
 	undatable = "pair_of_unknown_dialect"
 )
 
-// unknownDialect is a server with a tool whose results conform to a schema that nobody
-// can read.
+// unknownDialect is a server with a tool whose outputSchema is in a dialect that does not
+// exist.
 var unknownDialect = &Scenario{
 	Name: "unknown-dialect", Says: "A tool has an outputSchema with an unknown dialect in $schema.",
 	Since: "2025-11-25",

@@ -134,7 +134,7 @@ func optionalFields() {
 					continue // another check judges whether it is needed
 				}
 				if again, _ := namesFor(server, method, usualClient); !slices.Equal(usual, again) {
-					break // the list changes from one time to the next, whoever asks
+					break // the list changes even for the same client
 				}
 				t.Judge(Mismatch{
 					Wanted: "from " + method + " the same list for every client, " + Show(usual),

@@ -60,7 +60,7 @@ func errorRules() []rules.Rule {
 
 // The ranges of codes, from above to below.
 const (
-	firstLegacy   = -32000 // to -32019: whatever implementations used before
+	firstLegacy   = -32000 // to -32019: codes that implementations used before
 	firstReserved = -32020 // to -32099: for the specification
 	lastReserved  = -32099
 	lastOfJSONRPC = -32768
@@ -254,7 +254,7 @@ func unnamedCapabilities(conversation *rules.Conversation, reporter *rules.Repor
 	}
 }
 
-// contains tells whether somebody declares capabilities: with all their members.
+// contains tells whether declared capabilities have the required ones, with all members.
 func contains(declared, required rules.Object) bool {
 	for name, value := range required {
 		own, there := declared[name]

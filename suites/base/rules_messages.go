@@ -111,10 +111,9 @@ func answerRules() []rules.Rule {
 	}
 }
 
-// answeredRequests sees the requests that were answered. One that was not may be so for
-// good reasons, such as the end of the connection: what brought no reply although
-// somebody waited for it is found where it was waited for (check.NoReply), and told
-// here.
+// answeredRequests observes the requests that were answered. A missing response may have a
+// good reason, such as the end of the connection. The check that waits for the response notes
+// that it is missing (check.NoReply), and it is reported here.
 func answeredRequests(c *rules.Conversation, reporter *rules.Reporter) {
 	for _, message := range c.Messages {
 		if !message.FromTarget(c.Cell) && len(message.Answers) > 0 {

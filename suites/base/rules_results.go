@@ -36,8 +36,8 @@ func untypedResults(conversation *rules.Conversation, reporter *rules.Reporter) 
 	}
 }
 
-// strangeResults leaves out what cannot be judged: an extension that nobody here
-// knows may have types of its own.
+// strangeResults leaves out what cannot be judged: an extension that the harness does not
+// know may have types of its own.
 func strangeResults(conversation *rules.Conversation, reporter *rules.Reporter) {
 	declared := facts.Extensions(conversation.ServerCapabilities)
 	for _, message := range facts.StandaloneResults(conversation) {

@@ -455,8 +455,8 @@ func aTool(t *T) string {
 
 func isResponse(received scripted.Received) bool { return received.Kind == jsonrpc.Response }
 
-// answeredID sends a request with an id and returns the id of the response: whatever
-// response comes is meant for it, as nothing else was asked for.
+// answeredID sends a request with an id and returns the id of the next response, which
+// belongs to it even with another id: no other request is open.
 func answeredID(t *T, server *Server, id jsonrpc.ID) jsonrpc.ID {
 	request := server.Call(BarrierMethod(t), nil, WithID(id))
 	return request.OrUntil(isResponse).Must().ID
@@ -492,7 +492,7 @@ func completed(t *T, server *Server) func(http.Header) {
 	}
 }
 
-// judgeKnownIDs judges that responses to what is illegal have no id that nobody sent.
+// judgeKnownIDs judges that responses to illegal messages have no id, or that of a request.
 func judgeKnownIDs(t *T, refusals []Reply, sent ...jsonrpc.ID) {
 	for _, refusal := range refusals {
 		isKnown := slices.Contains(sent, refusal.ID) || refusal.ID == jsonrpc.NoID || refusal.ID == jsonrpc.NullID

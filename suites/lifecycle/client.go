@@ -123,7 +123,7 @@ func closing() {
 // moment is how long the granting server takes to answer initialize.
 const moment = 50 * time.Millisecond
 
-// granting is a server that speaks whatever it is asked for.
+// granting is a server that accepts each revision that is requested.
 var granting = &Scenario{
 	Name:  "lifecycle-granting-server",
 	Until: "2025-11-25",
@@ -141,15 +141,15 @@ var granting = &Scenario{
 	},
 }
 
-// unnamed is a scenario in which nobody tells the client which revision to ask for.
+// unnamed is a scenario whose steps do not name the revision to request.
 var unnamed = &Scenario{
 	Name: "lifecycle-unnamed-revision", Until: "2025-11-25", Unnamed: true,
 	Says:  "The client begins with a revision of its own choice.",
 	Steps: Meeting.Steps,
 }
 
-// strangeRevision is one that nobody speaks: of long ago over stdio, and of times to come over
-// HTTP, as some go by whether it is older or newer than their own.
+// strangeRevision is an unknown revision: an old one over stdio and a future one over HTTP,
+// as some clients compare it with their own.
 func strangeRevision(transport protocol.Transport) string {
 	if transport.Exchanges() {
 		return "2099-12-31"
@@ -157,7 +157,7 @@ func strangeRevision(transport protocol.Transport) string {
 	return "1900-01-01"
 }
 
-// outdated is a server that speaks what nobody else does.
+// outdated is a server that supports only an unknown revision.
 var outdated = &Scenario{
 	Name: "lifecycle-outdated-server", Until: "2025-11-25",
 	Says:  "The server answers initialize with an unknown revision.",

@@ -155,7 +155,7 @@ func furtherOpenings() {
 		})
 }
 
-// unknownRevision is one that nobody speaks.
+// unknownRevision is before the first revision.
 const unknownRevision = "1900-01-01"
 
 func versionNegotiation() {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpconform/mcpconform/suites/transports/streamablehttp"
 )
 
-// longText is how many characters of four bytes are more than what is commonly read at
-// once from the network to look into it, and less than what anybody refuses.
+// longText is how many characters of four bytes are more than one read of a socket commonly
+// returns, and less than the limit of any server.
 const longText = 3000
 
 // ServerChecks registers the checks of a target server.
@@ -29,7 +29,7 @@ func ServerChecks() {
 			id := jsonrpc.StringID("é-日本-🙂") // of two, three and four bytes
 
 			request := server.Call(BarrierMethod(t), nil, WithID(id))
-			reply := request.OrUntil(func(received scripted.Received) bool { return received.Kind == jsonrpc.Response }).Must() // whatever id it has, as nothing else was asked for
+			reply := request.OrUntil(func(received scripted.Received) bool { return received.Kind == jsonrpc.Response }).Must() // with any id, as no other request is open
 
 			t.Demand(reply.ID == id, "the id "+id.String(), reply.ID.String())
 			t.Expect(reply).To(BeResult())
@@ -39,7 +39,7 @@ func ServerChecks() {
 			server := Session(t)
 			server.Call(BarrierMethod(t), nil).Need().Result()
 
-			// Whatever power of two is cut at, one of both has a character there.
+			// A server that cuts at a power of two cuts through a character of one of both.
 			for _, shift := range []string{"", ".."} {
 				text := shift + strings.Repeat("🙂", longText)
 				reply := server.Call(BarrierMethod(t), Object{"_meta": Object{"com.example/text": text}}).Must(BeAnswered)

@@ -27,7 +27,7 @@ func ServerChecks() {
 	})
 }
 
-// Revisions that nobody speaks: before all others, and after.
+// Revisions that do not exist: before all others, and after.
 const (
 	ancient = "1900-01-01"
 	distant = "2999-12-31"
@@ -216,8 +216,8 @@ func handshakeClient(t *T) *Server {
 	return server
 }
 
-// beListed matches an error -32022 that lists the revision under test as supported, and
-// whatever is no such error, which other checks judge.
+// beListed matches an error -32022 that lists the revision under test as supported. It matches
+// all other replies, too, which other checks judge.
 func beListed(t *T) types.GomegaMatcher {
 	return Be("error -32022 with "+Show(t.Revision())+" in data.supported", func(value any) bool {
 		reply, _ := value.(Reply)

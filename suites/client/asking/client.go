@@ -155,8 +155,8 @@ func disowns(code int64) bool {
 	return code == jsonrpc.MethodNotFound || code == jsonrpc.InvalidRequest
 }
 
-// JudgeUntold judges that a client which declares a capability though nobody has told it to
-// does not refuse what it is asked for then as if it knew nothing of it.
+// JudgeUntold judges that a client which declares a capability without a step for it
+// does not reject requests of it with -32601 or -32600.
 func JudgeUntold(t *check.T, client *clientrun.Client, method, capability string) {
 	client.NeedRequests("tools/call")
 	if !client.Declares(capability) {

@@ -136,8 +136,8 @@ var filled = &Scenario{
 	},
 }
 
-// missingDefaults are the fields of the form with a default that content does not have,
-// whatever value: a client may show the user something else.
+// missingDefaults are the fields of the form with a default that content does not have.
+// Their values are not compared: the user may have changed them.
 func missingDefaults(content Object) []string {
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(suggestions)) {

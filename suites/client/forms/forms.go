@@ -28,7 +28,7 @@ type Form struct {
 	// Before is the method of a notification that has to come before the answer; "" for
 	// none. Some come only where the client has asked for them.
 	Before string
-	// Shows is a text that the API of the client gives to its caller; "" for whatever.
+	// Shows is a text that the API of the client gives to its caller; "" for any.
 	Shows string
 	// Reports says that a tool reports an error of its own, whose text is Told: some APIs
 	// give it to their caller as an error, and that text with it.

@@ -104,7 +104,7 @@ func tokensOf(client *Client, issuer int, types ...string) []*Visit {
 	})
 }
 
-// unattended wants a client to send nobody to log in at the authorization server.
+// unattended demands that a client gets its token without an authorization request.
 func unattended(client *Client) {
 	client.DemandNone(client.AtIssuer(1, scripted.AtAuthorize), "no authorization request")
 }

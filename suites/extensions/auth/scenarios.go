@@ -50,7 +50,8 @@ func seeded(id string) func() *oauth.Key {
 	})
 }
 
-// grants has an authorization server issue tokens by some grants, whoever asks.
+// grants has an authorization server issue tokens by some grants, without validation of
+// the requests.
 func grants(issuer *scripted.AuthServer, types ...any) {
 	issuer.Unrefreshed = true
 	issuer.Metadata["grant_types_supported"] = types

@@ -81,7 +81,7 @@ func anyTask(t *T, server *Server) (tool Provocation, id string) {
 // among so many that may be called. The id is "" when none did.
 func firstTask(t *T, server *Server, most int) (tool Provocation, id string) {
 	calls, _ := CallableTools(t)
-	calls = slices.DeleteFunc(calls, func(call Provocation) bool { return isApart(t, call) })
+	calls = beside(t, calls)
 	if known, there := Provocable(t, "task"); there {
 		calls = slices.Insert(calls, 0, known)
 	}
@@ -98,7 +98,7 @@ func firstTask(t *T, server *Server, most int) (tool Provocation, id string) {
 // withoutTasks returns a tool that may be called and answers at once, not with a task.
 func withoutTasks(t *T, server *Server) Provocation {
 	calls, reason := CallableTools(t)
-	calls = slices.DeleteFunc(calls, func(call Provocation) bool { return isApart(t, call) })
+	calls = beside(t, calls)
 	for _, call := range calls[:min(triedTools, len(calls))] {
 		reply := server.Call("tools/call", call.Call()).May(BeLate)
 		if id := idOf(reply.Object()); id != "" {
@@ -144,13 +144,17 @@ func withoutTask(t *T, server *Server, tool Provocation, call Object) Reply {
 	return reply
 }
 
-// isApart tells whether a tool disturbs other checks, or fails on purpose.
-func isApart(t *T, call Provocation) bool {
-	kinds := []string{"tools-changed", "resources-changed", "prompts-changed", "resource-updated", "stream-closed", "error"}
-	return slices.ContainsFunc(kinds, func(kind string) bool {
-		known, there := Provocable(t, kind)
-		return there && known.Tool == call.Tool
-	})
+// beside returns the calls of tools that neither disturb other checks nor fail on purpose.
+func beside(t *T, calls []Provocation) []Provocation {
+	apart := map[string]bool{}
+	for _, kind := range []string{
+		"tools-changed", "resources-changed", "prompts-changed", "resource-updated", "stream-closed", "error",
+	} {
+		if known, there := Provocable(t, kind); there {
+			apart[known.Tool] = true
+		}
+	}
+	return slices.DeleteFunc(calls, func(call Provocation) bool { return apart[call.Tool] })
 }
 
 // slowTask makes a task that is not over at once, if a tool is known that makes one.
@@ -233,8 +237,8 @@ func giveWrong(t *T, server *Server, id string, requests Object) Object {
 	return observe(t, server, id, func(state Object) bool { return state["status"] == "input_required" })
 }
 
-// ending is what is the same each time that a server tells how a task has ended, whatever it
-// adds.
+// ending are the members that tell how a task ended: a server may add others, but these
+// do not change.
 func ending(task Object) Object {
 	return Object{"status": task["status"], "isError": mcp.Value(task, "result", "isError") == true}
 }

@@ -105,7 +105,7 @@ var promptBecomesTask = &Scenario{
 	},
 }
 
-// promptTask is the id of a task that nobody should ask for.
+// promptTask is the id of a task in the result of prompts/get, for which the client must not poll.
 const promptTask = "mcpconform-9b1f64c07de84a02"
 
 // taskGivenUp is a server whose task never ends.

@@ -124,8 +124,8 @@ func judgeTasks(
 	}
 }
 
-// unnamedTasks judges results of tools that are tasks, whatever they say: they have
-// what a task must have, and nothing of a result.
+// unnamedTasks judges that results of tools/call which have the members of a task, and no
+// content, have the resultType of a task.
 func unnamedTasks(conversation *rules.Conversation, reporter *rules.Reporter) {
 	for _, message := range conversation.Results("tools/call") {
 		result := message.ResultObject()

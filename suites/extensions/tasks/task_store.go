@@ -84,7 +84,7 @@ func (k *taskStore) state(id string, told Object) Object {
 }
 
 // find returns the id of the task that a request is about, or refuses the request.
-// Whoever calls has the lock.
+// The caller holds the lock.
 func (k *taskStore) find(call *scripted.Call) (string, bool) {
 	id := call.Text("taskId")
 	if _, known := k.left[id]; known {

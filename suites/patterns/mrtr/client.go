@@ -272,8 +272,8 @@ func retriesOfClients() {
 	})
 }
 
-// isMadeAgain tells whether the client made a call again after a result that asks for
-// input, whatever it brings.
+// isMadeAgain tells whether the client repeated a call after a result that asks for input,
+// with any input or state.
 func isMadeAgain(client *Client, result *Message) bool {
 	return slices.ContainsFunc(client.Calls(mcp.Text(result.Request.ParamsObject(), "name")), func(call *Message) bool {
 		return call.Event.At.After(result.Event.At) && bringsAny(call)

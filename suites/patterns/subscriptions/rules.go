@@ -167,8 +167,8 @@ func unacknowledged(conversation *rules.Conversation, reporter *rules.Reporter) 
 	}
 }
 
-// acknowledgedFirst leaves aside what a request may bring whatever it asks for. A result that is never
-// followed by an acknowledgement is for the rule about that.
+// acknowledgedFirst leaves aside messages that any request may bring, such as progress. A result
+// that is never followed by an acknowledgement is for the rule about that.
 func acknowledgedFirst(conversation *rules.Conversation, reporter *rules.Reporter) {
 	const wanted = acknowledgedMethod + " as the first message of the subscription"
 	all, _ := subscriptions(conversation)

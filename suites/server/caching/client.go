@@ -13,8 +13,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-// ClientChecks registers the checks of a target client. One that keeps nothing
-// passes them: nobody must.
+// ClientChecks registers the checks of a target client. A client without a cache passes
+// them: caching is optional.
 func ClientChecks() {
 	Describe("Fresh results", freshResults)
 	Describe("Changed results", changedResults)
@@ -35,7 +35,7 @@ const (
 	privateURI = "test://private" // for which it needs to know more
 )
 
-// fresh is a server whose results stay fresh longer than anybody waits.
+// fresh is a server whose results stay fresh longer than the scenario takes.
 var fresh = &Scenario{
 	Name:  "results-that-stay-fresh",
 	Since: since,

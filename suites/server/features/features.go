@@ -73,7 +73,7 @@ var PromptsAlone = &scenario.Scenario{
 	},
 }
 
-// Unsubscribable is a server that has resources to which nobody can subscribe.
+// Unsubscribable is a server that has resources and does not support subscriptions.
 var Unsubscribable = &scenario.Scenario{
 	Name: "resources-without-subscriptions", Until: protocol.Last(protocol.Handshake),
 	Says: "The server declares resources without resources.subscribe, and the steps ask the client to subscribe to one.",

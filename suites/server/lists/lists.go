@@ -147,7 +147,7 @@ func Keys(server *Server, method string) []any {
 	return keys
 }
 
-// SameItems tells whether two lists have the same items, in whatever order.
+// SameItems tells whether two lists have the same items, in any order.
 func SameItems(first, second []any) bool {
 	counted := func(keys []any) map[jsonrpc.ID]int {
 		counts := map[jsonrpc.ID]int{}

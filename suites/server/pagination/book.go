@@ -97,8 +97,8 @@ func (b book) follows(t *T, client *Client, position int, wanted string) {
 	}
 }
 
-// toolsOn pages are what tools/list gives. One that clients know to call is the last
-// of all: whoever wants it needs all pages.
+// toolsOn pages are what tools/list returns. A tool that clients know to call is the last item:
+// they need all pages to find it.
 func toolsOn(pages ...page) book {
 	last := -1
 	for _, one := range pages {

@@ -408,12 +408,14 @@ func harmless(t *T) []Provocation {
 	if t.Has(protocol.Extensions) {
 		kinds = append(slices.Clip(kinds), "task-refused", "task-required") // of the tasks extension
 	}
+	excluded := map[string]bool{}
+	for _, kind := range kinds {
+		if known, there := Named(t, kind); there {
+			excluded[known.Tool] = true
+		}
+	}
 	return slices.DeleteFunc(calls, func(call Provocation) bool {
-		execution := mcp.Object(definition(t, call.Tool), "execution")
-		return execution["taskSupport"] == "required" || slices.ContainsFunc(kinds, func(kind string) bool {
-			known, there := Named(t, kind)
-			return there && known.Tool == call.Tool
-		})
+		return excluded[call.Tool] || mcp.Text(ListedTool(t, call.Tool), "execution", "taskSupport") == "required"
 	})
 }
 
@@ -458,16 +460,6 @@ func callable(t *T) []Provocation {
 		t.Inconclusive("all callable tools are tested by other checks", "annotate further tools with readOnlyHint, or name them in mcpconform.yaml")
 	}
 	t.Inconclusive(reason, "annotate tools with readOnlyHint, name them in mcpconform.yaml, or allow all with --call-tools=all")
-	return nil
-}
-
-// definition is a tool as the server lists it.
-func definition(t *T, name string) Object {
-	for _, tool := range ListedTools(t) {
-		if tool["name"] == name {
-			return tool
-		}
-	}
 	return nil
 }
 
@@ -545,7 +537,7 @@ func withArgument(
 ) (call Provocation, name string, reply Reply) {
 	var attempts []Provocation
 	for _, call := range callable(t) {
-		input := mcp.Object(definition(t, call.Tool), "inputSchema")
+		input := mcp.Object(ListedTool(t, call.Tool), "inputSchema")
 		properties := mcp.Object(input, "properties")
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			value, fitting := fits(input, mcp.Object(properties, name), call.Arguments[name])
@@ -721,7 +713,7 @@ func withFraction(t *T) []spoiledCall {
 func spoiled(t *T, spoil func(input, arguments Object) (wrong string)) []spoiledCall {
 	var all []spoiledCall
 	for _, call := range callable(t) {
-		input := mcp.Object(definition(t, call.Tool), "inputSchema")
+		input := mcp.Object(ListedTool(t, call.Tool), "inputSchema")
 		arguments := maps.Clone(call.Arguments)
 		if arguments == nil {
 			arguments = Object{}
@@ -750,7 +742,7 @@ func renamed(t *T, server *Server) Provocation {
 	found := false
 	for _, call := range callable(t) {
 		name := strings.Map(swapCase, call.Tool)
-		if definition(t, name) != nil || name == call.Tool {
+		if ListedTool(t, name) != nil || name == call.Tool {
 			continue
 		}
 		found = true

@@ -29,11 +29,11 @@ func ClientChecks() {
 // numbers are arguments of the tool that every scripted server has.
 var numbers = Object{"a": 5, "b": 3}
 
-// flood is how much the server writes to its standard error at once, in bytes: more than a
-// pipe takes that nobody reads.
+// flood is how much the server writes to its standard error at once, in bytes: more than the
+// buffer of a pipe.
 const flood = 100 << 10
 
-// noisy is a server that writes to its standard error whatever it does.
+// noisy is a server that writes to its standard error at its start and before each answer.
 var noisy = &Scenario{
 	Name:  "stdio-noisy-server",
 	Since: "2025-11-25",

@@ -50,7 +50,7 @@ func (a answer) refusal() (refusal jsonrpc.Error, there bool) {
 	return refusal, there && (a.message.ID == a.id || a.message.ID == jsonrpc.NoID || a.message.ID == jsonrpc.NullID)
 }
 
-// refused tells whether the request was turned down, in whatever way.
+// refused tells whether the answer is a JSON-RPC error or a status that is not 2xx.
 func (a answer) refused() bool {
 	_, isError := a.refusal()
 	return isError || a.Status >= 300

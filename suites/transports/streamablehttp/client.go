@@ -189,7 +189,7 @@ func asksForPage(client *Client, cursor string) bool {
 // slowTool is one that gives no answer.
 const slowTool = "slow"
 
-// givenUp is a server whose tool takes longer than anybody waits.
+// givenUp is a server whose tool never answers.
 var givenUp = &Scenario{
 	Name:  "call-over-http-that-is-given-up",
 	Until: protocol.Last(protocol.Resumption),
@@ -268,8 +268,8 @@ const (
 	lastEvent = "event-2"
 )
 
-// broken is a server that ends the stream of a call before the answer, which it gives
-// to whoever comes back for it.
+// broken is a server that ends the stream of a call before the response, which it sends when
+// the client resumes the stream.
 var broken = &Scenario{
 	Name:     "stream-that-is-resumed",
 	Waits:    true,
@@ -440,7 +440,7 @@ func brokenOff(client *Client) transcript.Event {
 	return *end
 }
 
-// resumptions returns the heads of requests, of whatever method, that resume a stream
+// resumptions returns the heads of requests with any method that resume a stream
 // after an event.
 func resumptions(client *Client, after transcript.Event) []transcript.Event {
 	return slices.DeleteFunc(client.Heads(""), func(head transcript.Event) bool {

@@ -146,8 +146,8 @@ var (
 	}
 )
 
-// refusedPosts are refusals of a call at the level of HTTP, by the status and what people, or
-// nobody, can read.
+// refusedPosts are refusals of a call at the level of HTTP, each with a status and a body:
+// text, JSON, HTML or none.
 var refusedPosts = func() (all []*forms.Form) {
 	for _, one := range []struct {
 		status      int

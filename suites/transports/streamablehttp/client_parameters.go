@@ -33,7 +33,7 @@ var routeCalls = []Object{
 	{"region": nil, "via": Object{}, "note": "line1\r\nline2", "priority": 0},
 }
 
-// Resources whose URIs nobody may read as anything but text.
+// Resources whose URIs must be compared as text, without decoding.
 const (
 	spacedURI = "file:///path/to/file%20name.txt"
 	queryURI  = "https://example.com/resource?id=123"
@@ -209,7 +209,7 @@ func designatedParameters() {
 			client := RunScenario(t)
 
 			list := client.NeedRequests("tools/list")[0]
-			for _, call := range client.Requests("tools/call") { // nobody tells it to call such a tool
+			for _, call := range client.Requests("tools/call") { // no step calls such a tool
 				if name, _ := call.ParamsObject()["name"].(string); slices.Contains(wrongTools, name) {
 					client.Fail(call, Mismatch{Wanted: "no call of an excluded tool", Found: Show(name), Where: "/params/name"})
 				}
@@ -245,7 +245,7 @@ func revisingParameters() {
 
 		list := client.NeedRequests("tools/list")[0]
 		if t.Observed(len(client.Calls(deepTool)) > 0) {
-			return // nobody tells it to: it calls all tools that it has found
+			return // without a step for it: it calls all tools that it has found
 		}
 		outcome, there := client.Outcome("list-tools")
 		if !there || outcome.Failed() {

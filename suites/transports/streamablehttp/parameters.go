@@ -310,19 +310,19 @@ const mostTried = 8
 // server whose tools have none has nothing to keep.
 func mustMirror(t *T, server *Server, wanted choice) mirrored {
 	calls, reason := CallableTools(t)
+	callable := map[string]Object{}
+	for _, call := range slices.Backward(calls) { // of two with one name the first stays
+		callable[call.Tool] = call.Arguments
+	}
 	declared, tried := false, 0
 	for _, tool := range ListedTools(t) {
-		known := slices.IndexFunc(calls, func(call Provocation) bool { return call.Tool == tool["name"] })
-		var given Object
-		if known >= 0 {
-			given = calls[known].Arguments
-		}
+		given, known := callable[mcp.Text(tool, "name")]
 		for _, one := range mirroredBy(tool, given) {
 			if !wanted.fits(one) {
 				continue
 			}
 			declared = true
-			if known < 0 || tried == mostTried {
+			if !known || tried == mostTried {
 				continue
 			}
 			tried++

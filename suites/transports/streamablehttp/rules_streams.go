@@ -177,9 +177,9 @@ func broughtResponses(conversation *rules.Conversation, reporter *rules.Reporter
 	}
 }
 
-// waits tells whether the server may wait for the client to resume a stream:
-// it closed the connection after an event with an id, as it may where there is polling, and
-// nobody came.
+// waits tells whether the server may wait for the client to resume a stream: it closed the
+// connection after an event with an id, as it may at revisions with polling, and the client has
+// not resumed.
 func waits(last *exchanges.Exchange, conversation *rules.Conversation) bool {
 	return conversation.Has(protocol.Polling) && slices.ContainsFunc(last.Events, hasID)
 }

@@ -119,7 +119,7 @@ func closingStreams() {
 		})
 }
 
-// unknownMethod is one that nobody has defined.
+// unknownMethod is a method that no revision defines.
 const unknownMethod = "mcpconform/no-such-method"
 
 // demandEnd demands the end of the stream that has brought the response to a request.

@@ -430,7 +430,7 @@ func confusing(call *scripted.Call, params Object, reason string) {
 	call.Say(jsonrpc.NewNotification(method, params), reason)
 }
 
-// unrelatedMethod is that of a notification that nobody has defined.
+// unrelatedMethod is that of a notification that no revision defines.
 const unrelatedMethod = "notifications/mcpconform/unknown"
 
 // Scenarios of such servers.

@@ -64,9 +64,9 @@ func foreignCancellations(conversation *rules.Conversation, reporter *rules.Repo
 	}
 }
 
-// mayBeLost tells whether what a cancellation names may have been sent over HTTP and not
-// have come: the POST of a client that gives it up at once may arrive after the
-// notification, or never, and what a server sends while no GET is open reaches nobody,
+// mayBeLost tells whether the request that a cancellation names may have been sent over HTTP
+// and be missing in the transcript: the POST of a client that cancels at once may arrive after
+// the notification, or never, and a request that a server sends while no GET is open is lost,
 // whereas a GET that is opened later brings the notification.
 func mayBeLost(conversation *rules.Conversation, cancellation *rules.Message) bool {
 	if protocol.Over(conversation.Transport).InOrder() {

@@ -34,7 +34,7 @@ func inProgress() {
 		zero := server.Call("tools/call", Provoking(t, "slow").Call(), WithID(jsonrpc.IntID(0)))
 		reached(t, server, zero)
 
-		server.Notify(method, Object{"requestId": 0}).Must() // nobody has to give a reason
+		server.Notify(method, Object{"requestId": 0}).Must() // reason is optional
 		lasted = append(lasted, answeredIn(server, zero, begun))
 
 		// The same call, begun later, is answered when these would have been.
@@ -184,7 +184,7 @@ func needsSight(t *T) {
 	}
 }
 
-// completed is the progress token of the call that nobody cancels.
+// completed is the progress token of the call that is not cancelled.
 const completed = "mcpconform-completed"
 
 func responseTo(id jsonrpc.ID) func(scripted.Received) bool {

@@ -61,7 +61,7 @@ func parameters(message *rules.Message) rules.Mismatch {
 	return rules.Mismatch{}
 }
 
-// mostPings is how many pings in one second nobody can need.
+// mostPings is how many pings in one second are more than any peer needs.
 const mostPings = 20
 
 func excessivePings(conversation *rules.Conversation, reporter *rules.Reporter) {

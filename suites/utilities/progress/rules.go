@@ -178,8 +178,8 @@ func standstills(conversation *rules.Conversation, reporter *rules.Reporter) {
 	}
 }
 
-// shared tells whether an earlier request of the same token may have been in progress
-// still, so that nobody knows to which of them a report belongs.
+// shared tells whether an earlier request of the same token may still have been in progress,
+// so that a report may belong to either.
 func shared(report, previous facts.ProgressReport, order sendings) bool {
 	earlier := report.Requests[:max(len(report.Requests)-1, 0)]
 	return slices.ContainsFunc(earlier, func(request *rules.Message) bool { return !over(request, previous.Message, order) })

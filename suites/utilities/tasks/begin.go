@@ -24,7 +24,7 @@ const (
 	// keptFor is how long the tasks of checks should be kept, in milliseconds:
 	// longer than any check takes.
 	keptFor = 60_000
-	// tenYears is a ttl that nobody should grant, in milliseconds.
+	// tenYears is a ttl that no receiver should grant, in milliseconds.
 	tenYears = 10 * 365 * 24 * 3_600_000
 	// listed is how many tasks a list is made of: small pages show, and no
 	// bound on the tasks of one client should be that low.
@@ -48,12 +48,7 @@ func asTask(tool Provocation) Object {
 // supportOf returns what a tool that the target lists says in taskSupport; ""
 // when it says nothing.
 func supportOf(t *T, name string) string {
-	for _, tool := range ListedTools(t) {
-		if tool["name"] == name {
-			return mcp.Text(tool, "execution", "taskSupport")
-		}
-	}
-	return ""
+	return mcp.Text(ListedTool(t, name), "execution", "taskSupport")
 }
 
 func takesTasks(t *T, tool Provocation) bool {

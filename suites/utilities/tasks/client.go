@@ -54,7 +54,7 @@ var toolsAsTasks = &Scenario{
 	},
 }
 
-// toolsWithoutTasks is a server that declares no tasks, whatever its tools say.
+// toolsWithoutTasks is a server that declares no tasks, though a tool has taskSupport.
 var toolsWithoutTasks = &Scenario{
 	Name:  "tools-without-tasks",
 	Says:  "A tool has taskSupport, but the server does not declare tasks.",

@@ -78,14 +78,14 @@ func (k *taskStore) begin(call *scripted.Call) {
 	}
 }
 
-// state is a task as it is told. Whoever calls has the lock.
+// state is a task as the server reports it. The caller holds the lock.
 func (t *keptTask) state() Object {
 	const at = "2025-11-25T10:30:00Z"
 	return Object{"taskId": t.id, "status": t.status, "createdAt": at, "lastUpdatedAt": at, "ttl": keptFor, "pollInterval": clientPollInterval}
 }
 
-// find returns the task that a request is about, or refuses the request. Whoever
-// calls has the lock.
+// find returns the task that a request is about, or refuses the request. The caller
+// holds the lock.
 func (k *taskStore) find(call *scripted.Call) *keptTask {
 	at := slices.IndexFunc(k.kept, func(task *keptTask) bool { return task.id == call.Text("taskId") })
 	if at < 0 {
