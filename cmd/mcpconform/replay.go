@@ -537,7 +537,9 @@ func (r *replaying) serveRecorded(command *cobra.Command, found *reports.Replay,
 		if err != nil {
 			return usageError("--listen %s: %s", r.listen, files.Reason(err))
 		}
-		serve = func(ctx context.Context, mock *replay.Mock) error { return replayHTTP(ctx, listener, mock, over) }
+		serve = func(ctx context.Context, mock *replay.Mock) error {
+			return replayHTTP(ctx, listener, mock, protocol.Over(over))
+		}
 	}
 	r.tellBefore(found)
 	told := len(found.Notes)
@@ -585,9 +587,9 @@ func replayStdio(ctx context.Context, mock *replay.Mock) error {
 	}
 }
 
-func replayHTTP(ctx context.Context, listener net.Listener, mock *replay.Mock, over string) error {
+func replayHTTP(ctx context.Context, listener net.Listener, mock *replay.Mock, over protocol.Transport) error {
 	const headTime = 10 * time.Second
-	server := &http.Server{Handler: mock.Handler(over == protocol.SSE), ReadHeaderTimeout: headTime}
+	server := &http.Server{Handler: mock.Handler(over.SharesStream()), ReadHeaderTimeout: headTime}
 	_, _ = fmt.Fprintf(stderr(), "Listening at http://%s%s. Ctrl-C ends it.\n",
 		listener.Addr(), scripted.PathOver(over))
 	ended := make(chan error, 1)

@@ -61,7 +61,7 @@ func (t *T) Run(body func()) {
 func (t *T) Revision() string { return t.Cell.Revision }
 
 // Transport is the transport under test.
-func (t *T) Transport() string { return t.Cell.Transport }
+func (t *T) Transport() protocol.Transport { return protocol.Over(t.Cell.Transport) }
 
 // Has tells whether the revision under test has a feature.
 func (t *T) Has(feature protocol.Feature) bool { return t.Cell.Has(feature) }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -32,7 +31,7 @@ func (c *Client) needStreams() {
 // seesStreams lets needStreams look, unless the check is one of both answers itself.
 func seesStreams(t *T) {
 	both := runnerOf(t).scenarios[StreamedAndPlain]
-	if t.Transport() != protocol.HTTP || both == nil || slices.Contains(t.Declared.Requirements, bothAnswers) {
+	if !t.Transport().Exchanges() || both == nil || slices.Contains(t.Declared.Requirements, bothAnswers) {
 		return
 	}
 	lookingOf(t).readsStreams = func() bool { return AlsoRun(t, both).readsStreams() }

@@ -64,7 +64,7 @@ func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *t
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the run ends, and the target may be told so
 	}
-	if to.Transport == protocol.Stdio { // each visit has a process of its own
+	if protocol.Over(to.Transport).Processes() {
 		last := visits[len(visits)-1]
 		if found := last.died(); found != nil && stays(ctx, to, last.started) {
 			return found

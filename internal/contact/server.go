@@ -147,7 +147,7 @@ func (v *visit) opening(to scripted.Target) *Opening {
 		Survey: v.survey, Unresponsive: v.unresponsive, Astray: v.astray != nil,
 		Quit: v.quit, Connection: v.connection,
 	}
-	if to.Transport == protocol.Stdio && v.connection != nil { // where each connection starts a process
+	if protocol.Over(to.Transport).Processes() && v.connection != nil {
 		found.Start = startOf(to, v.started)
 	}
 	if v.survey == nil {

@@ -108,7 +108,7 @@ var moves = []move{
 	{
 		"a cancellation of what is answered already",
 		func(e *session.Environment) bool {
-			return !e.Has(protocol.ClosingCancels) || e.Transport == protocol.Stdio
+			return !e.Has(protocol.ClosingCancels) || !protocol.Over(e.Transport).Exchanges()
 		},
 		func(t *talk) {
 			if t.waitForAll(); len(t.requests) > 0 && t.broken == nil {
@@ -119,7 +119,7 @@ var moves = []move{
 	{
 		"streams that are cut before their answers",
 		func(e *session.Environment) bool {
-			return e.Transport == protocol.HTTP && !e.Has(protocol.ClosingCancels)
+			return protocol.Over(e.Transport).Exchanges() && !e.Has(protocol.ClosingCancels)
 		},
 		func(t *talk) {
 			for range 3 {
@@ -147,7 +147,9 @@ var moves = []move{
 	},
 	{
 		"a GET stream that is opened and closed",
-		func(e *session.Environment) bool { return e.Transport == protocol.HTTP && e.Has(protocol.GETStream) },
+		func(e *session.Environment) bool {
+			return protocol.Over(e.Transport).Exchanges() && e.Has(protocol.GETStream)
+		},
 		func(t *talk) {
 			if stream, _ := t.on.Listen(t.ctx); stream != nil {
 				stream.Cut()
@@ -170,7 +172,9 @@ var moves = []move{
 	},
 	{
 		"a session that is ended twice by DELETE",
-		func(e *session.Environment) bool { return e.Transport == protocol.HTTP && e.Has(protocol.Sessions) },
+		func(e *session.Environment) bool {
+			return protocol.Over(e.Transport).Sessions() && e.Has(protocol.Sessions)
+		},
 		func(t *talk) { t.again() },
 	},
 }
@@ -247,7 +251,7 @@ func (s *server) patience() (shortWait, whole time.Duration) {
 }
 
 func (s *server) gone(found *Finding) string {
-	if s.env.Transport == protocol.Stdio || !found.lost {
+	if protocol.Over(s.env.Transport).Processes() || !found.lost {
 		return ""
 	}
 	why, _ := reach.Unreachable(&s.env.Offer)

@@ -197,7 +197,7 @@ var Answers = []ServerForm{
 	{Name: "that ends the stream of a call, and sends the response on the resumed one", Class: Response,
 		Requirement: "transports.http.stream.polled",
 		Where: func(revision, transport string) bool {
-			return transport == protocol.HTTP && protocol.Has(revision, protocol.Polling)
+			return protocol.Over(transport).Exchanges() && protocol.Has(revision, protocol.Polling)
 		},
 		Change: func(style *scripted.Style) { style.Resumed, style.Stream = true, true }},
 	{Name: "with header names in lower case", Class: Head, Requirement: answerForms, Where: over(protocol.HTTP),
@@ -300,7 +300,7 @@ var Answers = []ServerForm{
 	},
 	{Name: "whose streams begin with an id and empty data", Class: Beginning, Requirement: bothAnswers,
 		Where: func(revision, transport string) bool {
-			return transport == protocol.HTTP && protocol.Has(revision, protocol.Polling)
+			return protocol.Over(transport).Exchanges() && protocol.Has(revision, protocol.Polling)
 		},
 		Change: func(style *scripted.Style) {
 			style.Begin, style.Stream = []byte("id: begin\ndata:\n\n"), true

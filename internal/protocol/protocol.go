@@ -7,8 +7,11 @@
 //
 //	if protocol.Has(revision, protocol.Sessions) { ...
 //
-// What embeds or carries a revision has a method Has of the same meaning. A connection is
-// asked in the same way what its Transport can do.
+// What embeds or carries a revision has a method Has of the same meaning. A connection, or a
+// check, is asked in the same way what its Transport can do; where there is but the name of
+// one, Over has the value:
+//
+//	if protocol.Over(cell.Transport).Processes() { ...
 //
 // Revisions, roles and transports are plain strings, because that is what peers, flags,
 // files and reports write: a string type of our own in a value decoded from JSON would
@@ -60,6 +63,10 @@ func (t Transport) Exchanges() bool { return t.name == HTTP }
 // SharesStream tells whether all that a server says comes on one event stream, which the
 // client opens first.
 func (t Transport) SharesStream() bool { return t.name == SSE }
+
+// InOrder tells whether all that a party sends arrives in the order in which it was sent: of
+// two requests over HTTP, one may overtake the other.
+func (t Transport) InOrder() bool { return t.name == Stdio }
 
 // Sessions tells whether a server may give a session an id.
 func (t Transport) Sessions() bool { return t.name == HTTP }

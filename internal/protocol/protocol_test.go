@@ -200,17 +200,17 @@ func TestOtherParty(t *testing.T) {
 func TestTransports(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name                                                  string
-		processes, exchanges, sharesStream, sessions, mirrors bool
+		name                                                           string
+		processes, exchanges, sharesStream, inOrder, sessions, mirrors bool
 	}{
-		{name: protocol.Stdio, processes: true},
+		{name: protocol.Stdio, processes: true, inOrder: true},
 		{name: protocol.HTTP, exchanges: true, sessions: true, mirrors: true},
 		{name: protocol.SSE, sharesStream: true},
 		{name: "carrier pigeon"},
 	} {
 		over := protocol.Over(test.name)
 		if over.Processes() != test.processes || over.Exchanges() != test.exchanges ||
-			over.SharesStream() != test.sharesStream || over.Sessions() != test.sessions || over.Mirrors() != test.mirrors {
+			over.SharesStream() != test.sharesStream || over.InOrder() != test.inOrder || over.Sessions() != test.sessions || over.Mirrors() != test.mirrors {
 			t.Errorf("%s can do something else than %+v", test.name, test)
 		}
 	}

@@ -363,7 +363,7 @@ func (e *exchange) end(note string) {
 	a := e.account
 	a.open--
 	deleted := e.request.Method == http.MethodDelete && e.status/100 == 2
-	stream := a.header.Transport == protocol.SSE && e.request.Method == http.MethodGet
+	stream := protocol.Over(a.header.Transport).SharesStream() && e.request.Method == http.MethodGet
 	if a.over = a.over || deleted || stream; a.over && a.open == 0 {
 		e.link.books.end(a)
 	}
@@ -384,5 +384,5 @@ func (l *link) over() {
 // stateless tells whether a connection of the protocol has nothing beyond that of the
 // transport.
 func stateless(a *account) bool {
-	return len(a.ids) == 0 && a.header.Transport == protocol.HTTP && a.header.Revision == ""
+	return len(a.ids) == 0 && protocol.Over(a.header.Transport).Exchanges() && a.header.Revision == ""
 }

@@ -30,7 +30,7 @@ func FindQuit(
 	events []transcript.Event,
 ) *check.Quit {
 	lived, ended := LivedFor(events)
-	if to.Transport != protocol.Stdio || !ended || lived > to.Reply {
+	if !protocol.Over(to.Transport).Processes() || !ended || lived > to.Reply {
 		return nil // what it was asked is the better reason
 	}
 	log := transcript.NewLogIn(budget, "quiet")

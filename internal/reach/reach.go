@@ -77,7 +77,7 @@ func Unreachable(target *offer.Offer) (why string, waited *check.Late) {
 
 // beginning is the kind of the first answer on a connection.
 func beginning(target *offer.Offer) string {
-	if target.Transport == protocol.Stdio {
+	if protocol.Over(target.Transport).Processes() {
 		return scope.Starting
 	}
 	return opening(target)

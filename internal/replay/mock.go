@@ -68,7 +68,7 @@ func NewMock(tapes []*Tape, tell func(text string)) *Mock {
 				m.opens = true
 			}
 		}
-		m.opens = m.opens || tape.Transport != protocol.HTTP
+		m.opens = m.opens || !protocol.Over(tape.Transport).Exchanges()
 	}
 	m.turns = slices.DeleteFunc(slices.Clone(m.turns), m.cameAgain)
 	return m
@@ -143,11 +143,11 @@ func belongs(message *rules.Message, open []*turn, transport string) *turn {
 		}
 	}
 	for _, one := range open {
-		if one.Event.Stream == message.Event.Stream && transport == protocol.HTTP {
+		if one.Event.Stream == message.Event.Stream && protocol.Over(transport).Exchanges() {
 			return one
 		}
 	}
-	if len(open) == 1 && transport != protocol.HTTP {
+	if len(open) == 1 && !protocol.Over(transport).Exchanges() {
 		return open[0] // nothing else ties it to one, over a stream that all share
 	}
 	return nil

@@ -111,7 +111,7 @@ func (t *Tape) readHeads(events []transcript.Event) {
 			if _, there := t.heads[event.Stream]; !there {
 				t.heads[event.Stream] = event
 			}
-			if t.Transport == protocol.HTTP && event.HTTP.Method != http.MethodPost &&
+			if protocol.Over(t.Transport).Exchanges() && event.HTTP.Method != http.MethodPost &&
 				event.HTTP.Header.Get(scripted.LastEventID) == "" {
 				t.apart[event.Sequence] = true
 			}
@@ -157,7 +157,7 @@ func (t *Tape) endsDuring(request *rules.Message) bool {
 func (t *Tape) forgetWhatFollowed(events []transcript.Event) {
 	left := map[string]bool{}
 	for _, event := range events {
-		if event.IsClientLeaving() && t.Transport == protocol.HTTP {
+		if event.IsClientLeaving() && protocol.Over(t.Transport).Exchanges() {
 			left[event.Stream] = true
 		}
 	}

@@ -163,7 +163,7 @@ type brokenForm struct {
 // FormsOf returns the forms of some classes that are legal at the revision and over the
 // transport under test.
 func FormsOf(t *T, classes ...forms.Class) []forms.Form {
-	return forms.Of(t.Revision(), t.Transport(), classes...)
+	return forms.Of(t.Revision(), t.Cell.Transport, classes...)
 }
 
 // inForms asks in several forms at once, and returns those that bring something else.

@@ -105,7 +105,7 @@ func scenes(scenarios []*scenario.Scenario, declared []plan.Declared) []Scene {
 func (j *Judging) Revision() string { return j.cell.Revision }
 
 // Transport is the one over which they are reached.
-func (j *Judging) Transport() string { return j.cell.Transport }
+func (j *Judging) Transport() protocol.Transport { return protocol.Over(j.cell.Transport) }
 
 // Scenes are the scenarios that can be played, the meeting first.
 func (j *Judging) Scenes() []Scene { return j.scenes }

@@ -220,11 +220,11 @@ const olderFolder = "/older"
 
 // path is that of the URL that the client is given.
 func (r *run) path() string {
-	path := scripted.PathOver(r.driver.Transport)
-	if r.driver.Transport == protocol.SSE {
-		return olderFolder + path
+	over := protocol.Over(r.driver.Transport)
+	if over.SharesStream() {
+		return olderFolder + scripted.PathOver(over)
 	}
-	return path
+	return scripted.PathOver(over)
 }
 
 // openProtected lets clients in at localhost, where they may do without TLS, and takes what

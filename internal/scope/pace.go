@@ -88,7 +88,8 @@ func PaceOf(conversation *Conversation) Pace {
 		}
 		if request := message.Request; request != nil && request.Answers[0] == message {
 			kind := kindOf(request.Message)
-			if conversation.Transport == protocol.Stdio && conversation.Role == protocol.ServerRole && len(pace) == 0 {
+			if protocol.Over(conversation.Transport).Processes() && conversation.Role == protocol.ServerRole &&
+				len(pace) == 0 {
 				kind = Starting
 			}
 			pace[kind] = max(pace[kind], message.Event.At.Sub(request.Event.At))

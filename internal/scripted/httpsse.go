@@ -20,8 +20,8 @@ const (
 )
 
 // PathOver ends the path of the URL that a client is given.
-func PathOver(transport string) string {
-	if transport == protocol.SSE {
+func PathOver(transport protocol.Transport) string {
+	if transport.SharesStream() {
 		return StreamPath
 	}
 	return Endpoint

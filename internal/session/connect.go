@@ -65,7 +65,7 @@ func FreshSession(t *T) *Server {
 // TaskSession returns such a connection for a check that leaves tasks behind, and
 // that is not disturbed by those of others.
 func TaskSession(t *T) *Server {
-	if t.Transport() != protocol.Stdio {
+	if !t.Transport().Processes() {
 		return UnusedSession(t)
 	}
 	return pooled(t, scripted.Everything(t.Revision()), tasksLeft, nothingLeft)
@@ -156,7 +156,7 @@ func AuthorizedSession(t *T, kind oauth.Kind) *Server {
 // in the handshake, or with each request. A server that answers with no revision of the
 // protocol is taken to speak the one under test; another check judges the answer.
 func DeclaringSession(t *T, capabilities scripted.Capabilities) *Server {
-	if t.Transport() != protocol.Stdio {
+	if !t.Transport().Processes() {
 		return unused(t, capabilities)
 	}
 	server := pooled(t, capabilities, anythingLeft, nothingLeft)

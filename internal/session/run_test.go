@@ -115,7 +115,7 @@ func TestChecks(t *testing.T) {
 		It("4 uses yet another", Verifies("ping.answered"), func(t *T) {
 			server := Session(t)
 			pooled = append(pooled, server)
-			t.Demand(t.Revision() == "2025-06-18" && t.Transport() == protocol.HTTP && Declares(t, "tools") && ListedTools(t) == nil, "the cell", "another")
+			t.Demand(t.Revision() == "2025-06-18" && t.Cell.Transport == protocol.HTTP && Declares(t, "tools") && ListedTools(t) == nil, "the cell", "another")
 		})
 		It("5 uses a fresh one", Verifies("ping.answered"), func(t *T) {
 			pooled = append(pooled, FreshSession(t))

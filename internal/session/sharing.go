@@ -23,7 +23,7 @@ func (e *Environment) TogetherWith(declared *Declaration) string {
 func SharesProcesses(t *T) bool { return environmentOf(t).sharesProcesses() }
 
 func (e *Environment) sharesProcesses() bool {
-	return e.Transport == protocol.Stdio && !e.Fresh && !e.Apart
+	return protocol.Over(e.Transport).Processes() && !e.Fresh && !e.Apart
 }
 
 // Opened opens a connection by a hello. Where connections are processes it looks at how another

@@ -10,7 +10,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	. "github.com/mcpconform/mcpconform/internal/offer"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/requests"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
@@ -198,7 +197,7 @@ func meta(key string, value any) Object { return Object{"_meta": Object{key: val
 // beRefusalOfFields matches -32602. Over HTTP the version header may be looked at
 // first, which then has nothing in the body that it matches.
 func beRefusalOfFields(t *T) types.GomegaMatcher {
-	if t.Transport() == protocol.HTTP {
+	if t.Transport().Mirrors() {
 		return BeJSONRPCError(jsonrpc.InvalidParams, jsonrpc.HeaderMismatch)
 	}
 	return BeJSONRPCError(jsonrpc.InvalidParams)
@@ -208,7 +207,7 @@ func beRefusalOfFields(t *T) types.GomegaMatcher {
 // else tells that they are of this one: over stdio, to a server that makes handshakes
 // as well.
 func exceptBesideHandshake(t *T) {
-	if agreed := Handshakes(t); t.Transport() == protocol.Stdio && len(agreed) > 0 {
+	if agreed := Handshakes(t); !t.Transport().Mirrors() && len(agreed) > 0 {
 		t.NotApplicable("the server also serves " + agreed[len(agreed)-1] + ", at which this request is valid")
 	}
 }

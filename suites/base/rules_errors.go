@@ -170,7 +170,7 @@ func misusedCodes(conversation *rules.Conversation, reporter *rules.Reporter) {
 		switch refusal.Code {
 		case jsonrpc.HeaderMismatch:
 			reporter.Observe()
-			if conversation.Transport == protocol.Stdio {
+			if !protocol.Over(conversation.Transport).Mirrors() {
 				reporter.Violation(message, rules.Mismatch{
 					Wanted: "an error about HTTP headers only over HTTP",
 					Found:  excerpt.Short(message.Raw),

@@ -102,7 +102,7 @@ func answerWithoutID(t *T, server *Server, request Harmless) any {
 	case <-t.Done():
 	}
 	came := server.Sent(mark, isResponse)
-	if t.Transport() == protocol.Stdio {
+	if t.Transport().InOrder() {
 		came = responsesBut(server, mark, server.NeedUsable(surviving))
 	}
 	for _, response := range came {

@@ -268,7 +268,7 @@ func disagreeing() {
 				isWork := message.Kind == jsonrpc.Request && message.Method != "ping" && message.Method != "initialize"
 				if after && (isReady || isWork) {
 					client.Fail(message, Mismatch{
-						Wanted: "that the client disconnects from a server that answers with " + strangeRevision(protocol.Over(t.Transport())),
+						Wanted: "that the client disconnects from a server that answers with " + strangeRevision(t.Transport()),
 						Found:  message.Method,
 					})
 				}

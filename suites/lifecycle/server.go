@@ -170,7 +170,7 @@ func versionNegotiation() {
 	It("answers an unknown protocolVersion with one that it supports",
 		Verifies("lifecycle.version.countered"), Together("unknown version"), func(t *T) {
 			unknown := []string{unknownRevision}
-			if t.Transport() == protocol.HTTP { // where another connection costs no process
+			if t.Transport().Exchanges() { // where another connection costs no process
 				unknown = append(unknown, "2999-12-31", "1.0.0", "")
 			}
 

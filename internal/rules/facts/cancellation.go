@@ -34,7 +34,7 @@ func readWithdrawals(conversation *rules.Conversation) []Withdrawal {
 		}
 	}
 	for i, one := range all {
-		if one.Request == nil && conversation.Transport != protocol.Stdio { // where one POST may overtake another
+		if one.Request == nil && !protocol.Over(conversation.Transport).InOrder() {
 			all[i].Request = requests[one.ID]
 		}
 	}

@@ -52,7 +52,7 @@ func InventedCursors(lists ...string) rules.Judge {
 		type cursor struct{ method, text string }
 		given := map[cursor]bool{}
 		some := map[string]bool{} // by method: whether a cursor was given
-		restarts := conversation.Has(protocol.Statelessness) && conversation.Transport == protocol.Stdio
+		restarts := conversation.Has(protocol.Statelessness) && protocol.Over(conversation.Transport).Processes()
 		for _, message := range conversation.Messages {
 			fromTarget := message.FromTarget(conversation.Cell)
 			switch {

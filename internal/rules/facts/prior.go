@@ -24,7 +24,7 @@ type Prior struct {
 // PriorOf reads what the peer said. Over HTTP the response of a server belongs to
 // the exchange that it comes in; any other to any request that has no other.
 func PriorOf(conversation *rules.Conversation) Prior {
-	byExchange := conversation.Transport == protocol.HTTP && conversation.Role == protocol.ServerRole
+	byExchange := protocol.Over(conversation.Transport).Exchanges() && conversation.Role == protocol.ServerRole
 	p := Prior{
 		deliberate:   len(conversation.Messages),
 		notification: map[string]int{},

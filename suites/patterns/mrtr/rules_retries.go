@@ -112,7 +112,7 @@ func missingInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
 // strayInputs needs to know what was asked for: over stdio a server that was started
 // anew may have asked before.
 func strayInputs(conversation *rules.Conversation, reporter *rules.Reporter) {
-	asked := conversation.Transport == protocol.HTTP || slices.ContainsFunc(conversation.ByPeer(), facts.AsksForInput)
+	asked := !protocol.Over(conversation.Transport).Processes() || slices.ContainsFunc(conversation.ByPeer(), facts.AsksForInput)
 	if !asked || !conversation.Complete {
 		return
 	}

@@ -114,7 +114,7 @@ func subscriptions(conversation *rules.Conversation) (all []*subscription, stray
 		}
 		tag, tagged := facts.SubscriptionID(message)
 		one := byID[tag]
-		if conversation.Transport == protocol.HTTP {
+		if protocol.Over(conversation.Transport).Exchanges() {
 			one = byStream[message.Event.Stream]
 		}
 		switch {
@@ -349,7 +349,7 @@ func untagged(conversation *rules.Conversation, reporter *rules.Reporter) {
 		}
 	}
 	for _, message := range stray {
-		if conversation.Transport == protocol.Stdio && isAnnouncement(message) &&
+		if !protocol.Over(conversation.Transport).Exchanges() && isAnnouncement(message) &&
 			(message.Method == acknowledgedMethod || someAsked(all, message)) {
 			concerned = append(concerned, message)
 			wanted[message] = "the id of a subscription"

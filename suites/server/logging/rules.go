@@ -107,7 +107,7 @@ func messagesAtLevel(conversation *rules.Conversation, reporter *rules.Reporter)
 			set = append(set, message)
 		case fromTarget && message.Kind == jsonrpc.Notification && message.Method == "notifications/message":
 			began := opened[message.Event.Stream]
-			if conversation.Transport != protocol.HTTP { // where one channel carries all
+			if !protocol.Over(conversation.Transport).Exchanges() { // where one channel carries all
 				began = message.Event.Sequence
 			}
 			least := leastInForce(set, began)

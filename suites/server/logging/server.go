@@ -131,7 +131,7 @@ const levelsAtOnce = 4
 
 func noneBelowAnyLevel(t *T) {
 	servers := []*Server{FreshSession(t)}
-	for t.Cell.Transport == protocol.HTTP && len(servers) < levelsAtOnce {
+	for t.Transport().Exchanges() && len(servers) < levelsAtOnce {
 		servers = append(servers, FreshSession(t))
 	}
 	for _, server := range servers {

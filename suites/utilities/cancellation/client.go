@@ -151,7 +151,7 @@ func crossing() {
 	It("ignores the response to a request that it has cancelled", Verifies("cancellation.late-response.client"), In(cancels), func(t *T) {
 		client := RunScenario(t)
 
-		if t.Has(protocol.ClosingCancels) && t.Transport() == protocol.HTTP {
+		if t.Has(protocol.ClosingCancels) && t.Transport().Exchanges() {
 			t.NotApplicable("over HTTP a request is cancelled by closing its stream, so nothing can follow")
 		}
 		call := client.NeedCalls("slow")[0]
@@ -198,7 +198,7 @@ func crossing() {
 // HTTP in the stateless era, by closing its stream.
 func isCancelled(t *T, client *Client, request *Message) bool {
 	return client.CancellationOf(request) != nil ||
-		t.Has(protocol.ClosingCancels) && t.Transport() == protocol.HTTP && endOf(client, request) != nil
+		t.Has(protocol.ClosingCancels) && t.Transport().Exchanges() && endOf(client, request) != nil
 }
 
 // namesRequest tells whether a cancellation of the client names one of its requests.
@@ -243,7 +243,7 @@ func expiring() {
 		if len(after) == 0 {
 			client.Inconclusive("the client sent no further request after the call that timed out", "tools/list")
 		}
-		if t.Transport() != protocol.HTTP {
+		if !t.Transport().Exchanges() {
 			if !t.Observed(client.CancellationOf(call) != nil) {
 				client.Missing(call, Mismatch{Wanted: method + " for the call that timed out", Found: "none"})
 			}

@@ -69,7 +69,7 @@ func foreignCancellations(conversation *rules.Conversation, reporter *rules.Repo
 // the notification, or never, and a request that a server sends while no GET is open is lost,
 // whereas a GET that is opened later brings the notification.
 func mayBeLost(conversation *rules.Conversation, cancellation *rules.Message) bool {
-	if conversation.Transport == protocol.Stdio {
+	if protocol.Over(conversation.Transport).InOrder() {
 		return false
 	}
 	return conversation.Role == protocol.ClientRole ||
@@ -97,7 +97,7 @@ func cancelledInitializations(conversation *rules.Conversation, reporter *rules.
 // overtake the answer in a target that handles messages side by side, or carries each on by
 // itself. What has become a task has a rule of its own.
 func lateCancellations(conversation *rules.Conversation, reporter *rules.Reporter) {
-	if conversation.Transport != protocol.Stdio {
+	if !protocol.Over(conversation.Transport).InOrder() {
 		return
 	}
 	latest := 0 // index up to which the target has handled what its peer said

@@ -148,7 +148,7 @@ func begin(t *T, server *Server, call Object) *Answer {
 
 // reached returns when the server has a call, which it must not have answered.
 func reached(t *T, server *Server, request *Answer) {
-	if t.Transport() != protocol.Stdio {
+	if !t.Transport().InOrder() {
 		select {
 		case <-request.Delivery.Head():
 		case <-time.After(headStart):
@@ -179,7 +179,7 @@ func tooFast(t *T) {
 // needsSight skips a check of what comes after a cancellation where it could come
 // only on the stream that the client closes to cancel.
 func needsSight(t *T) {
-	if t.Has(protocol.ClosingCancels) && t.Transport() == protocol.HTTP {
+	if t.Has(protocol.ClosingCancels) && t.Transport().Exchanges() {
 		t.NotApplicable("over HTTP a request is cancelled by closing its stream, on which this would show")
 	}
 }

@@ -17,7 +17,7 @@ type sendings struct {
 
 func sendingOrder(conversation *rules.Conversation) sendings {
 	order := sendings{
-		byRequest: conversation.Transport != protocol.Stdio && conversation.Role == protocol.ClientRole,
+		byRequest: !protocol.Over(conversation.Transport).InOrder() && conversation.Role == protocol.ClientRole,
 		begun:     map[string]int{}, answered: map[string]int{},
 	}
 	if !order.byRequest {
