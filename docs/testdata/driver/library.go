@@ -86,7 +86,7 @@ func (l *library) answer(request scripted.Received, handler func(context.Context
 	case err != nil:
 		return
 	}
-	_ = l.connection.Send(l.life, scripted.Outgoing{Raw: message}) // or nobody waits any more
+	_ = l.connection.Send(l.life, scripted.Outgoing{Raw: message}) // an error means that the connection has ended
 }
 
 // tell tells of everything that the server sends unasked.
@@ -102,7 +102,7 @@ func (l *library) tell() {
 	}
 }
 
-// ask sends a request, and cancels it when nobody waits for the answer any more.
+// ask sends a request, and cancels it when its context ends before the answer comes.
 func (l *library) ask(ctx context.Context, method string, params Object) (Object, error) {
 	if l.connection == nil {
 		return nil, errors.New("not connected")
