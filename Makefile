@@ -36,11 +36,13 @@ vet-all:
 selftest: build
 	bin/mcpconform selftest
 
-# How long a full run on the reference takes, by transport; and, as a process, one with the
-# arguments in RUN, with the command in BESIDE in turns (docs/performance.md).
+# How long a full run on the reference takes, by transport; as a process, one with the
+# arguments in RUN, with the command in BESIDE in turns; and what it takes when the server has
+# more tools, when more checks run at once, and of more targets (docs/performance.md).
 bench:
-	go test -run '^$$' -bench . -benchtime 3x ./internal/runner
-	go test -run '^$$' -bench . -benchtime 5x ./cmd/mcpconform
+	go test -run '^$$' -bench . -benchtime 2x ./internal/runner
+	go test -run '^$$' -bench InTurns -benchtime 5x ./cmd/mcpconform
+	go test -run '^$$' -bench Growth -benchtime 1x ./cmd/mcpconform
 	go test -run '^$$' -bench . -benchtime 2s ./internal/proxy
 
 # Check the servers that others wrote, and compare with what is recorded.

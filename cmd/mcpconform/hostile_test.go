@@ -162,7 +162,7 @@ func (e encounter) meet(t *testing.T) {
 	begun := time.Now()
 	one := watch(t, directory, args(role, "--timeout", e.reply, "--json", "run.json", strings.Fields(e.flags), target)...)
 	stop, done := make(chan struct{}), make(chan struct{})
-	gauge := &gauge{mark: one.mark, ours: map[int]bool{}}
+	gauge := &gauge{program: os.Args[0], mark: one.mark, ours: map[int]bool{}}
 	go gauge.follow(stop, done)
 
 	ended := one.finish()

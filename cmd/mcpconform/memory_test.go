@@ -28,10 +28,11 @@ func canMeasure() bool {
 
 // gauge follows what the processes of the harness take together.
 type gauge struct {
-	mark string
-	ours map[int]bool // by process, once that is known
-	most int          // KiB; the whole program counts while that is within the bound
-	each []int        // MiB, when it was most and out of the bound
+	program string       // that they all are
+	mark    string       // in the environment of each
+	ours    map[int]bool // by process, once that is known
+	most    int          // KiB; the whole program counts while that is within the bound
+	each    []int        // MiB, when it was most and out of the bound
 }
 
 // follow looks until it is stopped; pages that processes share count once.
@@ -51,7 +52,7 @@ func (g *gauge) follow(stop <-chan struct{}, done chan<- struct{}) {
 
 func (g *gauge) look() {
 	var ours []int
-	atMost := programSize() // is all that the processes share
+	atMost := programSize(g.program) // is all that the processes share
 	for _, pid := range recent() {
 		if g.harness(pid) {
 			ours = append(ours, pid)
@@ -119,7 +120,7 @@ func (g *gauge) harness(pid int) bool {
 		}
 		return false
 	}
-	if program, _, _ := strings.Cut(string(line), "\x00"); program != os.Args[0] {
+	if program, _, _ := strings.Cut(string(line), "\x00"); program != g.program {
 		g.ours[pid] = false
 		return false
 	}
@@ -145,14 +146,14 @@ func parentOf(pid int) (parent int) {
 	return parent
 }
 
-// programSize is the size of the program, in KiB.
-var programSize = sync.OnceValue(func() int {
-	file, err := os.Stat(os.Args[0])
+// programSize is the size of a program, in KiB.
+func programSize(program string) int {
+	file, err := os.Stat(program)
 	if err != nil {
 		panic(err)
 	}
 	return int(file.Size() >> 10)
-})
+}
 
 // ownOf is the memory of a process that is no part of a file, in KiB. It is known at once,
 // where its share of common pages takes the system a walk through all of them.

@@ -88,6 +88,20 @@ func fixtureTools() []tool {
 	)
 }
 
+// moreOf makes tools that are alike but for their names: a long list.
+func moreOf(count int) []tool {
+	all := make([]tool, count)
+	for i := range all {
+		all[i] = newTool(fmt.Sprint("test_one_of_many_", i+1), "One of many", "Answers with a text, as many others do").
+			takes(schema(`{"type":"object","properties":{
+				"word":{"type":"string","maxLength":100},
+				"times":{"type":"integer","minimum":1,"maximum":10}},
+				"additionalProperties":false}`)).
+			does(always(contents(text("One of many."))))
+	}
+	return all
+}
+
 // contentTools show what a result can be.
 func contentTools() []tool {
 	embeddedText := embedded(textAt("test://embedded-resource", "text/plain", "This is an embedded resource content."))

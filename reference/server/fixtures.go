@@ -25,10 +25,11 @@ func (s span) has(revision string) bool {
 	return s.since <= revision && (s.until == "" || revision <= s.until)
 }
 
-// featuresOf makes what there is at a revision. Changes of it are announced.
-func featuresOf(revision string, announce func(method string, params object)) *features {
+// featuresOf makes what there is at a revision, with so many tools more. Changes of it are
+// announced.
+func featuresOf(revision string, moreTools int, announce func(method string, params object)) *features {
 	f := &features{announce: announce}
-	for _, t := range fixtureTools() {
+	for _, t := range append(fixtureTools(), moreOf(moreTools)...) {
 		if t.has(revision) {
 			f.tools.add(t.at(revision))
 		}

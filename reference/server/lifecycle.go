@@ -103,7 +103,7 @@ func (c *call) initialize(params initializeParams) (initializeResult, error) {
 		s.revision = params.ProtocolVersion
 	}
 	s.client = params.Capabilities
-	s.features = featuresOf(s.revision, s.announce)
+	s.features = featuresOf(s.revision, s.server.options.MoreTools, s.announce)
 	s.logf("client %q version %q asks for %q and gets %s",
 		params.ClientInfo.Name, params.ClientInfo.Version, params.ProtocolVersion, s.revision)
 	return initializeResult{

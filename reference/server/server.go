@@ -96,6 +96,8 @@ type Options struct {
 	StateLife time.Duration
 	// Authorization asks for access tokens over HTTP. Nil: for none.
 	Authorization *Authorization
+	// MoreTools is how many tools it lists beside those of its fixtures, all alike.
+	MoreTools int
 	// Defect makes it a bad server in one way, which is one of Defects(). Empty:
 	// none.
 	Defect string

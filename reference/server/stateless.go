@@ -43,7 +43,7 @@ func newStateless(s *Server, revisions []string) *stateless {
 	e.readMeta = func(_ *connection, params json.RawMessage) (requestMeta, *rpcError) { return readRequestMeta(params) }
 	e.abandoned = func(c *call) { c.cancel(errCancelled) }
 	e.subscriptions.reached = wanting
-	e.features = featuresOf(Revision20260728, e.subscriptions.announce)
+	e.features = featuresOf(Revision20260728, s.options.MoreTools, e.subscriptions.announce)
 	e.states = newStates(s.options.StateLife)
 	return e
 }
