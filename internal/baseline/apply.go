@@ -11,7 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// Declared knows the checks and rules that there are, whatever a run has chosen.
+// Declared looks up the checks and rules that there are, including those that a run has
+// not chosen.
 type Declared interface {
 	// Requirement tells whether the catalogue has a requirement.
 	Requirement(id string) bool

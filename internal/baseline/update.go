@@ -21,10 +21,10 @@ import (
 // Update is a baseline brought up to a run.
 type Update struct {
 	Text    []byte              // of the file
-	Added   []reports.Deviation // each without a reason, which somebody has to give
+	Added   []reports.Deviation // each without a reason, which the user has to add
 	Removed []reports.Deviation // what passes now, or matches nothing
 	Kept    int
-	Expired []reports.Deviation // still there: somebody has to decide
+	Expired []reports.Deviation // still there: the user has to decide
 }
 
 // Updated brings a baseline, which need not exist, up to a run: it adds what makes the

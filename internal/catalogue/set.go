@@ -116,8 +116,8 @@ func (s *Set) Differences(c *Catalogue, checked Checked) []string {
 	return lines
 }
 
-// Only returns the catalogue for a run that judges a role by a set alone: other
-// requirements are known, and oblige nobody.
+// Only returns the catalogue for a run that judges a role by a set alone: requirements
+// outside the set stay known, but oblige no target.
 func (c *Catalogue) Only(set *Set, role string) *Catalogue {
 	return c.with(func(requirement *Requirement) *Requirement {
 		if set.Holds(requirement.ID, role) {
@@ -197,7 +197,7 @@ func loadSet(fsys fs.FS, name string) (*Set, error) {
 	return set, set.holds()
 }
 
-// holds tells what is wrong with a set, whatever the catalogue.
+// holds tells what is wrong with a set by itself, without a catalogue.
 func (s *Set) holds() error {
 	if !slices.Contains(protocol.Released(), s.Revision) {
 		return fmt.Errorf("%q is no revision", s.Revision)

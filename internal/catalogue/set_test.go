@@ -54,7 +54,7 @@ func TestFreezeTakesWhatIsChecked(t *testing.T) {
 	}
 }
 
-// Whatever a catalogue no longer has of a set is told.
+// Each way in which a catalogue departs from a set is told.
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Frozen){
@@ -80,7 +80,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// What is not in a set obliges nobody, in a worker as well.
+// A requirement that is not in the set obliges no target, in a worker as well.
 func TestOnly(t *testing.T) {
 	t.Parallel()
 	set, catalogue := frozen(t)

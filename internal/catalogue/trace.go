@@ -214,8 +214,8 @@ func (t *tracer) page(revision string, page *Page) PageCoverage {
 	return coverage
 }
 
-// seen counts a sentence that the requirements state, for a role. Nobody can
-// break a MAY.
+// seen counts a sentence that the requirements state, for a role. A MAY cannot
+// be broken.
 func (t *tracer) seen(requirements []*Requirement, revision, role string) Seen {
 	seen := Seen{}
 	for _, r := range requirements {
@@ -325,8 +325,9 @@ func (t *tracer) exists(fingerprint string) bool {
 }
 
 // closest says which sentence a fingerprint that is gone may mean: one whose
-// fingerprint looks like it, or the one on the requirement's page, stated by
-// nobody, that shares most words with what the requirement says.
+// fingerprint looks like it, or, of the sentences on the requirement's page
+// that no requirement states, the one that shares most words with what the
+// requirement says.
 func (t *tracer) closest(r *Requirement, fingerprint string) string {
 	var fingerprints []string
 	best, closest := closestWords, Sentence{}

@@ -115,7 +115,7 @@ func TestTraceCounts(t *testing.T) {
 		{"2025-06-18", "basic/utilities/ping", Count{Normative: 2, Catalogued: 2, Client: Seen{1, 1}}, ""},
 		// What both are obliged to may be checked of one only.
 		{"2025-06-18", "server/tools", Count{Normative: 1, Catalogued: 1, Server: Seen{1, 1}, Client: Seen{1, 0}}, ""},
-		// Nobody can break a MAY.
+		// A MAY cannot be broken.
 		{"2025-06-18", "server/resources", Count{Normative: 1, Catalogued: 1}, ""},
 		// What a guide says need not be catalogued, and is not counted.
 		{"2025-06-18", "basic/security_best_practices", Count{Normative: 2, Catalogued: 1, Authority: Seen{1, 0}}, ""},

@@ -38,7 +38,7 @@ type Declaration struct {
 	Capabilities, Extensions []string
 	// Provocations are the kinds of which a tool has to be known.
 	Provocations []string
-	Barrier      bool         // it asks what every server must answer, whatever it is about
+	Barrier      bool         // it needs the answer to a request that every server must answer
 	Alone        bool         // no other check runs meanwhile
 	InTurn       bool         // no other that does so, too, runs meanwhile
 	Guarded      bool         // it is about authorization

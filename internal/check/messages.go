@@ -143,8 +143,8 @@ func HaveStatus(statuses ...int) types.GomegaMatcher {
 	})
 }
 
-// HaveContentType matches an HTTP response of one of the media types,
-// whatever its parameters.
+// HaveContentType matches an HTTP response of one of the media types; parameters
+// are ignored.
 func HaveContentType(mediaTypes ...string) types.GomegaMatcher {
 	return NewMatcher(
 		"the content type "+strings.Join(mediaTypes, " or "),
@@ -208,8 +208,8 @@ func matches(wanted, actual any) bool {
 	return Same(wanted, actual)
 }
 
-// Same compares JSON values whatever Go types they have; numbers are the
-// same when their values are.
+// Same compares JSON values independently of their Go types; numbers are the same
+// when their values are.
 func Same(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true

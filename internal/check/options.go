@@ -73,8 +73,8 @@ func NeedsToken(kinds ...oauth.Kind) Option {
 // for any. It runs without a token, too.
 func Guarded() Option { return func(d *Declaration) { d.Guarded = true } }
 
-// ByBarrier makes a check inconclusive when the server does not answer what every server
-// must (ping; server/discover): for one that asks by it, whatever it is about.
+// ByBarrier marks a check of something else that needs the answer to a request that every
+// server must answer (ping; server/discover): without that answer it is inconclusive.
 func ByBarrier() Option { return func(d *Declaration) { d.Barrier = true } }
 
 // Alone runs a check when no other runs: what it provokes reaches every session of a shared

@@ -54,7 +54,7 @@ type Outcome struct {
 // Unproven tells whether a check came to no good end.
 func (o Outcome) Unproven() bool { return o.Ending == Failed || o.Ending == Inconclusion }
 
-// Ending is how a check ended, whatever the level of what it verifies.
+// Ending is how a check ended, independent of the level of what it verifies.
 type Ending string
 
 // The endings of a check.
@@ -66,9 +66,9 @@ const (
 	Deferred     Ending = "deferred" // there was no room for what the target sent
 )
 
-// NoReply is a message that the target left without its reply: a request without a
-// response (basic/index#responses), or what the transport has to acknowledge. Whatever
-// waited for the reply has shown nothing; that there was none is a finding of its own.
+// NoReply is a message that the target left without its reply: a request without a response
+// (basic/index#responses), or what the transport has to acknowledge. A check that waited
+// for the reply has shown nothing; that there was none is a finding of its own.
 type NoReply struct {
 	To       string // what was sent: a method, or an HTTP method
 	Found    string // what came instead: "ping was not answered within 5s"

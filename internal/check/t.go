@@ -104,8 +104,8 @@ type Evidence interface {
 	Place() transcript.Place
 }
 
-// Judging says what a check is about from now on: the report marks it when the check
-// fails. Whoever takes a reply from a server, Expect and DemandOf say so by themselves.
+// Judging says what a check is about from now on: the report marks it when the check fails.
+// Expect, DemandOf and the functions that take a reply from a server call it themselves.
 func (t *T) Judging(evidence Evidence) { t.Outcome.Judged = evidence.Place() }
 
 // JudgingNothing says that a check is about nothing that the target sent.

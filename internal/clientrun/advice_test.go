@@ -37,7 +37,7 @@ func TestAdviceOfTheStepThatIsMissing(t *testing.T) {
 	}
 }
 
-// A client that hangs is not told to have been killed by somebody.
+// A client that the harness had to terminate is not reported as killed by a signal.
 func TestInsteadOfWhatAClientThatHangsWasToDo(t *testing.T) {
 	in := &scenario.Scenario{Name: "scenario", Steps: scenario.Steps{scenario.ToConnect()}}
 	var instead string

@@ -11,10 +11,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scenario"
 )
 
-// Continues demands that the client asks for more after a message of the server: that
-// whatever came with it did not end the session. What did not happen is a failure
-// only where the client, in the scenario by which it was met, does go on and end in
-// good order; else it shows nothing. The message is nil when it did not even come.
+// Continues demands that the client goes on after a message of the server: that the content
+// of the message did not end the session. A client that does not go on fails only if it
+// does so, and ends in good order, in the scenario by which it was met; else it shows
+// nothing. The message is nil when it did not even come.
 func (c *Client) Continues(after *Message, what string) {
 	if after == nil {
 		c.undecided("the client disconnected before "+what+" came", c.hint(""))
@@ -25,7 +25,7 @@ func (c *Client) Continues(after *Message, what string) {
 	}
 	wanted := "that the client continues on the same connection after " + what
 	broken := c.Breakdown()
-	if broken != "" && c.hangs() { // whatever failed before
+	if broken != "" && c.hangs() { // also where a step failed before
 		broken = hungUp
 	}
 	if elsewhere := c.laterElsewhere(after); broken == "" && elsewhere != nil {
@@ -69,8 +69,8 @@ func (c *Client) RequestsAfter(after *Message) []*Message {
 }
 
 // Continued tells whether the client goes on after a message, on the same connection: it asks
-// for more, or answers what the server asks later. Where the message is a response, whoever
-// waits for that must take it, and only what is asked next shows that.
+// for more, or answers what the server asks later. A response has to reach the call in the
+// client that waits for it, and only a later request shows that it did.
 func (c *Client) Continued(after *Message) bool {
 	return len(c.RequestsAfter(after)) > 0 || after.Kind != jsonrpc.Response && c.answersAfter(after)
 }
@@ -140,9 +140,9 @@ func (c *Client) laterElsewhere(after *Message) *Message {
 	return nil
 }
 
-// Breakdown says in words how the client came to no good end in what it is known to be
-// able to do, as a step that failed or the exit of the process tells; "" when it did, or
-// nobody tells. A driver that fails at steps which it does not know is at fault itself.
+// Breakdown says in words how the client failed in what it is known to be able to do, as a
+// step that failed or the exit of the process shows; "" when neither shows a failure. A
+// driver that fails at steps that it does not support is at fault itself.
 func (c *Client) Breakdown() string {
 	for id, step := range c.scenario.Steps.All() {
 		if step["as"] != nil || step["timeout"] != nil || slices.Contains(c.scenario.Refused, id) {

@@ -34,7 +34,7 @@ func TestGoingOn(t *testing.T) {
 	told := func(format string, step int) scenario.Exit {
 		return scenario.Exit{Output: fmt.Appendf(nil, format, step)}
 	}
-	unknown := scenario.ToRead("test://one") // which nobody was met with
+	unknown := scenario.ToRead("test://one") // a kind of step that Meeting does not have
 	well, crashed := scenario.Exit{}, scenario.Exit{Failed: true, Status: "exited with status 1", Stderr: []byte("at line 1\nboom\n")}
 	for name, test := range map[string]struct {
 		met    scenario.Exit
@@ -78,8 +78,9 @@ func TestGoingOn(t *testing.T) {
 	}
 }
 
-// What a client answers after a notification shows as well as what it asks that it goes on;
-// after a response, which somebody waits for, and before the notification it does not.
+// A response of the client after a notification shows that it goes on, as a request does.
+// One after a response, for which a call in the client waits, or before the notification
+// does not.
 func TestGoingOnByAnswers(t *testing.T) {
 	const (
 		asked    = `<{"jsonrpc":"2.0","id":"p","method":"ping"}`

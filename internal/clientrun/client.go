@@ -123,7 +123,7 @@ func newClient(
 	return client
 }
 
-// ByHand tells that no command started the client: nobody knows how it ended.
+// ByHand tells that no command started the client, so that how it ended is unknown.
 func (c *Client) ByHand() bool { return c.byHand }
 
 // Idle tells that the client did nothing but connect, and had to be ended.
@@ -308,8 +308,8 @@ func lastLine(text []byte) string {
 	return lines[len(lines)-1]
 }
 
-// unreported ends a check as inconclusive: where a person lets the client do a step,
-// nobody tells how it went.
+// unreported ends a check as inconclusive: where a person lets the client do a step, no
+// driver reports how it went.
 func (c *Client) unreported(id string) {
 	c.t.Inconclusive("the client does not report the outcome of the step "+c.step(id).Describe(),
 		"a client that a command starts can report it: see mcpconform client --help")

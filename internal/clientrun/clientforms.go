@@ -34,8 +34,8 @@ func UsualSteps(name string, in []forms.ServerForm) *scenario.Scenario {
 	}
 }
 
-// Actions are what a client has done in the usual steps, whatever it made of what it got: what
-// it has asked for, in words, how its steps went, and how it ended.
+// Actions are what a client has done in the usual steps: what it has asked for, in words,
+// which steps succeeded, and how it ended. The results that it returned do not count.
 func (c *Client) Actions() []string {
 	var did []string
 	times := map[string]int{}

@@ -17,7 +17,7 @@ func (c *Client) Judging(message *Message) Sent {
 
 // Refrained observes that the client did without what it could have done after a message
 // of the server, in a step: it asked for something else on the same connection, or its
-// driver tells how the step went. Else nobody knows, and the check is inconclusive.
+// driver tells how the step went. Else the check is inconclusive.
 func (c *Client) Refrained(after *Message, id string) {
 	_, reported := c.Outcome(id)
 	if after != nil && c.t.Observed(reported || len(c.RequestsAfter(after)) > 0) {

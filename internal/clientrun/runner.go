@@ -141,8 +141,8 @@ func (r *Runner) recall(one *scenario.Scenario, kept *scenario.Recording) ran {
 	return ran{client: newClient(r, one, kept, logs), logs: logs}
 }
 
-// Perform runs a client through a scenario of which nobody else knows, by a driver of its
-// own. The logs hold the memory of what was recorded; the findings are those of the rules.
+// Perform runs a client through a scenario that is not kept for other checks, by a driver of
+// its own. The logs hold the memory of what was recorded; the findings are those of the rules.
 func (r *Runner) Perform(
 	ctx context.Context,
 	by scenario.Driver,

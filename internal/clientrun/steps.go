@@ -16,9 +16,9 @@ import (
 // the driver tells of later steps, or does them, proves nothing: it may leave out those
 // that it does not know.
 
-// DemandStep demands that the client did a step, by its id, whatever came in it. When
-// the driver tells that the step failed, the driver may be at fault: a step of the
-// same kind must have been done. It reports false when the driver tells nothing of it.
+// DemandStep demands that the client did a step, by its id, despite what the server sent
+// in it. When the driver tells that the step failed, the driver may be at fault: a step of
+// the same kind must have been done. It reports false when the driver tells nothing of it.
 func (c *Client) DemandStep(id, like, what string) (reported bool) {
 	outcome, reported := c.Outcome(id)
 	if !reported || !outcome.Failed() {
@@ -38,8 +38,8 @@ func (c *Client) DemandStep(id, like, what string) (reported bool) {
 	return true
 }
 
-// ResultOf returns what the API of the client gave to its caller in a step, by its id,
-// as the driver tells; nil when it gave nothing, or nobody tells.
+// ResultOf returns what the API of the client returned in a step, by its id, as the driver
+// reports; nil when it returned nothing, or the driver does not report it.
 func (c *Client) ResultOf(id string) any {
 	outcome, reported := c.Outcome(id)
 	if !reported || outcome.Failed() {
@@ -117,7 +117,7 @@ func (c *Client) NeedFinished(id string, after *Message) {
 }
 
 // FailureOf says in words how the client failed in a step of a kind that it is known to
-// do, as its driver tells; "" when it did not, or nobody tells.
+// do, as its driver reports; "" when the driver reports no failure.
 func (c *Client) FailureOf(id string) string {
 	if outcome, reported := c.Outcome(id); reported && outcome.Failed() && c.canDo(id) {
 		return "a failure of the step " + c.step(id).Text() + ": " + excerpt.OneLine(outcome.Error)
@@ -125,9 +125,8 @@ func (c *Client) FailureOf(id string) string {
 	return ""
 }
 
-// ConnectFailure says in words how the client failed to connect, as its driver tells or,
-// when that tells nothing, the status of the process does; "" when it did not, or nobody
-// tells.
+// ConnectFailure says in words how the client failed to connect, as its driver reports or,
+// if that reports nothing, the status of the process shows; "" when neither shows a failure.
 func (c *Client) ConnectFailure() string {
 	at := c.scenario.Steps.First("connect")
 	switch outcome, there := c.Outcome(at); {
@@ -139,9 +138,9 @@ func (c *Client) ConnectFailure() string {
 	return ""
 }
 
-// trusted returns the outcomes that the driver of a client tells, and the id of a
-// step that makes them doubtful; "" for none. Whoever tells of one step as done which no
-// message shows, and shows nothing that it gave, may do so of all: then none is returned.
+// trusted returns the outcomes that the driver of a client reports, and the id of a step
+// that makes them doubtful; "" for none. A driver that reports one step as done, without a
+// result, for which the client sent no request, may do so for all: then none is returned.
 func (c *Client) trusted(
 	outcomes map[string]scenario.StepOutcome,
 ) (believed map[string]scenario.StepOutcome, doubtful string) {
@@ -204,9 +203,9 @@ func (c *Client) did(kind string) bool {
 	return false
 }
 
-// undone returns the id of the step at which the client ended, as far as anybody
-// knows: the first one of which its driver does not tell, or else the first one that it
-// is not known to do. It is "" when there is none.
+// undone returns the id of the step at which the client ended, as far as is known: the
+// first one that its driver does not report, or else the first one that the client is not
+// known to do. It is "" when there is none.
 func (c *Client) undone() string {
 	for id, one := range c.scenario.Steps.All() {
 		_, reported := c.outcomes[id]

@@ -33,7 +33,7 @@ func metWith(revision string, lines ...string) *meeting {
 	return met
 }
 
-// A driver that cannot connect may know why, and tells it where nobody looks.
+// A driver that cannot connect may report why on standard output: the error quotes it.
 func TestAbsentSaysWhatTheDriverTells(t *testing.T) {
 	t.Parallel()
 	const failed = `{"step":0,"outcome":"failed","error":"no such module"}` + "\n"
@@ -72,7 +72,7 @@ func TestRevisionsThatOnlyTheDriverAsksFor(t *testing.T) {
 	}
 }
 
-// What a client sends shows which era it means, whatever it gets wrong.
+// What a client sends shows which era it means, even if its opening is wrong.
 func TestSignsOfClients(t *testing.T) {
 	t.Parallel()
 	const (

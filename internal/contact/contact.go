@@ -90,7 +90,7 @@ type Opening struct {
 	Spoken     bool    // the target speaks the revision
 	Broken     string  // in a line: how the opening differs from what the revision wants, which the target means to speak
 	Unspoken   string  // in a line: how it showed that it does not
-	Denial     *Denial // what that breaks; nil where nobody is to be told so
+	Denial     *Denial // what that breaks; nil where it is not reported as a finding
 
 	Info         map[string]any // what the target says of itself
 	Capabilities any
@@ -100,12 +100,12 @@ type Opening struct {
 	Unresponsive string      // what shows that a server answers nothing but initialize, if it does not
 	Astray       bool        // that is since another client gets the answers
 	Quit         *check.Quit // of a server that exits by itself after the opening; else nil
-	// Connection to a server is to be closed by who judges it.
+	// Connection to a server has to be closed by the caller that judges it.
 	Connection *scripted.Connection
 }
 
 // Checkable tells whether there is anything to check at the revision.
 func (o *Opening) Checkable() bool { return o.Spoken || o.Broken != "" }
 
-// Close ends the connection, if nobody judges it.
+// Close ends the connection of an opening that is not judged.
 func (o *Opening) Close(ctx context.Context) { closeAll(ctx, &visit{connection: o.Connection}) }

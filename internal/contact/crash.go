@@ -25,7 +25,7 @@ import (
 type CrashError struct {
 	Revision string // of the request
 	Method   string
-	Exit     string // how the process ended; "" where nobody knows
+	Exit     string // how the process ended; "" where that is unknown
 	Stderr   string // the end of its standard error
 	events   []transcript.Event
 }
@@ -58,7 +58,7 @@ const (
 	redialPause = 50 * time.Millisecond
 )
 
-// crashed tells whether a target that speaks to nobody crashed at the first request; nil when
+// crashed tells whether a target that no visit reached crashed at the first request; nil when
 // it did not. served is the process of a server over HTTP, where the harness has started it.
 func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *target.Process) *CrashError {
 	if ctx.Err() != nil {
@@ -80,7 +80,7 @@ func crashed(ctx context.Context, to scripted.Target, visits []*visit, served *t
 		select {
 		case <-served.Done():
 			found.Exit = served.Exit().Past()
-		case <-wait.After(ctx, redialTime): // it lets nobody in any more, and goes on
+		case <-wait.After(ctx, redialTime): // it refuses connections, but runs on
 		}
 		stderr, _ := served.Stderr()
 		found.Stderr = excerpt.Stderr(string(stderr))
@@ -128,7 +128,7 @@ func (v *visit) died() *CrashError {
 	return found
 }
 
-// stays tells whether a process that nobody speaks to lives on.
+// stays tells whether a process runs on while it is sent nothing.
 func stays(ctx context.Context, to scripted.Target, lived time.Duration) bool {
 	process, err := target.Start(to.Command)
 	if err != nil {

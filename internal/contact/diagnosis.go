@@ -89,8 +89,8 @@ func Streams(ctx context.Context, to scripted.Target, budget *transcript.MemoryB
 	return err == nil
 }
 
-// streams tells whether an opening failed on the stream of HTTP with SSE, which few else
-// open: whoever does so means to speak over it, unless nothing is said.
+// streams tells whether an opening failed on the stream of HTTP with SSE. A server that opens
+// such a stream means to speak MCP over it, unless it then sends nothing.
 func (v *visit) streams() bool {
 	return v.err != nil && v.connection != nil && v.connection.Transport().SharesStream() &&
 		v.connection.SSE.Streams() &&
@@ -216,10 +216,10 @@ func newestOf(revisions []string) string {
 	return ""
 }
 
-// resembling returns what the target sent that was meant for an answer to the opening,
-// and could not be read as one: under another id, in a batch, or not as a message at
-// all; "" when there is nothing of the kind. An error is none, as servers of the other
-// era refuse in whatever way they like.
+// resembling returns what the target sent that was meant as an answer to the opening, and
+// could not be read as one: under another id, in a batch, or not as a message at all; ""
+// when there is nothing of the kind. An error does not count, since servers of the other
+// era may refuse the opening with any error.
 func (v *visit) resembling() string {
 	if v.err == nil || v.connection == nil || scripted.TooMuch(v.err) {
 		return ""

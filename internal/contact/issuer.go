@@ -13,7 +13,7 @@ import (
 )
 
 // Issuer makes first contact with an authorization server, which speaks no revision of MCP: it
-// makes sure that something answers HTTP at the first place of metadata, whatever with. The
+// makes sure that the first place of metadata is answered over HTTP, with any status. The
 // error is a *TargetError.
 func Issuer(ctx context.Context, to scripted.Target, budget *transcript.MemoryBudget) error {
 	places, err := oauth.IssuerPlaces(to.URL)

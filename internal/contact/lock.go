@@ -22,10 +22,10 @@ import (
 // authorizationHeader carries the access token.
 const authorizationHeader = "Authorization"
 
-// lock turns the visits to a server that asked for authorization into such of which a
-// survey says so, at the revisions that the user wants: by authorization alone, nobody
-// knows which it speaks. It returns nil when the server let somebody in, or did not say
-// what it wants, or a token was given.
+// lock turns the visits to a server that asked for authorization into visits with a survey
+// that says so, at the revisions that the user wants: HTTP 401 does not show which of them
+// the server speaks. It returns nil when a visit reached the server, when none was refused
+// with 401, or when a token was given.
 func lock(visits []*visit, to scripted.Target, policy Revise) []*visit {
 	refused := func(one *visit) bool { return isUnauthorized(one.err) }
 	if slices.ContainsFunc(visits, (*visit).reached) || !slices.ContainsFunc(visits, refused) ||
@@ -43,7 +43,7 @@ func lock(visits []*visit, to scripted.Target, policy Revise) []*visit {
 		if at >= 0 {
 			one.connection, visits[at].connection = visits[at].connection, nil
 		}
-		one.handshake.Revision = revision // as far as anybody knows
+		one.handshake.Revision = revision // assumed: HTTP 401 names none
 		one.survey = survey.Guarding(revision, ask(revision))
 		locked = append(locked, one)
 	}

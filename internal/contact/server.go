@@ -71,9 +71,9 @@ func ask(revision string) string {
 	return "initialize"
 }
 
-// reached tells whether a visit shows that somebody is there who speaks MCP: there
-// is an answer, or a refusal, or what was meant for one. Servers of the handshake era
-// refuse server/discover in whatever way they like.
+// reached tells whether a visit shows that the target speaks MCP: by an answer, a refusal,
+// or what was meant as one. A refusal of server/discover counts only with an error of the
+// stateless era, since servers of the handshake era may refuse it with any error.
 func (v *visit) reached() bool {
 	refusal, refused := v.refused()
 	return v.err == nil || refused && (!protocol.Has(v.asked, protocol.Discovery) || refusal.Modern()) ||
@@ -291,8 +291,8 @@ func meet(ctx context.Context, budget *transcript.MemoryBudget, to scripted.Targ
 // longer.
 const discoverPatience = time.Second
 
-// spoken lists the revisions that the target speaks, oldest first: those that it
-// answered with, and those that it lists and that nobody could ask for.
+// spoken lists the revisions that the target speaks, oldest first: those that it answered
+// with, and those that it lists that are no release known to the harness.
 func spoken(visits []*visit) []string {
 	var speaks []string
 	for _, one := range visits {
@@ -373,7 +373,7 @@ func unspeakable(ctx context.Context, to scripted.Target, visits []*visit) error
 	return &TargetError{Reason: reason + checked}
 }
 
-// closeAll ends the connections that nobody needs any more, side by side.
+// closeAll ends the connections, which are no longer needed, concurrently.
 func closeAll(ctx context.Context, visits ...*visit) {
 	var closing sync.WaitGroup
 	for _, one := range visits {

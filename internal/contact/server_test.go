@@ -117,8 +117,8 @@ func probedWith(t *testing.T, discover, initialize answerTo, others map[string]a
 	return visits, err
 }
 
-// A server of the handshake era answers server/discover in whatever way it likes, and
-// is recognised.
+// A server of the handshake era is recognised even if it answers server/discover with an
+// HTTP error or something illegal, or not at all.
 func TestEras(t *testing.T) {
 	t.Parallel()
 	old, both := shakes("2025-06-18", "2025-11-25"), "2025-06-18 2025-11-25"

@@ -61,7 +61,7 @@ func streaming(t *testing.T, begin string, revisions ...string) scripted.Target 
 		}
 	}))
 	t.Cleanup(func() {
-		server.CloseClientConnections() // those of a visit last until somebody closes them
+		server.CloseClientConnections() // Close waits for the open streams
 		server.Close()
 	})
 	return scripted.Target{Transport: protocol.SSE, URL: server.URL + "/sse", Reply: 10 * time.Second}

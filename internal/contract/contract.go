@@ -58,8 +58,8 @@ func lists() []list {
 	}
 }
 
-// Normal returns the contract as the same offer always is, in whatever order a server lists
-// it: sorted, and without what tells of contents rather than of what is offered.
+// Normal returns the contract in a form that does not depend on the order in which a server
+// lists things: sorted, and without what tells of contents rather than of what is offered.
 func (c Contract) Normal() *Contract {
 	c.Revisions, c.Unlisted = sorted(c.Revisions), sorted(c.Unlisted)
 	c.Capabilities, _ = plain(c.Capabilities).(map[string]any)

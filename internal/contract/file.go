@@ -22,7 +22,7 @@ const Format = 1
 // maxFile bounds a file in bytes: what a survey keeps of a server is less.
 const maxFile = 32 << 20
 
-// about stands at the top of a file for whoever meets it.
+// about is the comment at the top of a file.
 const about = `# What this server offers to its clients. mcpconform contract check compares the server with
 # it; mcpconform contract write writes it again.
 `

@@ -71,7 +71,7 @@ tools:
 	}
 }
 
-// In whatever order a server lists what it offers, the bytes are the same.
+// The bytes do not depend on the order in which a server lists what it offers.
 func TestWriteInAnyOrder(t *testing.T) {
 	t.Parallel()
 	text := `[{"name":"c"},{"name":"a","inputSchema":{"required":["x","y","z"],"enum":[1,2,3]}},{"name":"b"},{"name":"a"}]`

@@ -88,7 +88,8 @@ func reap([]string) int {
 	return 0
 }
 
-// complain writes an error to standard error. What it quotes may be anybody's.
+// complain writes an error to standard error, with everything escaped that could disturb a
+// terminal.
 func complain(err error) {
 	text := strconv.QuoteToGraphic(excerpt.Words(err.Error()))
 	unquoted := strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(text[1 : len(text)-1])

@@ -35,7 +35,7 @@ func VersionText() string {
 
 // tellVersion is this program where it is only asked for that.
 func tellVersion([]string) int {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // that nobody reads it is no failure
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that is gone is not a failure
 	if _, err := os.Stdout.WriteString(VersionText()); err != nil && !errors.Is(err, syscall.EPIPE) {
 		complain(err)
 		return failed

@@ -20,10 +20,10 @@ const ellipsis = "…"
 // the place of those that follow is known.
 const gapEnd = " more"
 
-// JSON shortens the first JSON value in text until fits holds, and leaves what
-// stands before and behind it. What the pointers (RFC 6901) name stays, with all
-// that leads there, and so do the members that say what a message is: its method,
-// its id, the names in it. Whatever in keep is no pointer is passed over.
+// JSON shortens the first JSON value in text until fits holds, and leaves what stands before
+// and behind it. What the pointers (RFC 6901) name stays, with all that leads there, and so
+// do the members that say what a message is: its method, its id, the names in it. Entries of
+// keep that are not pointers are ignored.
 //
 // The text may be an excerpt itself. JSON reports false, and returns the text as
 // it is, where there is no JSON value in it, or none that is whole. Where nothing

@@ -11,8 +11,8 @@ import (
 // longest is how many bytes of a message stand in a line of text.
 const longest = 300
 
-// LongestText is how many bytes of a text of a report are kept: what a person reads of it.
-// Whatever a target can make longer is cut before it is kept, sent or read again.
+// LongestText is how many bytes of a text of a report are kept: what a person reads of it. A
+// text that a target can make longer is cut before it is kept, sent or read again.
 const LongestText = 4 << 10
 
 // Text shortens a text that is kept for a report.

@@ -42,7 +42,7 @@ type Finding struct {
 	Judged      transcript.Place   // of what breaks it; zero where nothing does
 	Seed        uint64             // of the draw
 	Events      []transcript.Event // of the shortest input that shows it
-	// Unsteady tells that the draw did not fail again: nobody knows what made it fail.
+	// Unsteady tells that the draw did not fail again, so that the cause is unknown.
 	Unsteady bool
 	// Gone says why the target cannot be reached any more; "" when it can.
 	Gone string

@@ -43,8 +43,8 @@ type server struct {
 	slowest time.Duration // of the plain forms
 }
 
-// move is something that a client may do between its requests, whatever it asks for. What
-// comes of it is not judged: that the server goes on is.
+// move is something that a client may do between any of its requests. Its own outcome is not
+// judged, only that the server goes on.
 type move struct {
 	name  string // completes "after …"
 	where func(*session.Environment) bool
@@ -470,7 +470,7 @@ func (t *talk) again() {
 	t.main = t.on
 }
 
-// start sends a request whose answer nobody waits for.
+// start sends a request, and does not wait for the answer.
 func (t *talk) start(method string, params any) *scripted.Pending {
 	asked := t.on.Start(t.ctx, method, params)
 	t.used[asked.ID] = true

@@ -15,8 +15,8 @@ type Alias struct {
 	Names Words  `yaml:"names"`
 }
 
-// aliases are those of one connection. Wherever a text stands in a message by
-// itself, it is changed: the way back is found in whatever the peer says.
+// aliases are those of one connection. A text is replaced everywhere in a message
+// where it is a whole JSON string, and in messages of the peer it is replaced back.
 type aliases []struct{ own, name []byte } // as JSON
 
 // add takes in what stands at the pointer of a message.

@@ -16,13 +16,13 @@ import (
 // What Extend adds to every object of a message that may have more.
 const (
 	extendMembers = "members" // a member that the specification does not know
-	extendMeta    = "meta"    // metadata that nobody asked for
+	extendMeta    = "meta"    // metadata that the receiver did not ask for
 )
 
 var extensions = []string{extendMembers, extendMeta}
 
-// open are members of messages whose content is somebody's own: a member more would
-// change what the message says.
+// open are members of messages whose content the application defines: one member more
+// would change what the message says.
 var open = []string{
 	"structuredContent", "arguments", "default", "const", "enum", "examples", "data", "_meta", "metadata", "error",
 }

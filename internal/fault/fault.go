@@ -18,8 +18,8 @@ import (
 type Fault struct {
 	// ID names it in words with hyphens: "version-not-echoed".
 	ID string `yaml:"id"`
-	// Says tells what such a target does, in the present tense: "Answers
-	// initialize with a revision of its own, whatever was asked for."
+	// Says tells what such a target does, in the present tense: "Answers initialize with a
+	// revision of its own instead of the one that was asked for."
 	Says string `yaml:"says"`
 	// Seen names an implementation that has really done so, if one is known.
 	Seen string `yaml:"seen"`
@@ -91,13 +91,13 @@ type Match struct {
 	// ResponseTo is the method of the request that a response answers: one of
 	// these, "*" for any.
 	ResponseTo Words `yaml:"response-to"`
-	// Asks is what a server asks of its client, whatever the era: by a request of
-	// one of these methods, or by a request for input in a result. Where, and the
-	// edits of what is done, are then about that request.
+	// Asks is what a server asks of its client, in either era: by a request of one of these
+	// methods, or by a request for input in a result. Where, and the edits of what is done,
+	// are then about that request.
 	Asks Words `yaml:"asks"`
 	// Answers is the result that a client gives when it is asked so by one of these
-	// methods, whatever the era: in a response, or in a request that brings input.
-	// Where, and the edits of what is done, are then about that result.
+	// methods, in either era: in a response, or in a request that brings input. Where, and
+	// the edits of what is done, are then about that result.
 	Answers Words `yaml:"answers"`
 	// Where are conditions on the message, by JSON pointer. A part of the pointer
 	// that is * stands for any member or element: one of them must do.
@@ -156,9 +156,9 @@ type Action struct {
 	Encode     string   `yaml:"encode"`  // utf-16, latin-1, bom
 	Rewrite    Words    `yaml:"rewrite"` // the same JSON, spelled otherwise: see package spelling
 
-	// Extend adds, in each object of the message where the schema of every revision
-	// allows one: members that nobody knows ("members"), metadata ("meta"). Seed varies
-	// their names and values.
+	// Extend adds, in each object of the message where the schema of every revision allows
+	// one: unknown members ("members"), metadata ("meta"). Seed varies their names and
+	// values.
 	Extend Words `yaml:"extend"`
 	Seed   int   `yaml:"seed"`
 

@@ -36,8 +36,8 @@ func passages(more ...[]byte) []record.Passage {
 	return all
 }
 
-// FuzzParse shows that every error tells its place, and that whatever is read can
-// be injected into traffic.
+// FuzzParse shows that every error tells its place, and that every fault that can
+// be read can be injected into traffic.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"- id: a\n  says: x\n  breaks: [a.b]\n  when: {response-to: initialize}\n  do: [{replace: /result/protocolVersion, with: {$asked: /params/protocolVersion}}]\n",
@@ -71,8 +71,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzMessage shows that whatever a peer says can pass under each of the faults
-// and variations, and that without any it passes as it came.
+// FuzzMessage shows that every message of a peer can pass under each of the
+// faults and variations, and that without any it passes as it came.
 func FuzzMessage(f *testing.F) {
 	var injected []*fault.Fault
 	for _, folder := range []string{fixtures.Faults, fixtures.Variations} {

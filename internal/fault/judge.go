@@ -24,7 +24,7 @@ type judge struct {
 }
 
 func (j *judge) fail(format string, args ...any) {
-	problem := excerpt.OneLine(j.fault.ID + ": " + fmt.Sprintf(format, args...)) // one line, whatever is quoted
+	problem := excerpt.OneLine(j.fault.ID + ": " + fmt.Sprintf(format, args...)) // it may quote several lines
 	j.problems = append(j.problems, fmt.Errorf("%s: %s", j.place, problem))
 }
 
@@ -287,8 +287,8 @@ func givenKeys(action *Action) []string {
 	return given
 }
 
-// countedResponse returns the id of a response that answers whatever request has come to
-// that number.
+// countedResponse returns the id of a response whose id is a fixed number: it answers
+// the request that happens to have that id.
 func countedResponse(sent *Value) (id json.Number, counted bool) {
 	if sent == nil {
 		return "", false

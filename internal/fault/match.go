@@ -45,8 +45,8 @@ func (m *Match) direction() record.Direction {
 	return m.Direction
 }
 
-// fits tells whether a message is what the match describes, whatever came
-// before.
+// fits tells whether a message is what the match describes, without regard to the
+// messages before it.
 func (m *Match) fits(s *said) bool {
 	return m.direction() == s.Direction && m.fitsKind(s.message) &&
 		(len(m.Method) == 0 || slices.Contains(m.Method, s.message.Method)) &&

@@ -16,8 +16,8 @@ type Injection struct {
 	Faults []*Fault
 	// Watched are only looked for: what they would have matched is told.
 	Watched []*Fault
-	// Matched is told of each match, injected or watched; nil for nobody. It may be
-	// called from several goroutines.
+	// Matched is called for each match, injected or watched; it may be nil. It may be called
+	// from several goroutines.
 	Matched func(*Fault)
 	// Chance says of each match whether it is acted on; nil for always. It may be called from
 	// several goroutines.
@@ -305,8 +305,8 @@ func (k *work) beside(action *Action, step record.Step) {
 	}
 }
 
-// answer answers a request instead of its receiver. What has no id is none, whatever its
-// method, and goes on its way.
+// answer answers a request instead of its receiver. A message without an id is not a
+// request, even if its method is that of one, and is passed on.
 func (k *work) answer(member string, value *Value) {
 	id, is := k.said.message.Object["id"]
 	if !is {
@@ -351,7 +351,7 @@ func (k *work) carry(action *Action) {
 		step = &k.before[len(k.before)-1]
 	}
 	if (action.Exit != nil || action.Hang) && k.said.Direction != k.wire.from {
-		k.dropped = true // whatever reached the target it might answer before it ends
+		k.dropped = true // else the target might answer it before it ends
 	}
 	switch {
 	case action.End != nil:

@@ -20,7 +20,7 @@ const (
 	// maxDirectories bounds what the kernel is asked to watch: its own bound is for all
 	// programs of a user, and a project's own sources have a few hundred.
 	maxDirectories = 2000
-	// pending bounds the changes that nobody has asked for yet.
+	// pending bounds the changes that the caller has not taken yet.
 	pending = 1000
 	// quiet is how long nothing may change until what has changed is told: editors and
 	// compilers write in several steps.
@@ -71,8 +71,8 @@ func New(root string, files, leftOut []string) (*Watcher, error) {
 // Close ends the watching.
 func (w *Watcher) Close() error { return w.notify.Close() }
 
-// pump takes what the kernel tells, which forgets when nobody does, until the watching
-// ends.
+// pump takes the events of the kernel, which drops those that are not read, until the
+// watching ends.
 func (w *Watcher) pump() {
 	for {
 		var err error

@@ -8,7 +8,7 @@ import (
 )
 
 // UnknownRevision is what an error says of a revision that is none of those that may be
-// chosen. The draft is nobody's slip of the pen.
+// chosen. For "draft", which is not a misspelling, it says where that can be used.
 func UnknownRevision(revision string, known []string) string {
 	if revision == "draft" {
 		return "is for mcpconform server and client alone, with --spec and --schema; revisions are " +

@@ -82,8 +82,8 @@ var Requests = []Form{
 		m.spell = func(raw []byte) []byte { return append(append([]byte(" \t"), raw...), "\t "...) }
 	}},
 
-	// RFC 9110: names of fields in any case (5.1), lists without spaces (5.6.1), fields that
-	// nobody knows. Media types and chunks have checks of their own.
+	// RFC 9110: names of fields in any case (5.1), lists without spaces (5.6.1), unknown
+	// fields. Media types and chunks have checks of their own.
 	{Name: "with header names in lower case", Class: Head, Where: over(protocol.HTTP), Change: headed(lowerNames)},
 	{Name: "with header names in upper case", Class: Head, Where: over(protocol.HTTP), Change: headed(upperNames)},
 	{Name: "without a space in Accept", Class: Head, Where: over(protocol.HTTP),
@@ -108,7 +108,7 @@ var Requests = []Form{
 		Change: func(m *Message) { m.end = "\r" }},
 }
 
-// unknownNotification is one of which nobody knows anything.
+// unknownNotification is a method that no specification defines.
 const unknownNotification = "notifications/mcpconform/unknown"
 
 // Hello are the forms of what a client says of itself, in initialize or in the _meta of

@@ -72,7 +72,7 @@ func (a *accounts) of(e *exchange) *account {
 		a.last[link] = a.begin(transcript.Header{Transport: protocol.HTTP})
 		a.sessionless = append(a.sessionless, a.last[link])
 	case modern && (a.last[link] == nil || slices.Contains(a.sessionless, a.last[link]) || link == "" && a.last[link].used[e.message.ID]):
-		// Without sessions and connections nobody knows how many clients there are.
+		// Without sessions and connections the number of clients is unknown.
 		a.last[link] = a.begin(transcript.Header{Transport: protocol.HTTP})
 	case a.last[link] != nil:
 	case len(a.sessionless) > 0:

@@ -56,7 +56,7 @@ type own struct {
 	Made       string             `json:"made,omitempty"`
 	Formed     bool               `json:"formed,omitempty"` // the body of the request holds no message
 	Bodied     bool               `json:"bodied,omitempty"` // the body of the answer holds no message
-	Open       bool               `json:"open,omitempty"`   // nobody saw the end
+	Open       bool               `json:"open,omitempty"`   // the recording has no end of it
 }
 
 type harRequest struct {
@@ -155,7 +155,7 @@ type moment struct {
 	opens bool // the head of the request, with which the exchange begins
 }
 
-// exchange is an entry of which nobody knows yet to which connection it belongs.
+// exchange is an entry whose connection may not be known yet.
 type exchange struct {
 	harEntry
 	line    int
@@ -262,7 +262,7 @@ func milliseconds(count float64) time.Duration {
 	return time.Duration(max(0, min(count, 1e12)) * float64(time.Millisecond))
 }
 
-// endpoint is where an exchange went, whatever its query.
+// endpoint is where an exchange went, without the query.
 func (e *exchange) endpoint() string { return e.url.Scheme + "://" + e.url.Host + e.url.Path }
 
 // speaks tells whether an exchange can be of nothing but MCP.

@@ -28,7 +28,7 @@ type Connection struct {
 // Imported is what a file holds.
 type Imported struct {
 	Connections []Connection
-	// Unplaced counts the lines or entries that are of no connection, or of nobody knows whom.
+	// Unplaced counts the lines or entries that belong to no connection, or whose sender is unknown.
 	// First is the line of the first, and Unit what is counted.
 	Unplaced, First int
 	Unit            string
@@ -94,7 +94,8 @@ func eachMember(text []byte, show func(name string, kind jsontext.Kind) bool) er
 	return nil
 }
 
-// decoderOf reads JSON in place, with whatever a recorder wrote down.
+// decoderOf reads JSON in place, with the duplicate names and invalid UTF-8 that recorders may
+// write.
 func decoderOf(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(
 		bytes.NewBuffer(text),
@@ -107,7 +108,7 @@ func decoderOf(text []byte) *jsontext.Decoder {
 func Read(r io.Reader) (*Imported, error) {
 	begun := bufio.NewReaderSize(r, PrefixSize)
 	prefix, _ := begun.Peek(PrefixSize)  // an error comes again
-	if bytes.IndexByte(prefix, 0) >= 0 { // not text, of whatever size
+	if bytes.IndexByte(prefix, 0) >= 0 { // not text
 		return nil, nothing(1)
 	}
 	text, err := io.ReadAll(io.LimitReader(begun, maxFile+1))

@@ -445,7 +445,7 @@ func (s *stream) whole() Connection {
 	return s.Connection
 }
 
-// cut is the note at the end of what was imported: nobody knows what came then.
+// cut is the note at the end of what was imported: it is unknown what came then.
 const cut = "what came after is not in the file"
 
 // sender finds out who sent a message of which the source says only what kind it is.

@@ -55,7 +55,7 @@ func (h *documentHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", DocumentFresh)
-	_, _ = w.Write(body) // whoever has left needs none
+	_, _ = w.Write(body) // fails when the client has left
 }
 
 // Document is a client id metadata document of the harness, and the client that it is of.
@@ -120,8 +120,9 @@ func (i *Issuer) Document(edit func(document Object) []byte) *Document {
 	return document
 }
 
-// DocumentDecoy listens on this machine at a port that nobody has a reason to contact, and
-// returns a client_id there. contacted tells whether somebody did until then, and ends it.
+// DocumentDecoy listens on this machine at a port that the authorization server has no
+// reason to contact, and returns a client_id there. contacted tells whether it was
+// contacted until then, and closes the listener.
 func (i *Issuer) DocumentDecoy(ctx context.Context) (client *RegisteredClient, contacted func() bool) {
 	i.NeedDocuments()
 	target, err := url.Parse(URL(i.t))
@@ -142,7 +143,7 @@ func (i *Issuer) DocumentDecoy(ctx context.Context) (client *RegisteredClient, c
 			if err != nil {
 				return
 			}
-			_ = connection.Close() // that somebody came is all
+			_ = connection.Close() // that it came is all that counts
 			came <- connection.RemoteAddr().String()
 		}
 	}()
@@ -155,7 +156,7 @@ func (i *Issuer) DocumentDecoy(ctx context.Context) (client *RegisteredClient, c
 // mostCallers at a decoy are remembered.
 const mostCallers = 16
 
-// othersCame ends a listener, and tells whether anybody came to it before a connection of
+// othersCame closes a listener, and tells whether it was contacted before a connection of
 // the harness, which is the barrier.
 func othersCame(t *T, listener net.Listener, came <-chan string) bool {
 	defer func() {

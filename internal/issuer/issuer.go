@@ -22,8 +22,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
-// Registration is what the harness needs to be a client of a target authorization server.
-// Whatever is empty it tries to do without: by registering dynamically, and by following
+// Registration is what the harness needs to be a client of a target authorization server. It
+// tries to do without the fields that are empty: by registering dynamically, and by following
 // redirects.
 type Registration struct {
 	ClientID     string

@@ -70,8 +70,8 @@ const (
 	repliesToLogin = 10
 )
 
-// Visit makes an authorization request as a browser does with which nobody has logged in:
-// it follows redirects within the authorization server, with cookies.
+// Visit makes an authorization request like a browser in which no user has logged in: it
+// follows redirects within the authorization server, with cookies.
 func (i *Issuer) Visit(request *AuthorizationRequest) *Landing {
 	jar, _ := cookiejar.New(nil) // which never fails
 	address := request.address(i.Endpoint("authorization_endpoint"))
@@ -108,7 +108,7 @@ func leadsTo(address *url.URL, request *AuthorizationRequest) bool {
 	return err == nil && wanted.Host == address.Host && wanted.Path == address.Path
 }
 
-// Login makes an authorization request that somebody consents to: the login command, if
+// Login makes an authorization request to which a user consents: the login command, if
 // there is one, is started with the URL, makes some browser log in, and leads it to the
 // redirect URI, where the harness listens; it may print that URL as a line instead. Without
 // a command it is a Visit.
@@ -152,7 +152,7 @@ func redirectURI(t *T) string {
 	switch {
 	case given.RedirectURI != "":
 		return given.RedirectURI
-	case given.ClientID != "" || len(given.Login) == 0: // nobody goes there
+	case given.ClientID != "" || len(given.Login) == 0: // no browser is led there
 		return DefaultRedirect
 	}
 	if state.callback == nil {

@@ -1,6 +1,6 @@
-// Package jsonrpc reads JSON-RPC 2.0 messages without repairing them: the raw
-// bytes stay beside the parsed form, and whatever a lenient parser would hide
-// (duplicate members, invalid UTF-8, odd number forms) is kept as a flaw.
+// Package jsonrpc reads JSON-RPC 2.0 messages without repairing them: the raw bytes stay
+// beside the parsed form, and what a lenient parser would hide (duplicate members, invalid
+// UTF-8, odd number forms) is kept as a flaw.
 package jsonrpc
 
 import (
@@ -108,7 +108,7 @@ func MethodOf(raw []byte) string {
 	return method
 }
 
-// Fingerprint is the same for messages that say the same, under whatever id.
+// Fingerprint is the same for messages that differ in their ids alone.
 func Fingerprint(raw []byte) [sha256.Size]byte {
 	sum, done := sha256.New(), int64(0)
 	members(raw, func(name string, value jsontext.Value, end int64) {

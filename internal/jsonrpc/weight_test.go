@@ -26,8 +26,7 @@ func numbered(format string, members int) string {
 
 var kept jsonrpc.Message
 
-// The weight must not be less than the memory that is taken, whatever a message
-// is made of. (Other tests run at another time: this one is not parallel.)
+// The weight of a value is within the bound, or there is no value.
 func TestDecodeWithin(t *testing.T) {
 	t.Parallel()
 	for raw, kinds := range map[string]string{

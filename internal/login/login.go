@@ -59,7 +59,7 @@ func Listen(address, path string) (*Callback, error) {
 // Close ends it.
 func (c *Callback) Close() { _ = c.server.Close() }
 
-// TimeoutError says that a command led nobody to the redirect URI in time.
+// TimeoutError says that a command led no browser to the redirect URI in time.
 type TimeoutError struct{ reason string }
 
 func (e *TimeoutError) Error() string { return e.reason }

@@ -46,7 +46,7 @@ func TestRedirectsToTheCallback(t *testing.T) {
 			t.Error(err)
 			return 0
 		}
-		_ = response.Body.Close() // nobody reads it
+		_ = response.Body.Close() // only the status counts
 		return response.StatusCode
 	}
 	if status := visit("/favicon.ico"); status != http.StatusNotFound {

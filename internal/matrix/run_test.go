@@ -155,7 +155,7 @@ func check(t *testing.T, o matrix.Options, entries ...matrix.Entry) map[string]s
 	return all
 }
 
-// Whatever becomes of one target, the others are checked, and each tells why.
+// A target that fails does not keep the others from being checked, and each tells why.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()

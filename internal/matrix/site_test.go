@@ -79,7 +79,7 @@ func shows(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// Every target is there, whatever has become of it.
+// Every target is there, including those that could not be checked.
 func TestSite(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()

@@ -168,7 +168,7 @@ func (r *reader) entry() Entry {
 // plainName is a name that every file system takes, and that needs no quotes in a URL.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}[A-Za-z0-9]$|^[A-Za-z0-9]$`)
 
-// devices are names that no file of Windows can have, whatever follows a dot.
+// devices are names that no file of Windows can have, with any extension.
 var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com\d|lpt\d)(\.|$)`)
 
 func (r *reader) judgeName(name string) {

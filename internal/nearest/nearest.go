@@ -1,4 +1,4 @@
-// Package nearest finds the word that someone meant who mistyped it.
+// Package nearest finds the known word that a mistyped one most likely means.
 package nearest
 
 import (

@@ -113,8 +113,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestACopyAsksForAnswers builds the copy: the tests of what nobody has filled in fail there, and
-// none does when it is.
+// TestACopyAsksForAnswers builds the copy: the tests of what is not filled in fail there, and
+// none does once it is.
 func TestACopyAsksForAnswers(t *testing.T) {
 	t.Parallel()
 	slowtest.Skip(t)

@@ -36,7 +36,7 @@ type Param struct {
 	Quoted bool   // was a quoted-string, not a token
 }
 
-// Is tells whether the challenge is of a scheme, in whatever case.
+// Is tells whether the challenge is of a scheme; case is ignored.
 func (c Challenge) Is(scheme string) bool { return strings.EqualFold(c.Scheme, scheme) }
 
 // Get returns the first parameter of a name, which is in lower case.

@@ -6,8 +6,8 @@ import "maps"
 // key (RFC 9068, section 2.1).
 func AccessTokenHeader() map[string]any { return map[string]any{"typ": "at+jwt"} }
 
-// Forge makes the tokens that anybody can make who knows no private key: of claims, for
-// the key that has this id. The public key, as PEM, is nil where it is not known.
+// Forge makes the tokens that can be made without the private key: of claims, for the key
+// that has this id. The public key, as PEM, is nil where it is not known.
 func Forge(claims map[string]any, keyID string, public []byte) (map[Kind]string, error) {
 	own, err := NewKey("own", ES256)
 	if err != nil {

@@ -24,7 +24,7 @@ type Secret struct {
 	Text   string
 }
 
-// NewSecret makes one that nobody can guess.
+// NewSecret makes one that cannot be guessed.
 func NewSecret(kind string, number, issuer int) Secret {
 	text := fmt.Sprintf("mcpconform.%s-%d.issuer-%d.%s", kind, number, issuer, rand.Text())
 	return Secret{Kind: kind, Number: number, Issuer: issuer, Text: text}

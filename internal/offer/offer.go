@@ -21,7 +21,7 @@ type Offer struct {
 	// Answering are the tools that answered when they were tried.
 	Answering []string
 	Access    *Access // of a server that asks for authorization; nil for none
-	// Asked is told what a check wants to know of the survey; nil for nobody.
+	// Asked is told what a check wants to know of the survey; nil where that is not recorded.
 	Asked func(survey.Question)
 
 	index  sync.Once

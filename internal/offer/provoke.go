@@ -130,8 +130,8 @@ func CallableTools(t *T) (calls []Provocation, reason string) {
 
 // Callable returns the tools that may be called, with arguments that their input schema
 // allows, and the names of those for which none could be made. They are worked out once, as
-// many checks ask and a server may list thousands, unless it is to be told what that rests on.
-// Nobody changes the arguments.
+// many checks ask and a server may list thousands, unless Asked has to be told what they rest
+// on. The arguments are shared: callers must not change them.
 func (o *Offer) Callable() (calls []Provocation, unmade []string) {
 	if o.Asked != nil {
 		return o.callable()

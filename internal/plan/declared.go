@@ -102,8 +102,8 @@ func RulesAt(environment *session.Environment) []Declared {
 // declarations are those that All has read, by role and revision: a process has no others.
 var declarations sync.Map // of func() ([]Declared, error)
 
-// All returns every check and rule for a role at some revisions, over any
-// transport, by revision. Nobody changes them: they are read once.
+// All returns every check and rule for a role at some revisions, over any transport, by
+// revision. They are read once, and must not be changed.
 func All(role string, revisions []string) (map[string][]Declared, *catalogue.Catalogue, error) {
 	requirements, err := suites.Catalogue()
 	if err != nil {

@@ -10,8 +10,8 @@ const (
 	Handshake Feature = "handshake"
 	// Discovery: server/discover tells revisions and capabilities, at any time.
 	Discovery Feature = "discovery"
-	// Statelessness: each request stands for itself, whatever came before it and on
-	// which connection.
+	// Statelessness: each request stands for itself, independent of earlier requests and of
+	// the connection.
 	Statelessness Feature = "statelessness"
 	// PerRequestMeta: the _meta of each request names the client, its capabilities, and
 	// the revision of the request.

@@ -24,8 +24,8 @@ type Tool struct {
 }
 
 // WellKnown returns the servers of fixtures/provocations, in the order of preference. The
-// slice is shared: nobody changes it. It panics where the embedded data are broken, which
-// the tests exclude.
+// slice is shared: callers must not change it. It panics where the embedded data are
+// broken, which the tests exclude.
 func WellKnown() []Server { return wellKnown() }
 
 var wellKnown = sync.OnceValue(func() []Server {

@@ -7,7 +7,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 )
 
-// What a server never does is skipped with that word, whatever else could be said.
+// Rules names the word that rules a kind out, for a kind itself and for the
+// features that it needs.
 func TestNeverRulesOut(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -16,7 +16,7 @@ type Provocation struct {
 	// Resource is the one that the tool changes, for "resource-updated".
 	Resource string `json:"resource,omitempty" yaml:"resource"`
 	// Told is how long the tool was told to take by an argument that looks like a delay; 0
-	// where nobody guessed.
+	// where no argument does.
 	Told time.Duration `json:"-" yaml:"-"`
 }
 

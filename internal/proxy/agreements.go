@@ -130,7 +130,7 @@ func (r *Recorder) discover(known transcript.Agreement) {
 	r.offers = known
 }
 
-// discovered is what the server has said so to anybody.
+// discovered is what the server has said of itself to any client.
 func (r *Recorder) discovered() transcript.Agreement {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -356,7 +356,7 @@ func (e *exchange) end(note string) {
 	case e.link.books.closing:
 		note = "the recording ended"
 	case e.link.left:
-		note = transcript.ClientLeft // a server may end well what nobody reads any more
+		note = transcript.ClientLeft // a server may end its answer in good order after the client has left
 	}
 	e.decide(nil)
 	e.record(transcript.Event{Kind: transcript.End, From: protocol.Server, Note: note})

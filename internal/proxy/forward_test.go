@@ -212,7 +212,7 @@ func converse(t *testing.T, address, sent string) string {
 	return string(answer)
 }
 
-// What is no use of a proxy is answered with a line, and harms nobody else.
+// A request that a proxy cannot serve is answered with a line, and disturbs no other client.
 func TestForwardRefuses(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(toldBack))

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/proxy"
 )
 
-// FuzzStayer shows that nothing is lost, added or put elsewhere, whatever a server sends and
-// in whatever pieces: a relay of the server's own name passes on what came.
+// FuzzStayer shows that nothing is lost, added or moved in what a server sends, in pieces of
+// any size: a relay of the server's own name passes on what came.
 func FuzzStayer(f *testing.F) {
 	for _, text := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: http://a/m\n\n: x\n\ndata: y\n\n",

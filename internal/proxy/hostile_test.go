@@ -123,7 +123,7 @@ func sides(t *testing.T, test func(t *testing.T, p *pair, from, to *net.TCPConn,
 func TestHostilePeers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T){
-		// Whoever does not read holds up who writes, as without the relay.
+		// A peer that does not read holds up the one that writes, as without the relay.
 		"P01 slow reader": func(t *testing.T) {
 			sides(t, func(t *testing.T, _ *pair, from, to *net.TCPConn, _ string) {
 				sent := flood(t, from)

@@ -39,7 +39,7 @@ func (b *books) connection(queue *queue) (asks, answers *side) {
 		one := &side{queue: queue, take: pushed.take}
 		one.lose = func(bytes int) {
 			lost(bytes)
-			pushed.stop() // nobody knows where the next message begins
+			pushed.stop() // where the next message begins is unknown
 			one.take = func([]byte) {}
 		}
 		one.end = func(err error) {
@@ -100,7 +100,7 @@ func (l *link) readAnswers(source io.Reader) {
 			return
 		}
 		if len(l.asked) == 0 {
-			return // it answers what nobody has asked
+			return // it answers no request
 		}
 		e := l.asked[0]
 		answer, err := http.ReadResponse(reader, e.request)

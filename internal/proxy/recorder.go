@@ -37,8 +37,8 @@ type RecorderOptions struct {
 	Redactor *reports.Redactor
 	// Harness names the program in the files.
 	Harness transcript.Harness
-	// Watch is told of each event, secrets hidden, with the header without what the peers
-	// declare; it must not wait for anything. Nil for nobody.
+	// Watch is called with each event, secrets hidden, and the header without what the peers declare;
+	// it must not wait for anything. It may be nil.
 	Watch func(transcript.Header, transcript.Event)
 }
 
@@ -61,7 +61,7 @@ type Recorder struct {
 	open   []*track   // that are not over
 	kept   []keptFile // that are complete, the oldest first
 	total  int64
-	tools  map[string]map[string]any // that the server has listed to anybody, by name
+	tools  map[string]map[string]any // that the server has listed to any client, by name
 	offers transcript.Agreement
 }
 
@@ -324,7 +324,7 @@ func (r *Recorder) keep(file keptFile) {
 			options.KeepAge > 0 && file.last.Sub(oldest.last) > options.KeepAge
 	}
 	for len(r.kept) > 1 && beyond(r.kept[0]) {
-		_ = os.Remove(r.kept[0].path) // somebody else may have done so
+		_ = os.Remove(r.kept[0].path) // fails if another process has removed it
 		r.total -= r.kept[0].size
 		r.kept = r.kept[1:]
 	}

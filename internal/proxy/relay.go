@@ -56,11 +56,13 @@ type RelayOptions struct {
 	Recorder *Recorder
 	// Roots are the authorities that may speak for a server; nil for those of the system.
 	Roots *x509.CertPool
-	// Tell is told in a line what keeps a client from the server. It must not block. Nil for nobody.
+	// Tell is called with a line on what keeps a client from the server. It must not block, and may
+	// be nil.
 	Tell func(line string)
 	// Budget is the memory for what is judged of all connections; nil for no bound.
 	Budget *transcript.MemoryBudget
-	// Ended is told of each connection that is over; it must not block, and release each in the end. Nil for nobody.
+	// Ended is called with each connection that is over. It must not block, must release each in the
+	// end, and may be nil.
 	Ended func(*Connection)
 }
 
@@ -100,7 +102,7 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 func (r *Relay) Grade() transcript.Grade { return r.grade }
 
 // Authority is the certificate, in PEM, of the authority that clients of a forward proxy must
-// trust; nil where nobody speaks TLS with it. Its key is in memory alone, as long as the relay.
+// trust; nil where clients do not use TLS. Its key is in memory alone, as long as the relay.
 func (r *Relay) Authority() []byte { return r.trusted }
 
 // acceptAgain is how long to wait when no connection can be accepted for the moment.

@@ -113,7 +113,7 @@ func inPieces(to io.Writer, text string) {
 	}
 }
 
-// What either side writes, the other reads, to the byte, whatever it is.
+// Each side reads what the other writes, byte for byte.
 func TestNoByteIsChanged(t *testing.T) {
 	t.Parallel()
 	const asks, refuses = "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n"

@@ -169,7 +169,7 @@ func (p *serverPipes) close() {
 	}
 }
 
-// errUnwanted says that nobody takes what would be passed on.
+// errUnwanted says that the receiver of what would be passed on no longer reads.
 var errUnwanted = errors.New("the receiver takes no more")
 
 // copySize is that of one read: as much as a pipe holds.

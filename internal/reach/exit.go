@@ -21,7 +21,7 @@ const LeastQuiet = time.Second
 const longerQuiet = 4
 
 // FindQuit tells whether a server over stdio, whose process has ended on a connection, ends as
-// well where nobody asks it anything; nil where it does not, or has not ended.
+// well without a request after the opening; nil where it does not, or has not ended.
 func FindQuit(
 	ctx context.Context,
 	budget *transcript.MemoryBudget,

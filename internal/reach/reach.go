@@ -38,8 +38,8 @@ func Open(target *offer.Offer, to scripted.Target, log *transcript.Log) (*script
 
 const (
 	// contactReplies is how many times as long as others the reply may take by which a
-	// target shows that it is still there: other checks, and whatever else the machine
-	// does, may keep it busy.
+	// target shows that it is still there: other checks and other processes of the machine
+	// may keep it busy.
 	contactReplies = 6
 	// comebackReplies is for as many times of a reply a target may refuse connections, or
 	// end them: it may be starting anew.
@@ -90,9 +90,9 @@ func opening(target *offer.Offer) string {
 	return "initialize"
 }
 
-// contact opens a connection as first contact did, and asks for what was answered then.
-// Where even that failed, whatever the server says shows that it is there. Its error names
-// what it asked.
+// contact opens a connection as first contact did, and asks for what was answered then. If
+// the opening failed already then, any content or response head from the server shows that
+// it is there. The error names the method that was called.
 func contact(
 	ctx context.Context,
 	target *offer.Offer,

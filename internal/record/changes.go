@@ -27,8 +27,8 @@ func (d Direction) Opposite() Direction {
 	return In
 }
 
-// Request is an HTTP request of a client that is made up. It has no body, and
-// nobody hears what becomes of it.
+// Request is an HTTP request of a client that is made up. It has no body, and its response is
+// discarded.
 type Request struct {
 	Method string             `yaml:"method"`
 	Header map[string]*string `yaml:"header"` // set, null removes; %s is the value that it had

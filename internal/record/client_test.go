@@ -167,7 +167,7 @@ func TestStdioClients(t *testing.T) {
 	}
 }
 
-// What stands between can be ended at any time, whatever waits.
+// What stands between can be stopped at any time, even if a change makes it hang.
 func TestThroughEnds(t *testing.T) {
 	t.Parallel()
 	input, toServer := io.Pipe()

@@ -27,8 +27,8 @@ type HTTPOptions struct {
 	// Limits are transport.DefaultLimits where they are zero. What is longer
 	// passes unread, but for an event of an event stream, which breaks it.
 	Limits transport.Limits
-	// Exit is told the status with which a change makes the target exit, once or
-	// more often; nil for nobody. Nothing passes afterwards.
+	// Exit is called with the status with which a change makes the target exit, once or more
+	// often; it may be nil. Nothing passes afterwards.
 	Exit func(status int)
 }
 
@@ -48,7 +48,7 @@ type HTTP struct {
 	mu      sync.Mutex     // so that nothing begins while Close waits
 	working sync.WaitGroup // what goes on beside the exchanges
 	sending int            // messages of a client that no answer to has begun
-	sent    chan struct{}  // closed when there are none; nil while nobody waits for that
+	sent    chan struct{}  // closed when there are none; nil while no exchange waits for that
 }
 
 // NewHTTP returns a middleman before the server at a URL, of which the scheme and
@@ -230,7 +230,7 @@ func (e *exchange) serve() error {
 	e.http.sessions.bind(response.Header.Get(sessionHeader), e.connection)
 	e.answered = true
 	e.recordHead(protocol.Server, &transcript.HTTP{Status: response.StatusCode, Header: response.Header.Clone()})
-	if out.cut || response.StatusCode < http.StatusOK { // 101 switches to what nobody here speaks
+	if out.cut || response.StatusCode < http.StatusOK { // 101 switches to another protocol
 		return errCut
 	}
 	return e.answer(out, response)

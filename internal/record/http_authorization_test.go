@@ -57,7 +57,7 @@ func TestURLsAndChallenges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = response.Body.Close() // nobody reads it
+		_ = response.Body.Close() // only the head counts
 		if fields := response.Header.Values("WWW-Authenticate"); response.StatusCode != want.status || !slices.Equal(fields, want.fields) {
 			t.Errorf("%s: %d, %q; want %d, %q", address, response.StatusCode, fields, want.status, want.fields)
 		}

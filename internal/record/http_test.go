@@ -148,7 +148,7 @@ func TestHTTPPassesEverythingAsItCame(t *testing.T) {
 			direct := ask(t, address, post(ping))
 			for _, injection := range []fault.Injection{{}, watching(t)} {
 				through := ask(t, before(t, address, record.HTTPOptions{Changes: injection.Changes()}), post(ping))
-				if !injection.None() && strings.HasPrefix(name, "odd events") { // nobody counts them before they come
+				if !injection.None() && strings.HasPrefix(name, "odd events") { // events that are read are passed on without a length
 					direct.Length = -1
 					through.Header.Del("Content-Length")
 					direct.Header.Del("Content-Length")

@@ -226,7 +226,7 @@ func (r *reply) respond(made *Respond) error {
 	return r.whole([]byte(made.Body), 0)
 }
 
-// close lets nobody write any more.
+// close makes later writes fail.
 func (r *reply) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

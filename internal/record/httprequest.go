@@ -260,7 +260,7 @@ func (e *exchange) toTarget(ctx context.Context, method string, out *outgoing) *
 	address := *e.request.URL
 	address.Scheme, address.Host = e.http.upstream.Scheme, e.http.upstream.Host
 	out.header.Del("Host")
-	if out.header.Get("Upgrade") != "" { // to what nobody here speaks
+	if out.header.Get("Upgrade") != "" { // to a protocol that is not supported here
 		out.header.Del("Upgrade")
 		out.header.Del("Connection")
 	}

@@ -240,7 +240,7 @@ func (e *exchange) send(step Step) (answered <-chan struct{}) {
 		close(done)
 		came()
 		if err == nil {
-			_, _ = io.Copy(io.Discard, response.Body) // nobody asked for it
+			_, _ = io.Copy(io.Discard, response.Body) // the client did not send the request
 			_ = response.Body.Close()
 		}
 	})

@@ -85,10 +85,10 @@ func newStdio(peer Peer, target Pipes, options StdioOptions) *stdio {
 	return s
 }
 
-// serve passes everything on until gone is closed, which says that the target has
-// ended, and its last output has passed. Signals are given to pass, unless the
-// target is not to notice. An *ExitError says that a change ends the target. A Read
-// of the peer that is under way at the end is left to whoever owns it.
+// serve passes everything on until gone is closed, which says that the target has ended, and its
+// last output has passed. Signals are given to pass, unless the target is not to notice. An
+// *ExitError says that a change ends the target. A Read of the peer that is under way at the end is
+// left to the owner of the reader.
 func (s *stdio) serve(signals <-chan os.Signal, pass func(os.Signal), gone <-chan struct{}) error {
 	defer s.end(nil)
 	output := make(chan struct{})

@@ -47,7 +47,7 @@ func (s *stdio) doSoon(way Direction, step Step) error {
 	case !step.Wait.none():
 		lane.beside(func() {
 			if step.Wait.done(s.ctx) == nil {
-				_ = s.do(step) // whoever passes on next finds out, too
+				_ = s.do(step) // the next message that is passed on fails the same way
 			}
 		})
 	case step.Direction == way:
@@ -73,7 +73,7 @@ func (s *stdio) do(step Step) (err error) {
 		err = s.lanes[step.Direction].write(append(slices.Clip(step.Message), end...), step.Chunk)
 	}
 	if step.Text != nil && step.Stderr {
-		_, _ = s.peer.Err.Write(step.Text) // nobody needs to read it
+		_, _ = s.peer.Err.Write(step.Text) // the parent process may not read it
 	} else if step.Text != nil {
 		err = errors.Join(err, s.lanes[step.Direction].write(step.Text, step.Chunk))
 	}

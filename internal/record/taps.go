@@ -15,7 +15,7 @@ import (
 // shownOfLong is how much is recorded of what is too long for a message.
 const shownOfLong = 4 << 10
 
-// record writes an event of an exchange down, if somebody wants to know.
+// record writes an event of an exchange down, if its connection is recorded.
 func (e *exchange) record(event transcript.Event) {
 	if e.connection.log != nil {
 		event.Stream = e.stream

@@ -216,8 +216,8 @@ func textWithout(reply Reply, name string) string {
 }
 
 const (
-	// Stranger is an origin that nobody can have told a server to trust: the domain
-	// invalid is reserved (RFC 2606).
+	// Stranger is an origin that no server can have been told to trust: the domain invalid is
+	// reserved (RFC 2606).
 	Stranger = "https://stranger.invalid"
 	// ByStranger is why a request from there is illegal on purpose.
 	ByStranger = "comes from a web page of another site"

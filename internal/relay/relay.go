@@ -38,10 +38,9 @@ const (
 // readSize is how many bytes are read at once.
 const readSize = 16 << 10
 
-// Run is the life of a spawned server: it passes on what in brings, and signals,
-// to the harness that listens at a socket, and does what it is told, until it is
-// told to exit, with a status, or the harness is gone, which is an error. The
-// reader is left to whoever owns it.
+// Run is the life of a spawned server: it passes on what in brings, and signals, to the harness
+// that listens at a socket, and does what it is told, until it is told to exit, with a status,
+// or the harness is gone, which is an error. The reader is left to its owner.
 func Run(
 	ctx context.Context,
 	socket string,

@@ -31,8 +31,8 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// FuzzTape shows that no recording makes what reads, tells or plays it panic, and that it plays
-// to nobody else than who asks.
+// FuzzTape shows that no recording makes what reads, tells or plays it panic, and that a
+// request is answered on its own connection alone.
 func FuzzTape(f *testing.F) {
 	f.Add([]byte(hello+call(1, "t", `{"a":"***"}`)+result(1, `{"nextCursor":"2"}`)), []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`))
 	f.Add([]byte("< {\"id\":1,\"result\":[]}\n> [{\"id\":1,\"method\":\"a\"},[],1]\n< [{\"id\":1,\"error\":1}]\n"), []byte("[]\n[1]\n{\"id\":1,\"method\":\"a\"}"))

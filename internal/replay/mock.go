@@ -75,7 +75,7 @@ func NewMock(tapes []*Tape, tell func(text string)) *Mock {
 }
 
 // cameAgain tells whether a request was turned away for want of a token, and came again with one:
-// here it is answered at once, since nobody asks for tokens.
+// a mock answers it at once, since it asks for no token.
 func (m *Mock) cameAgain(away *turn) bool {
 	return away.turnedAway() && slices.ContainsFunc(m.turns, func(one *turn) bool {
 		return one.Method == away.Method && one.Kind == away.Kind && !one.turnedAway() && alike(one, away.params, false)
@@ -293,8 +293,8 @@ func (v *visit) match(message jsonrpc.Message) *turn {
 }
 
 // pick takes what this client has not had yet: in the connection that it plays, in another one
-// that nobody has had, in any. Handshakes begin with those that nobody has had. When there is
-// nothing new, it is what came last.
+// that no client has had, in any. Handshakes begin with those that no client has had. When there
+// is nothing new, it is what came last.
 func (v *visit) pick(message jsonrpc.Message, params map[string]any, loosely bool) (found *turn, again bool) {
 	v.mock.mu.Lock()
 	defer v.mock.mu.Unlock()

@@ -651,7 +651,7 @@ func (p *player) settle(ctx context.Context, one *begun) {
 		answer, err := one.pending.Wait(waiting)
 		stop()
 		if ctx.Err() != nil {
-			return // nobody knows what would have come
+			return // what would have come is unknown
 		}
 		live = liveOutcome(answer, err)
 		p.Steps[one.at].Took = reports.SecondsOf(time.Since(one.sent))

@@ -503,7 +503,7 @@ func TestMockForPages(t *testing.T) {
 	}
 }
 
-// A request that came again with a token is answered at once, since nobody asks for tokens; one
+// A request that came again with a token is answered at once, since a mock asks for no token; one
 // that did not is turned away as it was.
 func TestMockOfProtectedServer(t *testing.T) {
 	t.Parallel()

@@ -2,8 +2,8 @@
 // server, and the server of a recording to a client. It maps the values that a peer chooses
 // anew, and compares what comes with what was recorded.
 //
-// What cannot be played is told before, and what does not match is never answered by anybody
-// else.
+// What cannot be played is told before, and what does not match the recording is not answered from
+// elsewhere.
 package replay
 
 import (
@@ -92,8 +92,8 @@ func Spoken(tapes []*Tape) []*Tape {
 	})
 }
 
-// lacks tells whether something is missing between events. What is missing behind them all,
-// nobody can play.
+// lacks tells whether something is missing between events. What is missing behind them all could
+// not be played anyway.
 func lacks(events []transcript.Event) bool {
 	gap := slices.IndexFunc(events, func(one transcript.Event) bool {
 		return one.Kind == transcript.Gap && one.Note != transcript.Elsewhere
@@ -153,7 +153,7 @@ func (t *Tape) endsDuring(request *rules.Message) bool {
 }
 
 // forgetWhatFollowed forgets answers to subscriptions whose streams the client left: a server may
-// answer because of that, while nobody reads any more.
+// answer because of that, after the client is gone.
 func (t *Tape) forgetWhatFollowed(events []transcript.Event) {
 	left := map[string]bool{}
 	for _, event := range events {

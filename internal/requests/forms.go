@@ -24,8 +24,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/wait"
 )
 
-// Essence is what the answers to a request have in common in whatever form it is made:
-// that it is a result or an error, and the names of a list's items.
+// Essence is what the answers to a request have in common in all forms of it: that it is a
+// result or an error, and the names of a list's items.
 func Essence(method string, reply Reply) string {
 	if refusal, refused := reply.Error(); refused {
 		return fmt.Sprintf("error %s %q", CodeName(refusal.Code), refusal.Message)
@@ -92,7 +92,7 @@ func judgeForms(t *T, asked Harmless, fan [][]forms.Form, shared, fresh func() *
 	if found := inForms(t, asked, plain, patience, fresh, alone); len(found) > 0 {
 		broken = found
 	} else if first := broken[0]; !slices.ContainsFunc(broken, func(one brokenForm) bool { return !one.late }) {
-		first.server.Unanswered(asked.Method, first.id, first.err) // whatever form it had
+		first.server.Unanswered(asked.Method, first.id, first.err) // which form it had does not matter
 	}
 	mismatches := make([]Mismatch, len(broken))
 	for i, one := range broken {

@@ -2,7 +2,7 @@ package rules
 
 import "fmt"
 
-// Asked tells whether somebody has asked for a fact about a conversation.
+// Asked tells whether Shared was called for a fact about a conversation.
 func Asked(conversation *Conversation, name string) (asked bool) {
 	conversation.shared.Range(func(key, _ any) bool {
 		asked = fmt.Sprint(key) == name

@@ -1,5 +1,5 @@
-// Package rules is the engine that judges a transcript, whatever provoked it: the
-// transcript of a run, of a client that somebody drives by hand, of a recording. It
+// Package rules is the engine that judges a transcript, independently of what provoked it:
+// the transcript of a run, of a client that a user drives by hand, of a recording. It
 // needs no target and starts nothing.
 package rules
 
@@ -14,7 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Rule is a check on any transcript, whatever provoked it. It judges what the
+// Rule is a check on any transcript, independent of what provoked it. It judges what the
 // target sent; what the harness sent is only there to be answered.
 type Rule struct {
 	// Name is the id of the rule; "" where no other rule names the same requirement
@@ -51,8 +51,8 @@ func Verifies(ids ...string) Verified {
 // For tells whether the rule is for targets of a role.
 func (r Rule) For(role string) bool { return r.Role == "" || r.Role == role }
 
-// ID names the rule among all others, whatever its text and its place among them:
-// findings carry it.
+// ID names the rule among all others, independently of its text and its place among
+// them: findings carry it.
 func (r Rule) ID() string {
 	if r.Name == "" && len(r.Verifies.IDs) > 0 {
 		return r.Verifies.IDs[0]

@@ -2,10 +2,9 @@ package rules
 
 import "sync"
 
-// Shared returns a fact about a conversation, which is computed when somebody first
-// asks for it and the same for everybody after that, also at the same time. A fact is
-// known by its name and type; nobody may change what is returned, nor the conversation
-// once it is judged.
+// Shared returns a fact about a conversation, which is computed once, at the first
+// call, also if calls are concurrent. A fact is known by its name and type; callers
+// must not change what is returned, nor the conversation once it is judged.
 func Shared[T any](conversation *Conversation, name string, compute func(*Conversation) T) T {
 	fact, known := conversation.shared.Load(sharedKey[T](name))
 	if !known {

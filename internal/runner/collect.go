@@ -13,7 +13,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -41,7 +40,7 @@ type cellState struct {
 	lacking        map[string]string // why others do not apply to a recording, by rule
 	findings       map[string]*found // by rule
 	total          int               // checks that are planned
-	all            int               // checks and rules, whatever the filter
+	all            int               // checks and rules, regardless of the filter
 	silent         int               // checks in a row that the target left unanswered
 	unresponsive   string            // why it is no use to ask it anything
 	gaveUp         string            // why it was given up, if it was; unresponsive says so, too
@@ -72,8 +71,8 @@ func (c *collector) stateOf(cell check.Cell) *cellState {
 	return c.cells[at]
 }
 
-// closed takes what the rules found in a connection, and keeps its transcript. Nobody who
-// wants to end the run waits for that: it is not done under the lock.
+// closed takes what the rules found in a connection, and keeps its transcript. That
+// takes its time and is not done under the lock: the end of a run needs the lock.
 func (c *collector) closed(planned int, connection scope.Connection) {
 	state := c.found(planned, connection)
 	if state == nil || c.options.Transcripts == "" {
@@ -129,8 +128,8 @@ func (c *collector) exited(planned int, one *process) {
 	c.state(planned).exits.add(*one)
 }
 
-// checked takes what a check found. What takes its time is not done under the lock: nobody who
-// wants to end the run waits for it.
+// checked takes what a check found. What takes its time is not done under the lock: the
+// end of a run needs the lock.
 func (c *collector) checked(found checked) {
 	state := c.settled(&found)
 	if state == nil {
@@ -181,10 +180,4 @@ func (c *collector) take(state *cellState, found checked, result reports.Result)
 	state.report.Results = append(state.report.Results, result)
 	state.report.Duration += result.Duration
 	return true
-}
-
-func eventsOf(exchanges [][]transcript.Event) []transcript.Event {
-	return slices.SortedStableFunc(slices.Values(slices.Concat(exchanges...)), func(a, b transcript.Event) int {
-		return a.At.Compare(b.At)
-	})
 }

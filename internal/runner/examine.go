@@ -48,11 +48,11 @@ type Examination struct {
 	// for all. Differs tells whether the survey answers a question otherwise than the
 	// known one.
 	Wants func(check, scenario string, differs func(survey.Question) bool) bool
-	// Asked is told what a check wants to know of the survey; nil for nobody.
+	// Asked is told what a check wants to know of the survey; it may be nil.
 	Asked func(survey.Question)
 	// Turn is told what begins: a check, by name, or with "" the first contact.
-	// What it has begun is over, to the last connection, before the next; nil
-	// for nobody, and then checks begin while the connections of others end.
+	// What it has begun is over, to the last connection, before the next. If it
+	// is nil, checks begin while the connections of others end.
 	Turn func(check string)
 }
 

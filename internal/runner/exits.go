@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // process is the end of a process of the target server.
 type process struct {
-	Early  bool   // before anybody had asked it to end, or sent it something illegal
+	Early  bool   // before the harness asked it to end, or sent it something illegal
 	How    string // "exited with status 1"
 	After  string // the last request before that
 	Output string // the end of its standard error
@@ -38,7 +39,12 @@ func processOf(role string, events []transcript.Event) *process {
 	if asked || killed {
 		return &process{}
 	}
-	return &process{Early: true, How: events[at].Note, After: lastRequest(events[:at]), Output: stderrOf(events)}
+	return &process{
+		Early:  true,
+		How:    events[at].Note,
+		After:  evidence.LastRequest(events[:at]),
+		Output: evidence.Stderr(events),
+	}
 }
 
 // exits counts the processes of a target server, and keeps the first one that ended early.

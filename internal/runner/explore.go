@@ -14,6 +14,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
@@ -69,7 +70,7 @@ func (p *pipe) explore(environments []*session.Environment, plan explore.Plan, s
 }
 
 // explore has workers make the draws that the options ask for, after all checks, and one
-// find out what they show: whoever draws it, the same is found by the same seed.
+// find out what they show: a seed finds the same in each worker.
 func (d *coordinator) explore(ctx context.Context) error {
 	draws := d.run.options.Explore
 	if draws == 0 || over(ctx) {
@@ -160,11 +161,11 @@ func (c *collector) shown(cell int, finding explore.Finding) reports.Result {
 		}
 	}
 	exchanges := [][]transcript.Event{finding.Events}
-	point(&outcome, exchanges)
+	evidence.Point(&outcome, exchanges)
 	result := c.result(state, checked{
 		Cell: cell, Group: []string{verdict.Exploration}, Text: finding.Text,
 		Requirements: []string{finding.Requirement}, State: types.SpecStatePassed, Outcome: outcome,
-		Exchanges: shorten(exchanges, outcome),
+		Exchanges: evidence.Shorten(exchanges, outcome),
 	})
 	if c.options.Redraw != nil {
 		result.Rerun = c.options.Redraw(state.environment.Cell, finding.Seed)

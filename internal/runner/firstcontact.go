@@ -119,7 +119,7 @@ func (r *run) fallsBack(ctx context.Context, to scripted.Target, err error) bool
 }
 
 // revisions are those at which a target that was not asked is to be checked: an authorization
-// server only where there is authorization, unless somebody names another.
+// server only where there is authorization, unless the user names another.
 func (r *run) revisions() []string {
 	chosen := r.options.Revisions.Choose(protocol.Released(), nil)
 	if r.options.Revisions.Named() || r.options.Role != protocol.AuthorizationServerRole {

@@ -20,8 +20,8 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// Judging judges what came of scenarios over a transport of HTTP at one revision, where nobody starts
-// the client: a person lets it do what a scenario says. It may be used from several
+// Judging judges what came of scenarios over a transport of HTTP at one revision, where the harness does
+// not start the client: a person lets it do what a scenario says. It may be used from several
 // goroutines.
 type Judging struct {
 	options     Options

@@ -236,8 +236,8 @@ func TestTranscriptsOfWhatWasPlayedAreKeptAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestAWorkerSeesWhatCame sends a recording as a plan is sent: whatever bytes a
-// client uses, they reach the worker as they are.
+// TestAWorkerSeesWhatCame sends a recording as a plan is sent: all bytes that a
+// client may use reach the worker as they are.
 func TestAWorkerSeesWhatCame(t *testing.T) {
 	t.Parallel()
 	id, retry := "7", 30

@@ -54,7 +54,7 @@ func NewLive(options Options) (*Live, error) {
 // peers are the roles of both sides of a connection.
 func peers() []string { return []string{protocol.ServerRole, protocol.ClientRole} }
 
-// Look judges a connection that goes on, and returns what it breaks that nobody was told.
+// Look judges a connection that goes on, and returns what it breaks and was not returned before.
 func (l *Live) Look(header transcript.Header, events []transcript.Event, name string) []Breach {
 	l.mu.Lock()
 	before, there := l.opened[name]
@@ -69,7 +69,7 @@ func (l *Live) Look(header transcript.Header, events []transcript.Event, name st
 	return l.news(found)
 }
 
-// Take judges a connection that is over, and returns what it breaks that nobody was told.
+// Take judges a connection that is over, and returns what it breaks and was not returned before.
 func (l *Live) Take(header transcript.Header, events []transcript.Event, name string) []Breach {
 	found := l.examine(header, events, name)
 	l.mu.Lock()
@@ -82,7 +82,7 @@ func (l *Live) Take(header transcript.Header, events []transcript.Event, name st
 	return l.news(found)
 }
 
-// examine judges both peers of a connection. Nobody who wants the reports waits for that.
+// examine judges both peers of a connection. It does not hold the lock, so reports need not wait.
 func (l *Live) examine(header transcript.Header, events []transcript.Event, name string) map[string]examined {
 	found := make(map[string]examined, len(l.roles))
 	for role, judging := range l.roles {

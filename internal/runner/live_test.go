@@ -165,7 +165,7 @@ func TestLiveWithADefect(t *testing.T) {
 	}
 }
 
-// A clock that is set while a connection goes on is held against nobody.
+// A clock that is set while a connection goes on is no failure of a peer.
 func TestLiveWhenTheClockJumps(t *testing.T) {
 	t.Parallel()
 	const ask, answer = `>{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, `<{"jsonrpc":"2.0","id":%d,"result":{"tools":[]}}`
@@ -187,7 +187,7 @@ func TestLiveWhenTheClockJumps(t *testing.T) {
 	}
 }
 
-// What is beyond the bounds of one connection is held against nobody, and told.
+// What is beyond the bounds of one connection is no failure of a peer, and is reported.
 func TestLiveBeyondTheBounds(t *testing.T) {
 	t.Parallel()
 	all, one := live(t, ""), converse()

@@ -36,7 +36,7 @@ func TestHeavyContactIsNoticed(t *testing.T) {
 	}
 }
 
-// A check that was put off is run again by nobody but the one that has room.
+// A check that was put off is run again only in a pass that has room.
 func TestPutOffChecksAreRunAgainOnce(t *testing.T) {
 	t.Parallel()
 	coordinator := &coordinator{run: &run{}, claimed: map[string]bool{}, deferred: map[string]bool{}}

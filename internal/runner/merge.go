@@ -7,14 +7,13 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -110,7 +109,7 @@ func (c *collector) ruleResult(state *cellState, rule rules.Rule) reports.Result
 func (c *collector) describeBreaches(state *cellState, result *reports.Result, seen *found) {
 	for i, breach := range seen.breaches {
 		if at := judgedOf(breach); at >= 0 {
-			breach.Mismatch.Code = codeOf(breach.Exchange[at])
+			breach.Mismatch.Code = evidence.Code(breach.Exchange[at])
 		}
 		failure := c.failure(breach.Mismatch, breach.About)
 		failure.Cause, failure.Occurrences, failure.Connections = breach.Cause, breach.Count, seen.connections[i]
@@ -118,7 +117,7 @@ func (c *collector) describeBreaches(state *cellState, result *reports.Result, s
 	}
 	first := seen.breaches[0]
 	judged := judgedOf(first)
-	result.Exchange = c.steps(first.Exchange, judged, first.Mismatch.Where)
+	result.Exchange = evidence.Steps(first.Exchange, judged, c.redact, first.Mismatch.Where)
 	result.Transcript = c.transcript(state, first.Exchange, judged)
 	result.Rerun = c.rerun(state, result.ID)
 }
@@ -144,19 +143,19 @@ func (c *collector) result(state *cellState, done checked) reports.Result {
 	}
 	switch result.Verdict {
 	case reports.Failed, reports.Warned:
-		events := eventsOf(done.Exchanges)
-		judged := judgedIn(events, done.Outcome.Judged)
+		events := evidence.Events(done.Exchanges)
+		judged := evidence.IndexOf(events, done.Outcome.Judged)
 		for _, mismatch := range done.Outcome.Mismatches {
 			result.Failures = append(result.Failures, c.failure(mismatch, mismatch.About))
 		}
-		result.Exchange = c.steps(events, judged, places(done.Outcome)...)
+		result.Exchange = evidence.Steps(events, judged, c.redact, evidence.Places(done.Outcome)...)
 		result.Transcript = c.transcript(state, events, judged)
-		result.Output = c.redact(stderrOf(events))
+		result.Output = c.redact(evidence.Stderr(events))
 		result.Rerun = c.rerun(state, result.ID)
 	case reports.Passed:
-		result.Exchange = c.steps(eventsOf(done.Exchanges), -1)
+		result.Exchange = evidence.Steps(evidence.Events(done.Exchanges), -1, c.redact)
 	case reports.Inconclusive:
-		result.Exchange = c.steps(eventsOf(done.Exchanges), -1)
+		result.Exchange = evidence.Steps(evidence.Events(done.Exchanges), -1, c.redact)
 		result.Rerun = c.rerun(state, result.ID)
 	}
 	return result
@@ -259,135 +258,6 @@ func (c *collector) redact(text string) string {
 	return c.options.Redactor.Redact(text)
 }
 
-const (
-	// maxSteps bounds an exchange in a report; transcripts have all of it.
-	maxSteps = 60
-	// maxStepText bounds one message in a report.
-	maxStepText = 2000
-)
-
-// steps turns events into an exchange; the one at the judged position is
-// marked, and what the pointers name stays of it.
-func (c *collector) steps(events []transcript.Event, judged int, where ...string) []reports.Step {
-	var marked transcript.Place
-	if judged >= 0 {
-		marked = events[judged].Place()
-	}
-	shown, answering := leaveOut(events, marked), answerers(events)
-	steps := make([]reports.Step, 0, len(shown))
-	for _, event := range shown {
-		from, to := ends(event, answering)
-		steps = append(steps, reports.Step{
-			At:   reports.SecondsOf(event.At.Sub(events[0].At)),
-			From: from, To: to,
-			Kind: stepKind(event), Text: c.redact(stepText(event, where)),
-			Deliberate: event.Deliberate != "", Marked: judged >= 0 && event.Place() == marked,
-		})
-	}
-	return steps
-}
-
-// lane is one exchange on one connection.
-type lane struct{ connection, stream string }
-
-// answerers tells who answered on each lane.
-func answerers(events []transcript.Event) map[lane]protocol.Party {
-	answering := map[lane]protocol.Party{}
-	for _, event := range events {
-		if event.From != "" && event.From != protocol.Client {
-			answering[lane{event.Connection, event.Stream}] = event.From
-		}
-	}
-	return answering
-}
-
-// ends says between whom an event took place; what neither of them sent, such
-// as a failure of the transport, the harness tells.
-func ends(event transcript.Event, answering map[lane]protocol.Party) (from, to string) {
-	if event.From == "" {
-		return reports.Harness, ""
-	}
-	if by := answering[lane{event.Connection, event.Stream}]; event.From == protocol.Client &&
-		by == protocol.AuthorizationServer {
-		return string(event.From), string(by)
-	}
-	return string(event.From), string(event.From.Other())
-}
-
-var stepKinds = map[transcript.Kind]string{
-	transcript.Message: reports.StepMessage, transcript.Body: reports.StepBody, transcript.Block: reports.StepEvent,
-	transcript.End: reports.StepClose, transcript.Close: reports.StepClose, transcript.Open: reports.StepOpen,
-	transcript.Stderr: reports.StepStderr, transcript.Exit: reports.StepExit,
-	transcript.Signal: reports.StepNote, transcript.Remark: reports.StepNote, transcript.Failure: reports.StepNote,
-}
-
-func stepKind(event transcript.Event) string {
-	if event.Kind != transcript.Head {
-		return stepKinds[event.Kind]
-	}
-	if event.HTTP != nil && event.HTTP.Status != 0 {
-		return reports.StepResponse
-	}
-	return reports.StepRequest
-}
-
-func stepText(event transcript.Event, where []string) string {
-	text := event.Note
-	switch {
-	case event.HTTP != nil && event.HTTP.Status != 0:
-		text = fmt.Sprintf("HTTP %d%s", event.HTTP.Status, headerText(event.HTTP.Header, responseHeaders))
-	case event.HTTP != nil:
-		text = event.HTTP.Method + " " + event.HTTP.URL + headerText(event.HTTP.Header, requestHeaders)
-	case len(event.Raw) > 0:
-		text = rawText(event, where)
-	}
-	switch {
-	case event.Deliberate != "":
-		text += " (illegal on purpose: " + event.Deliberate + ")"
-	case event.Breaks != "":
-		text += " (breaks " + event.Breaks + ")"
-	}
-	return text
-}
-
-// Headers that say something about the protocol; a report need not show more.
-var (
-	// Those that are seldom sent come first, as a verdict may turn on them, and the end may
-	// be cut.
-	requestHeaders = []string{
-		"Host",
-		"Origin",
-		"Mcp-Session-Id",
-		"Mcp-Protocol-Version",
-		"Last-Event-Id",
-		"Authorization",
-		"Accept",
-		"Content-Type",
-	}
-	responseHeaders = []string{"Content-Type", "Mcp-Session-Id", "Location", "Www-Authenticate", "Allow", "Retry-After"}
-)
-
-func headerText(header map[string][]string, shown []string) string {
-	var text strings.Builder
-	for _, name := range shown {
-		for _, value := range header[name] {
-			fmt.Fprintf(&text, ", %s: %s", name, value)
-		}
-	}
-	return text.String()
-}
-
-// stderrOf returns what the target wrote to standard error meanwhile.
-func stderrOf(events []transcript.Event) string {
-	var lines []string
-	for _, event := range events {
-		if event.Kind == transcript.Stderr {
-			lines = append(lines, strings.TrimRight(string(event.Raw), "\n"))
-		}
-	}
-	return excerpt.LastLines(strings.Join(lines, "\n"))
-}
-
 func identity(info map[string]any) reports.Identity {
 	name, _ := info["name"].(string)
 	title, _ := info["title"].(string)
@@ -444,4 +314,22 @@ func (c *collector) header(connection scope.Connection) transcript.Header {
 		},
 		Dropped: facts.Incomplete, Unjudged: connection.Unjudged,
 	}
+}
+
+// transcript names the file with the connection on which something was judged; ""
+// when none is written.
+func (c *collector) transcript(state *cellState, events []transcript.Event, judged int) string {
+	switch {
+	case len(events) == 0:
+		return ""
+	case c.report.Recorded != nil:
+		return events[max(judged, 0)].Connection
+	case c.options.Transcripts == "":
+		return ""
+	}
+	return c.transcriptOf(state, events[max(judged, 0)].Connection)
+}
+
+func (c *collector) transcriptOf(state *cellState, connection string) string {
+	return filepath.Join(c.options.Transcripts, state.report.Revision+"-"+state.report.Transport, connection+".jsonl")
 }

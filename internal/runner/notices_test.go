@@ -99,7 +99,7 @@ func TestWhatAServerNeverDoesIsSkipped(t *testing.T) {
 	}
 }
 
-// Whoever says never, and does it all the same, is told.
+// A target that does what the config says it never does is reported.
 func TestNeverThatIsNotSoIsTold(t *testing.T) {
 	t.Parallel()
 	environment := tooling(provoke.CallNone, 0, false)

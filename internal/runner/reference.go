@@ -77,7 +77,7 @@ func (r *run) stopReference(ctx context.Context) {
 	if r.reference == nil {
 		return
 	}
-	_, _ = r.reference.process.Shutdown(ctx, target.DefaultGrace) // our own: how it ended is nobody's news
+	_, _ = r.reference.process.Shutdown(ctx, target.DefaultGrace) // our own: how it ended is not reported
 	_ = r.reference.process.Close()
 }
 
@@ -100,7 +100,7 @@ func (r *run) startIssuer(ctx context.Context) (string, error) {
 }
 
 // Ports of FreeAddress: above those of services, below those that systems hand out to
-// whoever connects or listens without naming one, which could take it meanwhile.
+// connections and listeners without a port, which could take it meanwhile.
 const (
 	firstPort = 20000
 	lastPort  = 32767

@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/verdict"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -254,7 +253,7 @@ func unconfirmed(outcome check.Outcome, ended string) check.Outcome {
 }
 
 // harmless tells whether an outcome in doubt may stand where the check cannot be repeated: it
-// rests on no wait, and accuses nobody.
+// rests on no wait, and is no failure.
 func harmless(outcome check.Outcome) bool {
 	return !outcome.Doubtful && (outcome.Ending == check.Passed || outcome.Ending == check.Skipped)
 }
@@ -293,7 +292,7 @@ func (c *collector) end(found checked) {
 		}
 		return
 	}
-	events := eventsOf(found.Exchanges)
+	events := evidence.Events(found.Exchanges)
 	if reply := found.Outcome.NoReply; reply != nil && len(events) == 0 {
 		events = reply.Exchange
 	}
@@ -301,9 +300,9 @@ func (c *collector) end(found checked) {
 		state.gone(c.redact(found.Outcome.Gone), found.Outcome.GoneLate)
 	}
 	ended := state.report.Ended
-	ended.Exit = cmp.Or(ended.Exit, exitOf(events))
-	ended.Output = cmp.Or(ended.Output, c.redact(stderrOf(events)))
-	last := c.redact(lastRequest(events))
+	ended.Exit = cmp.Or(ended.Exit, evidence.Exit(events))
+	ended.Output = cmp.Or(ended.Output, c.redact(evidence.Stderr(events)))
+	last := c.redact(evidence.LastRequest(events))
 	switch {
 	case last == "" || slices.Contains(state.underWay, last) || len(state.underWay) == maxUnderWay:
 	case undelivered(found.Outcome.NoReply):
@@ -328,7 +327,7 @@ func (s *cellState) gone(why string, late *check.Late) {
 	s.giveUp("the server exited or stopped answering")
 }
 
-// quit ends a cell whose server ends by itself, whatever it is asked.
+// quit ends a cell whose server exits by itself, also when nothing is asked.
 func (s *cellState) quit(found *check.Quit, redact func(string) string) {
 	s.report.Ended = &reports.Ended{
 		Reason: "the server exits by itself after " + found.After + ", also when nothing else is asked",
@@ -347,35 +346,6 @@ const maxUnderWay = 4
 
 // undelivered tells of what brought no reply that it had not reached the target.
 func undelivered(reply *check.NoReply) bool { return reply != nil && reply.Undelivered }
-
-// lastRequest names the last request that the harness made: its method, and what it is
-// about; "" for none.
-func lastRequest(events []transcript.Event) string {
-	for _, event := range slices.Backward(events) {
-		if event.Kind != transcript.Message || event.From != protocol.Client {
-			continue
-		}
-		message := jsonrpc.Parse(event.Raw)
-		if message.Kind != jsonrpc.Request {
-			continue
-		}
-		params, _ := message.Params().(map[string]any)
-		name, _ := params["name"].(string)
-		uri, _ := params["uri"].(string)
-		return strings.TrimSpace(message.Method + " " + cmp.Or(name, uri))
-	}
-	return ""
-}
-
-// exitOf says how the process of the target ended meanwhile; "" when it did not.
-func exitOf(events []transcript.Event) string {
-	for _, event := range slices.Backward(events) {
-		if event.Kind == transcript.Exit {
-			return event.Note
-		}
-	}
-	return ""
-}
 
 // unanswered records that something brought no reply, among what the rules found. What
 // did not reach a target that went away is nothing that it had to reply to.

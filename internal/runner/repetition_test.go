@@ -30,7 +30,7 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 )
 
-// before serves the reference over HTTP behind somebody who sees each message first,
+// before serves the reference over HTTP behind a front that sees each message first,
 // and may keep it.
 func before(t *testing.T, keeps func(w http.ResponseWriter, r *http.Request, message jsonrpc.Message) bool) *httptest.Server {
 	t.Helper()
@@ -48,7 +48,7 @@ func before(t *testing.T, keeps func(w http.ResponseWriter, r *http.Request, mes
 		}
 	}))
 	_ = front.Listener.Close()
-	// Nobody else may get the address of one that goes away.
+	// The system must not give the address of a server that goes away to another.
 	if front.Listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", transporttest.Unused(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestATargetThatGoesAwayWhileACheckIsRepeated(t *testing.T) {
 	}
 }
 
-// What cannot be repeated stands where it accuses nobody, and rests on no wait.
+// What cannot be repeated stands if it is no failure, and rests on no wait.
 func TestWhatStandsThoughItIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -36,7 +36,7 @@ type Options struct {
 	URL        string         // the target's endpoint, or
 	Command    target.Command // the command that starts it, or neither: the embedded reference
 	Transports []string       // default: what the target allows
-	falls      bool           // nobody named a transport for the URL: HTTP with SSE is tried, too
+	falls      bool           // the user named no transport for the URL: HTTP with SSE is tried, too
 	Header     http.Header
 	Access     *offer.Access // tokens for a server that asks for authorization; nil for none
 	// Mint issues tokens of all kinds for a server, by the URL that they are for, from an
@@ -44,7 +44,7 @@ type Options struct {
 	Mint func(resource string) (*offer.Access, error)
 	// Registration is for the client of a target authorization server.
 	Registration issuer.Registration
-	// Network lets the harness contact whatever host the target names, beside this machine
+	// Network lets the harness contact all hosts that the target names, not only this machine
 	// and the origin of the target.
 	Network   bool
 	Trusted   string // the issuer of those, which the embedded reference trusts; "" for none
@@ -64,7 +64,7 @@ type Options struct {
 	Shard          shard.Shard // the checks that it is to run; zero for all
 	provoke.Policy             // of the target's tools; default: provoke.CallReadOnly
 
-	Workers    int           // at most; 0: twice the processors, at most 8
+	Workers    int           // lanes at most, in which checks run side by side; 0: as many as are of use
 	Timeout    time.Duration // of one reply, the first one too; 0: 5 s, and longer for the first
 	Deadline   time.Duration // of the run; 0: DefaultDeadline
 	MaxMessage int           // bytes
@@ -75,7 +75,7 @@ type Options struct {
 	Exchanges   bool         // keep those of checks that pass, too
 	Redactor    *reports.Redactor
 	Progress    *reports.Progress                           // nil for none
-	Found       func(*reports.Cell, *reports.Result)        // is told what a check found, perhaps several at once; nil for nobody
+	Found       func(*reports.Cell, *reports.Result)        // is told what a check found, perhaps several at once; it may be nil
 	Rerun       func(cell check.Cell, filter string) string // the command that repeats a check
 
 	// Explore is how many draws of legal inputs are made on each cell, from Seed on.
@@ -185,7 +185,7 @@ var errInterrupted = errors.New("interrupt")
 func Interrupted() error { return errInterrupted }
 
 // Run checks a target. A run that was interrupted, or reached its deadline, is over
-// within two seconds, whatever the target or a worker does, and returns what was done.
+// within two seconds, even if the target or a worker hangs, and returns what was done.
 //
 // The report is nil when the options are wrong. Beside one without results the error
 // is a *contact.TargetError when the target could not be started or reached, and a
@@ -301,7 +301,7 @@ func (r *run) toItsEnd(ctx context.Context) error {
 	return err
 }
 
-// abandon lets nothing more come to a run whose end nobody waits for. It reports false
+// abandon keeps further findings out of a run that Run no longer waits for. It reports false
 // when it has not even begun to check anything.
 func (r *run) abandon() bool {
 	defer r.removeSockets()

@@ -40,7 +40,7 @@ const (
 	scenarioTimeout = time.Minute
 )
 
-// A scripted server comes to its end whatever the client does: one that does each
+// A scripted server comes to its end with every client: one that does each
 // thing several times, at once, and answers every question twice or never, or that
 // does not even read, holds up no handler for ever.
 func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
@@ -77,7 +77,7 @@ func TestEveryScenarioEndsWithAGreedyClient(t *testing.T) {
 // playingAtOnce bounds the scenarios that are played at the same time, of all cells.
 var playingAtOnce = make(chan struct{}, 32)
 
-// endsInTime plays a scenario, again if the machine was too busy for anybody to come.
+// endsInTime plays a scenario, again if the machine was too busy for the client to connect.
 func endsInTime(t *testing.T, environment *session.Environment, scenario *scenario.Scenario) {
 	ctx, cancel := wait.WithTimeout(t.Context(), scenarioTimeout)
 	defer cancel()

@@ -32,8 +32,8 @@ const (
 	quietAfter = 50 * time.Millisecond
 )
 
-// tryTools calls the tools of which nobody knows what they provoke, on cells where a check
-// needs a provocation that nobody has named.
+// tryTools calls the tools of which it is unknown what they provoke, on cells where a check
+// needs a provocation that neither the config nor a known server names.
 func (r *run) tryTools(ctx context.Context) {
 	var trying sync.WaitGroup
 	for index := range r.plan.Cells {

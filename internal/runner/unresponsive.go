@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
 // unresponsiveAfter is how many checks in a row a target may leave without any answer
@@ -54,30 +52,4 @@ func (s *cellState) listen(found checked) {
 		}
 		s.unresponsive = fmt.Sprintf("not tried: the target %s in %d checks before", did, unresponsiveAfter)
 	}
-}
-
-// unheard tells whether a server was asked something and answered nothing but
-// initialize, or whether a client never came.
-func unheard(exchanges [][]transcript.Event, role string) bool {
-	if role == protocol.ClientRole {
-		return len(exchanges) == 0
-	}
-	asked := false
-	for _, events := range exchanges {
-		open := map[jsonrpc.ID]bool{}
-		for _, event := range events {
-			if event.Kind != transcript.Message {
-				continue
-			}
-			message := jsonrpc.Parse(event.Raw)
-			switch {
-			case event.From == protocol.Client && message.Kind == jsonrpc.Request:
-				asked = true
-				open[message.ID] = message.Method != "initialize"
-			case event.From == protocol.Server && message.Kind == jsonrpc.Response && open[message.ID]:
-				return false
-			}
-		}
-	}
-	return asked
 }

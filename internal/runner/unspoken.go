@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -14,7 +15,7 @@ import (
 const revisionAsked = "revision"
 
 // deny adds the result of a revision that the target does not speak, unless others say
-// what fails. It stands whatever the filter.
+// what fails. It stands regardless of the filter.
 func (c *collector) deny(state *cellState) {
 	failed := slices.ContainsFunc(
 		state.report.Results,
@@ -52,7 +53,7 @@ func (c *collector) denied(state *cellState) reports.Result {
 			Wanted: c.redact(state.denied.Wanted), Found: c.redact(state.denied.Found),
 			Hint: hint,
 		}},
-		Exchange: c.steps(events, lastOf(events, role)),
+		Exchange: evidence.Steps(events, evidence.LastOf(events, role), c.redact),
 		Output:   c.redact(state.denied.Output),
 		Rerun:    c.rerun(state, state.denied.ID),
 	}
@@ -60,15 +61,5 @@ func (c *collector) denied(state *cellState) reports.Result {
 
 // cut leaves of events what a report shows.
 func cut(events []transcript.Event) []transcript.Event {
-	return shorten([][]transcript.Event{events}, check.Outcome{})[0]
-}
-
-// lastOf returns the position of the last message or head of a party; -1 for none.
-func lastOf(events []transcript.Event, party string) int {
-	for position, event := range slices.Backward(events) {
-		if string(event.From) == party && (event.IsContent() || event.Kind == transcript.Head) {
-			return position
-		}
-	}
-	return -1
+	return evidence.Shorten([][]transcript.Event{events}, check.Outcome{})[0]
 }

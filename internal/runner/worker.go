@@ -22,6 +22,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -73,10 +74,10 @@ func (c *checked) shorten(all bool) {
 	if !all && c.State.Is(types.SpecStatePassed) && c.shows() {
 		c.Exchanges = nil
 	}
-	c.Exchanges = shorten(c.Exchanges, c.Outcome)
+	c.Exchanges = evidence.Shorten(c.Exchanges, c.Outcome)
 	if reply := c.Outcome.NoReply; reply != nil {
 		short := *reply
-		short.Exchange = shorten([][]transcript.Event{reply.Exchange}, check.Outcome{Judged: reply.Place()})[0]
+		short.Exchange = evidence.Shorten([][]transcript.Event{reply.Exchange}, check.Outcome{Judged: reply.Place()})[0]
 		c.Outcome.NoReply = &short
 	}
 }
@@ -290,8 +291,8 @@ var unmuting = map[string]string{
 	protocol.ClientRole:              "make sure that the command does the steps of MCPCONFORM_STEPS, then run again",
 }
 
-// dieOfPanic ends the process by a panic that Ginkgo would keep to itself: the check would
-// be lost, and nobody would know.
+// dieOfPanic ends the process by a panic between checks: the parent reports it, with the check
+// that is lost.
 func dieOfPanic() {
 	if cause := recover(); cause != nil {
 		// What is cut is the beginning.
@@ -355,7 +356,7 @@ func conclude(
 	exchanges [][]transcript.Event,
 	took time.Duration,
 ) checked {
-	point(&outcome, exchanges)
+	evidence.Point(&outcome, exchanges)
 	return checked{
 		Group:        declared.Group,
 		Text:         declared.Text,
@@ -363,18 +364,9 @@ func conclude(
 		Outcome:      outcome,
 		Exchanges:    exchanges,
 		Seconds:      took.Seconds(),
-		Evidence:     evidence(exchanges, environment.Role),
-		Unresponsive: outcome.Idle || took >= environment.Target.Reply && unheard(exchanges, environment.Role),
+		Evidence:     evidence.Shows(exchanges, environment.Role),
+		Unresponsive: outcome.Idle || took >= environment.Target.Reply && evidence.Unheard(exchanges, environment.Role),
 	}
-}
-
-// evidence tells whether the target said or did anything.
-func evidence(exchanges [][]transcript.Event, role string) bool {
-	return slices.ContainsFunc(exchanges, func(events []transcript.Event) bool {
-		return slices.ContainsFunc(events, func(event transcript.Event) bool {
-			return string(event.From) == role || event.Kind == transcript.Exit
-		})
-	})
 }
 
 // discard takes the place of a testing.T: whether a suite failed is told by

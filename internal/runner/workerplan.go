@@ -36,7 +36,7 @@ type workerPlan struct {
 	provoke.Policy
 	Events    bool   // send whole transcripts, too
 	Exchanges bool   // send those of checks that pass, too
-	Network   bool   // whatever host the target names may be contacted
+	Network   bool   // all hosts that the target names may be contacted
 	Apart     bool   // no check uses a session on which another one left something
 	Repeated  bool   // what is late is repeated alone: waits are as short as the target is fast
 	Sockets   string // directory of those that a client's servers come to

@@ -211,7 +211,7 @@ type pass struct {
 	only     which               // the checks that it runs
 	lanes    int                 // in which it runs them
 	beside   int                 // other workers at the same time
-	rest     bool                // it runs what nobody has run, regardless of the lanes that had the scenarios
+	rest     bool                // it runs what no lane has run, regardless of those that had the scenarios
 	again    bool                // it runs what was put off, nothing else
 	alone    bool                // it repeats what is in doubt, and waits longer
 	explore  *explore.Plan       // the draws that it makes, in the place of checks; nil for none

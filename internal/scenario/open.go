@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Playing is a scenario that is played over HTTP to whoever comes: nobody starts the
-// client, and nobody knows when it is done.
+// Playing is a scenario that is played over HTTP to any client that connects. The harness
+// does not start the client, and cannot tell when it is done.
 type Playing struct{ run *run }
 
-// budgetOfPlaying bounds the records of one scenario that anybody may come to, so that
-// it leaves room for others.
+// budgetOfPlaying bounds the records of one scenario, to which any client may connect, so
+// that there is memory left for the others.
 const budgetOfPlaying = 8 << 20
 
 // Open begins to play a scenario. Close must be called.
@@ -31,7 +31,7 @@ func (p *Playing) Rest(ctx context.Context, since time.Time, while time.Duration
 	return p.run.server.Rest(ctx, since, while)
 }
 
-// Recording is what came so far. Nobody has seen the client end by itself.
+// Recording is what came so far, of a client that was not seen to end by itself.
 func (p *Playing) Recording() *Recording { return p.run.recording(Exit{Ended: true}) }
 
 // Close ends what is open.

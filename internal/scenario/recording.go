@@ -19,8 +19,8 @@ type Exit struct {
 	Stderr []byte // the end of standard error
 }
 
-// Well tells whether the process ended by itself, in good order. Of one that was not
-// started by the harness nobody knows.
+// Well tells whether the process ended by itself, in good order. It is false for one that
+// the harness did not start, whose end is unknown.
 func (e Exit) Well() bool { return e.Status != "" && !e.Failed && !e.Ended }
 
 // Recording is what came of one scenario. It can be kept and judged later.
@@ -57,8 +57,8 @@ type StepOutcome struct {
 // Failed tells whether the client did not do the step, or not to its end.
 func (o StepOutcome) Failed() bool { return o.Outcome == "failed" }
 
-// Outcomes reads what the driver tells on standard output of the steps, by their ids;
-// whatever else stands there is nobody's business.
+// Outcomes reads the outcomes of steps that the driver writes to standard output, by the ids
+// of the steps. Other lines are ignored.
 func (r *Recording) Outcomes(steps Steps) map[string]StepOutcome {
 	ids, outcomes, order := steps.IDs(), map[string]StepOutcome{}, 0
 	for line := range bytes.Lines(r.Exit.Output) {

@@ -219,7 +219,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// What comes to an open scenario is recorded, by whomever it was sent.
+// An open scenario records what a client sends that the harness did not start.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	open := driver(nil)

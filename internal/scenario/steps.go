@@ -25,7 +25,7 @@ func (s Step) Verb() string {
 // ID gives the step an id by which checks refer to it, in words with hyphens.
 func (s Step) ID(id string) Step { return s.with("id", id) }
 
-// Text is the step for the hints of reports: without its id, which nobody has to write.
+// Text is the step for the hints of reports: without its id, which is optional.
 func (s Step) Text() string {
 	bare := maps.Clone(s)
 	delete(bare, "id")

@@ -139,8 +139,8 @@ func (s *Scope) obliges(ids []string) bool {
 	})
 }
 
-// stands tells whether a requirement obliges the target at the revision, over some transport.
-// One of HTTP with SSE is told of over that alone: elsewhere nobody misses it.
+// stands tells whether a requirement obliges the target at the revision, over any transport.
+// One of HTTP with SSE counts over that alone: reports on other transports leave it out.
 func (s *Scope) stands(requirement *catalogue.Requirement) bool {
 	over := ""
 	if requirement.OfSSE() {
@@ -183,8 +183,8 @@ func (s *Scope) OverHTTPAlone(ids []string) bool {
 	})
 }
 
-// TransportsOf returns the transports over which one of the requirements applies, whatever
-// that of the cell is: only those that are named, if any are.
+// TransportsOf returns the transports over which one of the requirements applies, not only
+// that of the cell. If only names any, the others are left out.
 func (s *Scope) TransportsOf(requirements, only []string) []string {
 	applies := func(transport string) bool {
 		return (len(only) == 0 || slices.Contains(only, transport)) && protocol.Reaches(transport, s.Role) &&

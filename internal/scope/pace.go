@@ -11,8 +11,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-// No page of the specification gives anybody a time. That something did not come in time
-// shows that it does not come where the target does the same far faster, and where the
+// No page of the specification sets a time limit. That something did not come in time shows
+// that it does not come only where the target does the same far faster, and where the
 // machine was not too busy for the harness itself.
 
 // Pace is how long the slowest took of what a target did in time, by kind: the method of

@@ -23,7 +23,7 @@ type Scope struct {
 	Survey    *survey.Survey // of a target server
 	Catalogue *catalogue.Catalogue
 	Rules     []rules.Rule
-	// Network lets checks contact whatever host the target names, beside this machine and
+	// Network lets checks contact any host that the target names, beside this machine and
 	// the origin of the target.
 	Network bool
 	// Budget is what all connections of the process may take together; nil for

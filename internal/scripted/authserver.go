@@ -13,10 +13,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
-// AuthServer is a scripted authorization server, on a port of its own: a good one as long
-// as nobody says otherwise, which judges nothing. Whoever asks is authorized at once, by
-// a redirect at the first hop. PKCE, redirect URIs and client authentication are recorded
-// and not refused, so that each mistake shows by itself.
+// AuthServer is a scripted authorization server, on a port of its own. It behaves well
+// unless a scenario changes it, and judges nothing. Each client is authorized at once, by a
+// redirect at the first hop. PKCE, redirect URIs and client authentication are recorded and
+// not refused, so that each mistake shows by itself.
 type AuthServer struct {
 	Number int    // from 1
 	Origin string // http://localhost:PORT; "" of one that is the server itself
@@ -152,8 +152,8 @@ func (a *AuthServer) OpenID(at string) {
 	a.Metadata["id_token_signing_alg_values_supported"] = []any{"RS256"}
 }
 
-// ForbidEndpoints lets all endpoints that the metadata names be below a path of which nobody
-// knows but by it.
+// ForbidEndpoints puts all endpoints that the metadata names below a path that a client can
+// know from the metadata alone.
 func (a *AuthServer) ForbidEndpoints() {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "registration_endpoint"} {
 		endpoint, _ := a.Metadata[name].(string)
@@ -161,11 +161,11 @@ func (a *AuthServer) ForbidEndpoints() {
 	}
 }
 
-// Endpoints begins the paths of endpoints below the path of the issuer, so that nobody
-// finds them but by the metadata.
+// Endpoints begins the paths of endpoints below the path of the issuer, so that a client
+// finds them by the metadata alone.
 const Endpoints = "/oauth2"
 
-// ForbiddenPath begins the paths of endpoints that nobody may use.
+// ForbiddenPath begins the paths of endpoints that clients must not use.
 const ForbiddenPath = "/poisoned"
 
 // Token returns one that the server issued; nil for others.
@@ -199,7 +199,7 @@ func (a *AuthServer) count(kind string) int {
 	return a.numbers[kind]
 }
 
-// serve answers whatever comes to the port.
+// serve answers each request that comes to the port.
 func (a *AuthServer) serve(w http.ResponseWriter, r *http.Request) {
 	for _, tenant := range a.tenants {
 		if strings.Contains(r.URL.Path+"/", tenant.path+"/") {

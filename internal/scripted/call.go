@@ -179,7 +179,7 @@ func (c *Call) Leave() {
 	c.left = true
 }
 
-// conclude ends the exchange of a call that nobody has answered.
+// conclude ends the exchange of a call that was not answered.
 func (c *Call) conclude() {
 	c.mu.Lock()
 	keep := c.left || c.answered
@@ -189,7 +189,7 @@ func (c *Call) conclude() {
 	}
 }
 
-// Streaming lets the answer be an event stream, whatever comes on it.
+// Streaming makes the answer an event stream, even if the response alone comes on it.
 func (c *Call) Streaming() *Call {
 	header := map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
 	maps.Copy(header, c.begun())

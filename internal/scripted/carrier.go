@@ -17,7 +17,7 @@ type carrier interface {
 	reject(refusal []byte)
 	// over says that the call is over.
 	over()
-	// Done is closed when nothing more can come on it; nil where nobody knows.
+	// Done is closed when nothing more can come on it; nil where that is unknown.
 	Done() <-chan struct{}
 }
 

@@ -355,8 +355,8 @@ func (c *Client) expect(id jsonrpc.ID, method string, mark int) *Pending {
 	return &Pending{ID: id, Method: method, Mark: mark, client: c, patience: patience, reply: reply}
 }
 
-// working are the requests that have a server run code of its author, which may take
-// any time: a search, a build, somebody else's service.
+// working are the requests that have a server run code of its author, which may take any time: a
+// search, a build, a request to another service.
 var working = []string{"tools/call", "prompts/get", "resources/read", "completion/complete", "tasks/result"}
 
 // IsUnhurried tells whether a method is one of those, or is answered when something else is

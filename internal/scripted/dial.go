@@ -75,7 +75,7 @@ func Dial(to Target, log *transcript.Log) (*Connection, error) {
 // Handshake is what a server says of itself: in answer to initialize, or, in the
 // stateless era, to server/discover.
 type Handshake struct {
-	Agreed       bool     // there is a result, whatever is in it
+	Agreed       bool     // there is a result, valid or not
 	Revision     string   // that the server answered with, or that was asked for and is listed; "" for none
 	Supported    []string // revisions, of an answer to server/discover
 	Answer       Received

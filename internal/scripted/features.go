@@ -100,8 +100,8 @@ func (c *Call) Arguments() Object {
 	return arguments
 }
 
-// Good does with a call what a good server does, whatever else was said of its
-// method: for handlers that add to it.
+// Good does with a call what a good server does, even if its method has a handler: for
+// handlers that add to it.
 func (c *Call) Good() { c.Session.Server.Features.handle(c) }
 
 // handle answers a call as a good server.

@@ -213,7 +213,7 @@ func (g *Guard) tokenOf(header http.Header) *Token {
 	return nil
 }
 
-// decide says whether a request is let in, where nobody else has.
+// decide says whether a request is let in, unless OnRequest has decided.
 func (g *Guard) decide(a *Admission) {
 	switch {
 	case a.Status != 0, a.Open:
@@ -302,7 +302,7 @@ func (g *Guard) Metadata(origin string) Object {
 	return metadata
 }
 
-// Decoy returns a URL on a port of its own at which nobody may come with a token. What
+// Decoy returns a URL on a port of its own to which clients must not send a token. What
 // comes there is recorded with all that is about authorization.
 func (g *Guard) Decoy() string {
 	return g.listen(func(w http.ResponseWriter, r *http.Request) {

@@ -110,7 +110,7 @@ func (b *inbox) add(received Received) bool {
 func (b *inbox) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.all = make([]Received, len(b.all)) // not cleared: somebody may be looking
+	b.all = make([]Received, len(b.all)) // not cleared: a reader may still hold the slice
 	b.log.Give(b.weight)
 	b.weight = 0
 }

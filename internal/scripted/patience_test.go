@@ -56,7 +56,7 @@ func dialled(t *testing.T, beside string, reply time.Duration) *scripted.Connect
 	return connection
 }
 
-// Whatever is waited for first may take as long as a start.
+// The first wait may take as long as a start, for each kind of wait.
 func TestFirstWaitsHaveTheTimeOfAStart(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(*scripted.Connection) error{

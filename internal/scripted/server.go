@@ -21,10 +21,9 @@ import (
 // Object is a JSON object.
 type Object = map[string]any
 
-// Server is a scripted server: what a target client finds at the other end. As
-// long as nobody says otherwise it is a good server of one revision that offers a
-// little of everything (Offer). It keeps everything that the client sends, and
-// judges nothing.
+// Server is a scripted server: what a target client finds at the other end. Unless a scenario
+// changes it, it is a good server of one revision that offers a little of everything (Features).
+// It keeps everything that the client sends, and judges nothing.
 //
 // How it behaves is said before the client comes.
 type Server struct {
@@ -53,7 +52,7 @@ type Server struct {
 	busy     int       // handlers that are at work
 	open     int       // exchanges and processes that are not over
 	last     time.Time // when anything came or went
-	met      bool      // somebody came, if only to be refused
+	met      bool      // a client came, if only to be refused
 	changed  chan struct{}
 	closed   bool
 }
@@ -121,8 +120,8 @@ func (s *Server) Sessions() []*Session {
 	return slices.Clone(s.sessions)
 }
 
-// Quiet waits until nothing has come or gone for a while, with nothing under way,
-// or the context ends. It tells whether anybody came in the meantime or before.
+// Quiet waits until nothing has come or gone for a while, with nothing under way, or the context
+// ends. It tells whether a client came in the meantime or before.
 func (s *Server) Quiet(ctx context.Context, first, while time.Duration) (came bool) {
 	for {
 		s.mu.Lock()
@@ -216,7 +215,7 @@ func (s *Server) opened(more int) {
 	s.touch(0)
 }
 
-// came notes that somebody came, if only to be refused.
+// came notes that a client came, if only to be refused.
 func (s *Server) came() {
 	s.mu.Lock()
 	s.met = true
@@ -404,7 +403,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	incoming, err := transport.NewIncoming(w, r, s.options.Limits)
 	if err != nil {
-		return // the client has left; there is nobody to tell
+		return // the client has left
 	}
 	if s.guard != nil && s.guard.serve(w, incoming) {
 		return
@@ -441,7 +440,7 @@ func (s *Server) exchange(exchange *Exchange) {
 	asked := exchange.Request.Header.Get(SessionHeader)
 	switch {
 	case exchange.TooLong:
-		session.log.Crowd() // which has more room when nobody else is at work
+		session.log.Crowd() // there is more room when the scenario runs alone
 		exchange.Answer(http.StatusRequestEntityTooLarge, nil, nil, "")
 	case s.httpSSE:
 		s.exchangeOverHTTPSSE(exchange)

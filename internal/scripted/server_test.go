@@ -21,7 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
-// newServer makes a scripted server, which edit changes before anybody comes.
+// newServer makes a scripted server, which edit changes before a client comes.
 func newServer(t *testing.T, revision string, edit func(*scripted.Server)) *scripted.Server {
 	t.Helper()
 	server := scripted.NewServer(scripted.ServerOptions{

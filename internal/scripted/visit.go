@@ -27,7 +27,7 @@ const (
 	AtToken            Place = "token"
 	AtRegister         Place = "register"
 	AtElsewhere        Place = "elsewhere"
-	AtDecoy            Place = "lure"    // where nobody may come with a token
+	AtDecoy            Place = "lure"    // where no token may be sent
 	AtOpening          Place = "opening" // what a browser was told to open, which is the body
 )
 

@@ -21,9 +21,9 @@ import (
 	"github.com/mcpconform/mcpconform/reference/client"
 )
 
-// clientTimeouts are shorter than those that the reference client has by itself:
-// nobody has to decide anything, and no server has to be loaded. An answer that does
-// not come is waited for until the harness ends the client.
+// clientTimeouts are shorter than those that the reference client has by itself: no user
+// has to decide anything, and no server has to be loaded. An answer that does not come
+// is waited for until the harness ends the client.
 var clientTimeouts = client.Timeouts{Exit: time.Second, Reconnect: 100 * time.Millisecond}
 
 // launch has the reference client play a scenario within this process, with something
@@ -58,7 +58,7 @@ func launch(ctx context.Context, invocation scenario.Invocation, injection fault
 }
 
 // document is where the client id metadata document of clients of the conformance suites
-// would stand; it is fetched by nobody.
+// would stand; it is never fetched.
 const document = "https://conformance-test.local/client-metadata.json"
 
 // AuthorizationOf says how the reference client authorizes: with the credentials of the

@@ -119,7 +119,7 @@ func TestLaunchWithADefect(t *testing.T) {
 // that it touches.
 func TestRunClients(t *testing.T) {
 	slowtest.Skip(t)
-	const of = "client-output-taken-as-it-is" // which nobody has to wait for
+	const of = "client-output-taken-as-it-is" // which is found without waiting for a timeout
 	found, err := Run(context.Background(), Options{Filter: of, Workers: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -210,8 +210,8 @@ func newestCells() []check.Cell {
 }
 
 // A client that was not seen doing what it was told is never blamed for what it did not
-// do, whatever its driver leaves out and tells. Each cell has a process of its own, since
-// one examines one cell at a time, and most of that time is spent waiting.
+// do, for all habits of its driver. Each cell has a process of its own, since one examines
+// one cell at a time, and most of that time is spent waiting.
 func TestNobodyIsBlamedForTheHabitsOfADriver(t *testing.T) {
 	slowtest.Skip(t)
 	t.Parallel()
@@ -302,7 +302,7 @@ func examineHabit(t *testing.T, cell check.Cell, one habit, scenarios map[string
 	t.Error(strings.Join(wrong, "\n"))
 }
 
-// wrong says what nobody should find of a client for its habit.
+// wrong says which results blame a client for its habit.
 func (h habit) wrong(results []reports.Result) []string {
 	var wrong []string
 	for _, result := range results {

@@ -134,7 +134,7 @@ func (p *pool) dismiss(ctx context.Context) {
 		}
 		leaving.Go(func() {
 			_, _ = h.process.Shutdown(ctx, target.Grace{Input: stopTimeout, Terminate: stopTimeout})
-			_ = h.process.Close() // how it ended is nobody's news
+			_ = h.process.Close() // how it ended does not matter
 		})
 	}
 	leaving.Wait()

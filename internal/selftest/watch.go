@@ -80,7 +80,7 @@ func Tell(file string) func(*fault.Fault) {
 		reported[one.ID] = true
 		out, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
-			return // it has not matched, as far as anybody knows
+			return // the match is not counted
 		}
 		_, _ = out.WriteString(one.ID + "\n")
 		_ = out.Close()

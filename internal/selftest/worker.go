@@ -116,7 +116,7 @@ func Work(in io.Reader, out io.Writer) error {
 		for {
 			var next job
 			if err := reader.Decode(&next); err != nil {
-				//nolint:forbidigo // nobody else may be there to end it
+				//nolint:forbidigo // the parent process may be gone, and cannot end this one
 				time.AfterFunc(stopTimeout, func() { os.Exit(1) })
 				cancel(errors.New("the selftest is over"))
 				return

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 )
 
-// handler leads to the page and to the endpoints. What comes from elsewhere by way of
-// somebody's browser is turned away.
+// handler leads to the page and to the endpoints. A request that a page of another site makes by
+// way of a browser is rejected.
 func (s *stage) handler() http.Handler {
 	page := http.NewServeMux()
 	page.HandleFunc("GET /{$}", s.showPage)
@@ -41,7 +41,7 @@ func (s *stage) handler() http.Handler {
 	return s.guard(all)
 }
 
-// door knows by what names somebody may come.
+// door knows the names by which clients may reach the server.
 type door struct {
 	host string // one beside addresses and localhost; "" for none
 }
@@ -74,8 +74,8 @@ func hostName(host string) string {
 	return strings.ToLower(strings.Trim(name, "[]"))
 }
 
-// local tells whether a name leads to this machine, whoever asks: a loopback address, localhost, or
-// what the user named.
+// local tells whether a name leads to this machine for every client: a loopback address, localhost,
+// or what the user named.
 func (d door) local(name string) bool {
 	address, err := netip.ParseAddr(name)
 	return err == nil && address.Unmap().IsLoopback() || name == "localhost" ||
@@ -99,7 +99,7 @@ func (s *stage) endpoint(w http.ResponseWriter, r *http.Request, one *scene) {
 
 // allows tells whether an Origin may talk to the scripted servers: a page that this machine or the
 // host itself serves, or an application with a scheme of its own, which no web site has. "null",
-// which a page in a sandbox has, is nobody's.
+// the Origin of a sandboxed page, may not.
 func (d door) allows(origin, host string) bool {
 	parsed, err := url.Parse(origin)
 	if err != nil || !strings.Contains(origin, "://") {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/filter"
 )
 
-// group is what somebody can let a client do, and the scenarios for that.
+// group is something that a user can have a client do, and the scenarios for that.
 type group struct {
 	id, title string
 	pages     []string // of the specification, or folders of them

@@ -25,7 +25,7 @@ var (
 	scriptText string
 )
 
-// page is parsed when somebody asks for it.
+// page is parsed when it is first shown.
 var page = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		"visible": reports.Visible, "mark": mark,

@@ -24,8 +24,8 @@ type Options struct {
 	Judging  *runner.Judging
 	Listener net.Listener // is closed at the end
 	Host     string       // a name by which the page may be reached, beside addresses; "" for none
-	// Tell is told, in a line, what was found in a scenario each time that it is judged.
-	// It is nil for nobody.
+	// Tell is called with a line on what was found in a scenario, each time that it is
+	// judged. It may be nil.
 	Tell func(scenario, found string)
 }
 
@@ -36,8 +36,8 @@ const (
 	// judgingTime bounds one judgement.
 	judgingTime = time.Minute
 	// endTime bounds the last one when a signal has asked for the end. It takes a
-	// fraction of a second, and this on a machine that is very busy: whoever has played
-	// every scenario by hand wants all of the report.
+	// fraction of a second, and this on a machine that is very busy: a user who has
+	// played every scenario by hand wants all of the report.
 	endTime = 20 * time.Second
 	// headerTime bounds the wait for a request that has begun.
 	headerTime = 10 * time.Second
@@ -49,10 +49,9 @@ const (
 	maxConnections = 512
 )
 
-// Serve plays the scenarios until the context ends or somebody asks for the end on the
+// Serve plays the scenarios until the context ends or the user asks for the end on the
 // page, and returns what was found in all of them; when the context ends, what is
-// judged a few seconds later. The error is a
-// *contact.TargetError when no client came.
+// judged a few seconds later. The error is a *contact.TargetError when no client came.
 func Serve(asked context.Context, options Options) (*reports.Run, error) {
 	ctx, finish := context.WithCancel(asked)
 	defer finish()

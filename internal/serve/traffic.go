@@ -30,9 +30,9 @@ const (
 	perStep    = 300      // what a step takes beside its text, in bytes, about
 )
 
-// Traffic is what passes between two real peers, for a page that grows with it. It is safe
-// for concurrent use, and nobody who tells it of an event waits for somebody who looks at
-// the page.
+// Traffic is what passes between two real peers, for a page that grows with it. It is safe for
+// concurrent use, and a caller that tells it of an event does not wait for viewers of the
+// page.
 type Traffic struct {
 	mu    sync.Mutex
 	all   []*talk // begun first, first
@@ -231,7 +231,7 @@ func (o *talk) introduce(message jsonrpc.Message) {
 	}
 }
 
-// line is a text of a peer in one line that deceives nobody.
+// line is a text of a peer in one line, with everything escaped that could deceive a reader.
 func line(text string) string {
 	return strings.Clone(reports.Visible(strings.Join(strings.Fields(excerpt.Within(text, maxTitle)), " ")))
 }

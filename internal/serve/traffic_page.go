@@ -43,7 +43,7 @@ type TrafficPage struct {
 	door
 	traffic *Traffic
 	reports func() []*reports.Run
-	key     string // is in the path: what passes is nobody else's business
+	key     string // a secret in the path: without it the page cannot be read
 
 	mu       sync.Mutex
 	reported time.Time

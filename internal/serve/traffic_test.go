@@ -100,7 +100,7 @@ func TestTrafficIsTold(t *testing.T) {
 	}
 }
 
-// Whatever passes, a bounded part of it is kept, and what is not is counted.
+// A bounded part of what passes is kept, and what is not is counted.
 func TestTrafficIsBounded(t *testing.T) {
 	t.Parallel()
 	p := pass()

@@ -22,8 +22,8 @@ import (
 //	401, 407, 408, 429, 502–504    inconclusive  inconclusive  inconclusive   failed
 //	nothing: no answer in time,
 //	the connection or process gone inconclusive  inconclusive  inconclusive   failed
-//	the call of a tool of which
-//	nobody knows how long it takes inconclusive  inconclusive  inconclusive   inconclusive
+//	the call of a tool that may
+//	take longer than the wait      inconclusive  inconclusive  inconclusive   inconclusive
 //	more than the harness takes    inconclusive  inconclusive  inconclusive   inconclusive
 //
 // Must is for the answer that a check is about, Need for one without which it cannot go on,
@@ -36,7 +36,7 @@ type Answer struct {
 	server *Server
 	calling
 
-	over     bool // somebody has waited, and this is what came:
+	over     bool // Wait was called, and this is what came:
 	received scripted.Received
 	err      error
 }
@@ -94,8 +94,8 @@ func (s *Server) Call(method string, params any, options ...CallOption) *Answer 
 	return &Answer{Pending: s.StartRaw(s.t, how.id, method, how.message, params), server: s, calling: how}
 }
 
-// OrUntil is an answer for which nobody waits any more when another message has come, since
-// the request, that matches: that is then the reply.
+// OrUntil returns an answer whose wait also ends when another message has come, since the
+// request, that matches: that is then the reply.
 func (a *Answer) OrUntil(match func(scripted.Received) bool) *Answer {
 	until := Answer{Pending: a.Pending, server: a.server, calling: a.calling}
 	until.or = match
@@ -210,7 +210,7 @@ func (a *Answer) missing(err error) {
 	if s.mayTakeLonger(a.ID, err) {
 		s.Unanswered(a.Method, a.ID, err)
 	}
-	_, s.t.Outcome.NoReply = s.unreplied(a.Method, a.ID, err) // for when it answers nobody else either
+	_, s.t.Outcome.NoReply = s.unreplied(a.Method, a.ID, err) // reported if the server is gone
 	s.tooLate(a.Method, a.ID, err)
 	missing(s.t, "a response to "+a.Method, err, !hasStray(s.Log().Events()))
 }

@@ -78,7 +78,7 @@ func End(t *T, broken bool) (Outcome, [][]transcript.Event) {
 		t.Outcome = turnedAway("a request", "HTTP 429 (Too Many Requests)")
 	}
 	if done.environment.Concurrent && clientrun.OverBudget(t) {
-		t.Outcome = Outcome{Ending: Deferred} // whatever the check concluded
+		t.Outcome = Outcome{Ending: Deferred} // the check judged an incomplete record
 	}
 	if client := clientrun.LookedAt(t); client != nil {
 		t.Outcome.Idle = client.Idle()

@@ -202,11 +202,11 @@ func (e *Environment) Dial() (*scripted.Connection, error) {
 type leftover int
 
 const (
-	unpooled    leftover = iota // whatever: it is for one check
+	unpooled    leftover = iota // anything: the session is for one check
 	nothingLeft                 // nothing by which the server is another one than before
 	nothingOpen                 // everything is answered
 	tasksLeft
-	anythingLeft // whatever: what does not pass on it is repeated on one of its own
+	anythingLeft // anything: a check that does not pass on it is repeated on a session of its own
 	leftovers    // how many there are
 )
 
@@ -262,7 +262,7 @@ func (p *pool) takeIf(fit func(*Server) bool) *Server {
 		if server.reusable() {
 			return server
 		}
-		// It died while nobody used it: a transcript like any other.
+		// It died while idle: its transcript is judged like any other.
 		server.end()
 	}
 	return nil

@@ -54,7 +54,7 @@ func (s *Server) needPosted(what string, err error) {
 	if unposted, is := errors.AsType[*scripted.UnpostedError](
 		err,
 	); is &&
-		!errors.Is(err, transport.ErrRefused) { // as whoever is gone does
+		!errors.Is(err, transport.ErrRefused) { // a server that is gone refuses connections
 		s.t.Inconclusive(what+" could not be posted: "+unposted.Error(), UnpostedHint(err))
 	}
 }
@@ -67,13 +67,13 @@ func UnpostedHint(err error) string {
 	return "fix the failures of transports.sse.stream and transports.sse.endpoint-event first"
 }
 
-// unreplied says what was waited for in vain, by the same words whoever waited for it; ""
-// where something came in its place, which rules judge, so that time has no part in it.
+// unreplied says what was waited for in vain, in the same words for all checks; "" where
+// something came in its place, which rules judge, so that time has no part in it.
 // There is no finding where something else judges that a reply comes.
 func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string, reply *NoReply) {
 	switch {
 	case s.env.Role == protocol.AuthorizationServerRole:
-		return to, nil // nobody is said to answer
+		return to, nil // no requirement says that it answers
 	case errors.Is(err, scripted.ErrNoAnswer) || hasStray(s.Log().Events()):
 		return "", nil
 	case to == http.MethodGet:
@@ -98,9 +98,9 @@ func (s *Server) unreplied(to string, id jsonrpc.ID, err error) (awaited string,
 	}
 }
 
-// mayTakeLonger tells of the call of a tool of which nobody knows how long it takes, on a
-// connection that goes on: no page says by when a tool has to be done. One that was named, or
-// that has answered before, is known.
+// mayTakeLonger tells whether the request is the call of a tool that may take longer than the
+// wait, on a connection that goes on: no page says by when a tool has to be done. A tool that
+// was named, or has answered before, is expected to answer in time.
 func (s *Server) mayTakeLonger(id jsonrpc.ID, err error) bool {
 	tool := calledBy(s.Log().Events(), id)
 	return errors.Is(err, scripted.ErrTimeout) && tool != "" &&
@@ -211,8 +211,8 @@ func (s *Server) NeedMessage(
 	return taken(s.t, received).Received
 }
 
-// unavailable tells the statuses by which a server, or what stands before it, turns a
-// client away whatever it asks for (RFC 9110, section 15; RFC 6585, section 4).
+// unavailable tells the statuses by which a server, or a proxy in front of it, turns a client
+// away independent of the request (RFC 9110, section 15; RFC 6585, section 4).
 func unavailable(status int) bool {
 	return overloaded(status) || status == http.StatusUnauthorized || status == http.StatusProxyAuthRequired
 }

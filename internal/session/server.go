@@ -109,7 +109,7 @@ func (s *Server) StaysUsable() Reply {
 	wanted := "that the server continues to answer (a " + s.env.Barrier() + ")"
 	request := s.Call(s.env.Barrier(), nil, Once)
 	if err := request.Wait(); err != nil {
-		// for when it answers nobody else either
+		// reported if the server is gone
 		_, s.t.Outcome.NoReply = s.unreplied(request.Method, request.ID, err)
 		s.t.Outcome.Awaited = s.barrierAwaited()
 		s.tooLate(request.Method, request.ID, err)
@@ -120,8 +120,8 @@ func (s *Server) StaysUsable() Reply {
 	return reply
 }
 
-// Survives judges that the server goes on after a request that must not stop it. That it
-// replies to the request itself, in whatever way, is looked at afterwards.
+// Survives judges that the server goes on after a request that must not stop it. Whether it
+// replies to the request itself, with a result or an error, is looked at afterwards.
 func (s *Server) Survives(request *Answer) {
 	_ = request.Wait()
 	s.StaysUsable()

@@ -64,9 +64,9 @@ func (s *Server) events() []transcript.Event {
 }
 
 // inherit makes a session for others of a connection over stdio, which is a process, that a
-// check has opened in its own way and passed on: where the server agreed to the revision, it
-// is as good as one whose opening nobody looked at. After a hello like all others nothing is
-// left on it; after another one, what does not pass on it is repeated.
+// check has opened in its own way and passed on, if the server agreed to the revision. After
+// the usual hello nothing is left on it; after another one, a check that does not pass on it
+// is repeated.
 func (e *Environment) inherit(server *Server, events []transcript.Event, outcome Outcome) {
 	if !server.openedByCheck || !e.sharesProcesses() || outcome.Ending != Passed || !e.Has(protocol.Handshake) {
 		return

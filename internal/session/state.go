@@ -39,8 +39,8 @@ func leaves(events []transcript.Event, stateless bool) (something, open bool) {
 	return something || open, open
 }
 
-// remembered are the requests by which a client makes a session of the handshake era
-// another one. What a tool does there, nobody knows.
+// remembered are the requests by which a client changes the state of a session of the
+// handshake era. What the call of a tool changes is unknown.
 var remembered = []string{
 	"logging/setLevel",
 	"resources/subscribe",

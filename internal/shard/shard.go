@@ -59,7 +59,7 @@ type Part[Report any] struct {
 	Found *Report
 }
 
-// Head is what is told of a part, or of all of a run, whatever it has found.
+// Head is what a part, or all of a run, has beside its findings.
 type Head struct {
 	Shard       *reports.Shard // nil for all of it
 	Started     time.Time

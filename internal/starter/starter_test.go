@@ -29,7 +29,7 @@ func tool(name string, outcome tryout.Outcome, says string, kinds ...string) try
 	}
 }
 
-// What a config says is what was seen, whatever the target calls things.
+// What a config says is what was seen, with all names that a target can give.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	slow := tool("slow "+odd, tryout.Answered, "", "progress")

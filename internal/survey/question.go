@@ -9,8 +9,8 @@ import (
 	"github.com/mcpconform/mcpconform/schema"
 )
 
-// Question is what somebody wants to know of a survey. Who records the questions
-// of a check knows whether another survey would make it go another way.
+// Question is something that a check wants to know of a survey. A caller that records the
+// questions of a check can tell whether the check may go another way with another survey.
 type Question string
 
 // The questions that name nothing.

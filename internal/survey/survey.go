@@ -55,8 +55,8 @@ type Survey struct {
 	// Closed says why nothing could be asked at all; "" when it could.
 	Closed string `json:"closed,omitempty"`
 	// Handshakes are the revisions that the server agrees to when it is asked by
-	// initialize, oldest first: those that it agreed to, whatever it lists. Filled in for
-	// the stateless era, where servers of both eras may do what those say.
+	// initialize, oldest first, even if it does not list them. Filled in for the stateless
+	// era, where servers of both eras may do what those say.
 	Handshakes []string `json:"handshakes,omitempty"`
 	// Tried are the revisions that it was asked for so.
 	Tried []string `json:"tried,omitempty"`
@@ -153,8 +153,8 @@ func Unopened(revision string, handshake scripted.Handshake, reason string) *Sur
 // NoToken is why most of a server that asks for authorization cannot be checked.
 const NoToken = "the server asks for authorization (HTTP 401), and there is no access token"
 
-// Guarding is the survey of a server that lets nobody in without an access token, by the
-// method that was asked for.
+// Guarding is the survey of a server that refuses requests without an access token; method
+// is that of the request that it refused.
 func Guarding(revision, method string) *Survey {
 	return &Survey{Revision: revision, Guarded: method, Locked: NoToken, Failed: map[string]string{}}
 }

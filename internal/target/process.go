@@ -1,6 +1,6 @@
-// Package target starts, watches and ends the process under test. Whatever the
-// process does (hang, flood, fork, ignore signals), every wait here is bounded
-// and nothing that it started is meant to outlive it.
+// Package target starts, watches and ends the process under test. Even if the process hangs,
+// floods, forks or ignores signals, every wait here is bounded and nothing that it started is
+// meant to outlive it.
 //
 // On Unix the process leads a process group of its own, which is killed when
 // the leader has exited. On Linux descendants that left the group (setsid) are
@@ -50,11 +50,11 @@ type Command struct {
 	Args []string // the program and its arguments
 	Env  []string // KEY=VALUE, added to the environment of this process
 	Dir  string   // working directory; empty for the current one
-	// Stderr is given standard error as it comes; nil for nobody. It must not
-	// block for long: whoever waits for the end of the process waits for it.
+	// Stderr is given standard error as it comes; it may be nil. It must not block for long: a
+	// wait for the end of the process waits for it, too.
 	Stderr io.Writer
-	// Last is called when the process itself has exited, and what it started is
-	// about to be killed; nil for nobody. It must not take long.
+	// Last is called when the process itself has exited, and what it started is about to be
+	// killed. It must not take long, and may be nil.
 	Last func() `json:"-"`
 	// Orderly says that the process ends by itself when its input does, and has
 	// things to put away: where the system can end others with a process that is
@@ -207,7 +207,7 @@ func (p *Process) reap() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = killGroup(pid) // fails when nobody is left
+	_ = killGroup(pid) // fails when the group is empty
 	if waited {
 		err = p.command.Wait()
 	}
@@ -368,7 +368,7 @@ func (s *stderr) read() {
 	for {
 		n, err := s.file.Read(buffer)
 		if s.copy != nil && n > 0 {
-			_, _ = s.copy.Write(buffer[:n]) // nobody needs to read it
+			_, _ = s.copy.Write(buffer[:n]) // a copy that fails does not keep the text from being read
 		}
 		s.append(buffer[:n])
 		if err != nil {

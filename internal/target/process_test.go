@@ -250,8 +250,8 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// What a target writes is nothing that a step of a workflow says to later ones: the files for
-// that are named to nobody, unless the user does.
+// A target cannot pass values to later steps of a workflow: the files for that are not in its
+// environment, unless the user names them.
 func TestFilesForCommandsOfGitHubAreNotInherited(t *testing.T) {
 	for _, name := range []string{
 		"GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_STEP_SUMMARY", "GITHUB_SHA",

@@ -54,7 +54,7 @@ func Guard(program string) (release func(), err error) {
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 	if err := reaper.Start(); err != nil {
-		_ = writer.Close() // nobody reads it
+		_ = writer.Close() // the reaper that would read it did not start
 		return nil, fmt.Errorf("starting the reaper: %w", err)
 	}
 	if err := os.Setenv(Mark, ours); err != nil {

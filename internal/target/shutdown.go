@@ -171,7 +171,7 @@ func (p *Process) Kill() error {
 	return nil // what it has started may take longer: that is looked after
 }
 
-// gone tells whether the process itself is, whatever it has started.
+// gone tells whether the process itself is; what it has started may not be.
 func (p *Process) gone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -71,7 +71,7 @@ func killStrays(leader int, mark string, started time.Time) int {
 // are sent the signal before any is waited for: they die side by side, and those that
 // fork meanwhile are found by the next search.
 func killAll(most time.Duration, leader int, mark string, find func() []int) {
-	inVain := 0 // where nobody may kill them, or they have just gone
+	inVain := 0 // searches of which no process could be killed, or all have just gone
 	for deadline := time.Now().Add(most); inVain < 2 && time.Now().Before(deadline); {
 		found := find()
 		if len(found) == 0 {

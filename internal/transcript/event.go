@@ -20,7 +20,7 @@ type Kind string
 const (
 	Open    Kind = "open"    // the connection begins; Note says to what
 	Message Kind = "message" // a JSON-RPC message, or the bytes that stood where one belongs
-	Body    Kind = "body"    // a body in which nobody expects a message: a page of an error, a form, a document of OAuth; or the beginning of one that was cut off
+	Body    Kind = "body"    // a body that need not be a message: an error page, a form, a document of OAuth; or the beginning of one that was cut off
 	Head    Kind = "head"    // the head of an HTTP request or response
 	Block   Kind = "block"   // an event-stream block that carries no message (comment, priming id, …)
 	End     Kind = "end"     // a stream ended; Note says how

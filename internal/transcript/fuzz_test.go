@@ -86,8 +86,8 @@ func again(t *testing.T, header transcript.Header, events, want []transcript.Eve
 	}
 }
 
-// FuzzWrite shows that whatever a peer sends is read as it was written. Of what
-// is not UTF-8, the bytes of a message are kept; in other places it is replaced.
+// FuzzWrite shows that each event is read as it was written. Of what is not
+// UTF-8, the bytes of a message are kept; in other places it is replaced.
 func FuzzWrite(f *testing.F) {
 	f.Add([]byte("{}"), "complete", "1", "text/event-stream", int64(0))
 	f.Add([]byte(""), "", "", "", int64(-1))

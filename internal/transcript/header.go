@@ -92,7 +92,8 @@ const (
 	Messages Grade = "message" // what is written around the messages, such as the frames of HTTP/2
 )
 
-// Lack is something that a recording does not have, for which nobody is judged then.
+// Lack is something that a recording does not have: checks that need it do not judge the
+// recording.
 type Lack string
 
 // What a recording may lack.
@@ -104,7 +105,7 @@ const (
 	Whole    Lack = "whole"    // something is missing in the middle; it is seen in the events, and not written
 )
 
-// Reason says why somebody is not judged where this is lacking.
+// Reason says why checks do not judge the recording where this is lacking.
 func (l Lack) Reason() string {
 	switch l {
 	case RawBytes:

@@ -270,7 +270,8 @@ func TestReadBoundsWhatIsBesideTheMessage(t *testing.T) {
 	}
 }
 
-// What a log keeps is written in lines that are read again, whatever it is made of.
+// What a log keeps is written in lines that are within the bound of a reader, for
+// all kinds of bytes.
 func TestWrittenLinesAreBounded(t *testing.T) {
 	t.Parallel()
 	const size = 60_000

@@ -20,7 +20,7 @@ const (
 type Log struct {
 	connection string
 	budget     *MemoryBudget
-	tell       func(Event) // of each event, whole, even of those that are not kept; nil for nobody
+	tell       func(Event) // of each event, whole, even of those that are not kept; may be nil
 
 	mu         sync.Mutex
 	events     []Event
@@ -39,9 +39,9 @@ func NewLogIn(budget *MemoryBudget, connection string) *Log {
 	return &Log{connection: connection, budget: budget}
 }
 
-// Tell lets somebody know of each event from now on, in order, even of those for which the
-// record has no room. It is called before anything is appended; tell must not use the log,
-// and not keep Raw.
+// Tell sets the function that is called with each event, in order, even with those for
+// which the record has no room. It must be set before anything is appended; tell must not
+// use the log, and not keep Raw.
 func (l *Log) Tell(tell func(Event)) { l.tell = tell }
 
 // Connection names the connection.
@@ -57,7 +57,7 @@ func (l *Log) Append(event Event) int {
 	return l.Keep(event)
 }
 
-// Keep is Append for what nobody will change: Raw is not copied.
+// Keep is Append for events whose bytes do not change any more: Raw is not copied.
 func (l *Log) Keep(event Event) int {
 	if event.At.IsZero() {
 		event.At = time.Now()

@@ -109,7 +109,7 @@ func TestLogCutsWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// A flood is bounded in bytes whatever it is made of.
+// A flood is bounded in bytes, in each field that a peer can make long.
 func TestLogBoundsBytes(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 4<<10)

@@ -58,9 +58,9 @@ func (e *Event) Text() []byte {
 // dispatches an empty data field too; in MCP that primes for reconnecting.)
 func (e *Event) Dispatched() bool { return len(e.Data) > 0 && !e.Unterminated && !e.foreign() }
 
-// foreign tells whether the event has another name than the one that events have
-// without, and holds no message: it is for somebody else then. Nothing is said of
-// the names of events that hold one.
+// foreign tells whether the event has another name than the one that events have without, and
+// holds no message: it is not for an MCP client then. The specification says nothing of the
+// names of events that hold one.
 func (e *Event) foreign() bool {
 	return e.Name != "" && e.Name != "message" && !bytes.Contains(e.Data, []byte(`"jsonrpc"`))
 }

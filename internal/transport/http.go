@@ -33,7 +33,7 @@ const (
 	// well under a second where it works at all.
 	DefaultConnectTimeout = 10 * time.Second
 
-	// idleTimeout ends a connection of HTTP/2 that nobody uses.
+	// idleTimeout ends an idle connection of HTTP/2.
 	idleTimeout = 2 * time.Second
 	// freshConnections, as MaxIdleConnsPerHost, keeps none for another request.
 	freshConnections = -1
@@ -64,9 +64,9 @@ type HTTPOptions struct {
 // NewTransport returns a transport that adds nothing to a request, changes
 // nothing in an answer, and honours proxies of the environment except for loopback.
 //
-// Over HTTP/1.1 each request has a connection of its own. A server may close one
-// that is kept at any moment (RFC 9112, section 9.5), and then nobody knows whether
-// it has acted on the request that was just sent: to send it again might do twice
+// Over HTTP/1.1 each request has a connection of its own. A server may close one that
+// is kept at any moment (RFC 9112, section 9.5), and then it is unknown whether the
+// server has acted on the request that was just sent: to send it again might do twice
 // what it does, and not to would blame the server. HTTP/2 says which requests the
 // server has not looked at.
 func NewTransport(connectTimeout time.Duration) *http.Transport {
@@ -340,7 +340,7 @@ func (h *HTTP) headers(request Request, target *url.URL) (http.Header, string) {
 	return header, host
 }
 
-// overlay replaces the keys of a header, whatever their spelling.
+// overlay replaces the keys of a header; case is ignored.
 func overlay(header, over http.Header) {
 	for key := range over {
 		for present := range header {
@@ -391,7 +391,7 @@ func (h *HTTP) fail(stream string, err error) {
 // begin makes an exchange of a response and starts reading its body.
 func (h *HTTP) begin(stream, doing string, response *http.Response, progress *Progress, end func(error)) *Exchange {
 	if response.StatusCode < http.StatusOK {
-		_ = response.Body.Close() // what follows 101 is another protocol, for which nobody asked
+		_ = response.Body.Close() // what follows 101 is another protocol, which was not asked for
 		response.Body = http.NoBody
 	}
 	body := &notedBody{decoded(response.Header, response.Body), &came{}}

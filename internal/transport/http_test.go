@@ -332,7 +332,7 @@ func TestHTTPFailuresOfTheBody(t *testing.T) {
 	}
 }
 
-// The beginning of a message is none that somebody could judge.
+// The beginning of a message is not recorded as one, which rules would judge.
 func demandNoMessage(t *testing.T, log *transcript.Log) {
 	t.Helper()
 	for _, event := range log.Events() {
@@ -498,7 +498,7 @@ func TestHTTPNothingIsSentTwice(t *testing.T) {
 				}
 				_, _ = io.Copy(io.Discard, request.Body)
 				if requests.Add(1) > 1 {
-					return // whatever the connection carried before
+					return // without an answer
 				}
 				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 			}
@@ -564,8 +564,8 @@ func TestHTTP2SharesAConnection(t *testing.T) {
 	}
 }
 
-// A server that goes over to another protocol, for which nobody asked, has answered:
-// its body is none that is waited for.
+// A server that switches to another protocol, which was not asked for, has answered:
+// its body is not waited for.
 func TestHTTPThatSwitchesProtocols(t *testing.T) {
 	t.Parallel()
 	switching := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"

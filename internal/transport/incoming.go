@@ -16,9 +16,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// Incoming is one HTTP exchange as a server sees it: the request that came, and
-// total control of the response. It may be answered from several goroutines, one
-// write after the other. What nobody answers is answered by Finish.
+// Incoming is one HTTP exchange as a server sees it: the request that came, and total
+// control of the response. It may be answered from several goroutines, one write after
+// the other. Finish answers it if nothing else has.
 type Incoming struct {
 	Request *http.Request
 	Body    []byte // of the request; what is beyond the limit is missing
@@ -83,7 +83,7 @@ func (i *Incoming) Record(log *transcript.Log, stream string) {
 		event.Note = "the body is longer than the harness accepts"
 	}
 	event.Stream = i.stream
-	i.log.Keep(event) // nobody changes a body
+	i.log.Keep(event) // the body does not change any more
 }
 
 func (i *Incoming) append(event transcript.Event) {
@@ -171,7 +171,7 @@ func (i *Incoming) Answer(status int, header map[string]string, message []byte, 
 	i.finish(transcript.Complete)
 }
 
-// hasHeader tells whether there is a header of a name, in whatever letters.
+// hasHeader tells whether there is a header of a name; case is ignored.
 func hasHeader(header map[string]string, name string) bool {
 	for given := range header {
 		if strings.EqualFold(given, name) {
@@ -248,11 +248,11 @@ func (i *Incoming) Finish() {
 	i.finish(transcript.Complete)
 }
 
-// Cut breaks the connection, also while somebody writes to a client that does not
-// read.
+// Cut breaks the connection, even while another goroutine writes to a client that does
+// not read.
 func (i *Incoming) Cut() {
 	i.cut.Store(true)
-	_ = http.NewResponseController(i.writer).SetWriteDeadline(time.Unix(1, 0)) // fails when nobody can wait
+	_ = http.NewResponseController(i.writer).SetWriteDeadline(time.Unix(1, 0)) // fails where writes cannot block
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.finish(connectionCut)
@@ -292,7 +292,7 @@ func (i *Incoming) Serve() {
 		i.Left()
 	}
 	i.mu.Lock()
-	defer i.mu.Unlock() // nobody writes any more when the handler returns
+	defer i.mu.Unlock() // a write after the handler has returned is not allowed
 	if i.cut.Load() {
 		panic(http.ErrAbortHandler)
 	}

@@ -68,7 +68,7 @@ func (m *mailbox[T]) announce() {
 	m.changed = make(chan struct{})
 }
 
-// put adds a value; it reports false when nobody will take it.
+// put adds a value; it reports false when the mailbox has ended.
 func (m *mailbox[T]) put(value T, size int) bool {
 	size += overhead
 	m.mu.Lock()

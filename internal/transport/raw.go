@@ -71,7 +71,7 @@ func (h *HTTP) rawRoundTrip(
 func rawExchange(conn net.Conn, method string, request []byte) (*http.Response, error) {
 	// A server may answer and close before it has read everything, so that a
 	// failure to write counts only when there is no answer.
-	written := make(chan error, 1) // room for one, so that nobody needs to wait for it
+	written := make(chan error, 1) // room for one, so that the writer never waits for its reader
 	go func() {
 		_, err := conn.Write(request)
 		written <- err

@@ -37,7 +37,7 @@ func Dismiss(conn net.Conn) {
 // Relays is where relays come to.
 type Relays struct {
 	listener  net.Listener
-	directory string // of its own; "" for that of somebody else
+	directory string // that Close removes; "" for one of the caller
 }
 
 // SocketDirectory makes a directory for sockets that only this user can reach.

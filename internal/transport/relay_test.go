@@ -146,7 +146,7 @@ func TestSpawnedTakesNoEndlessLine(t *testing.T) {
 	}
 }
 
-// A relay that is not wanted exits at once, whatever its client does.
+// A relay that is not wanted exits at once, even if its client keeps its input open.
 func TestDismissedRelaysExit(t *testing.T) {
 	t.Parallel()
 	relays, err := transport.ListenRelays(t.Context(), "")

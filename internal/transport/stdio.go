@@ -52,7 +52,7 @@ type Stdio struct {
 	release func() error
 	open    *openLine
 
-	writing chan struct{} // holds a token while somebody writes
+	writing chan struct{} // holds a token during a write
 	broken  error         // why nothing can be written any more
 
 	logMu   sync.Mutex

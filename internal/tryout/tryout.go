@@ -49,8 +49,8 @@ type Tool struct {
 	Took    time.Duration // of the first call
 	// Kinds of provocations that it showed each time, sorted.
 	Kinds []string
-	// Slow tells that it takes a second or more and reports progress: whether it can be
-	// cancelled, nobody knows but its author.
+	// Slow tells that it takes a second or more and reports progress: only its author knows
+	// whether it can be cancelled.
 	Slow bool
 }
 

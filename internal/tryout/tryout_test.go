@@ -105,7 +105,7 @@ func TestToolsOfTheReference(t *testing.T) {
 	}
 }
 
-// odd is a server whose tools do what nobody could rely on.
+// odd is a server with tools that cannot be relied on.
 func odd(t *testing.T, tools map[string]func(c *scripted.Call)) (url string) {
 	t.Helper()
 	s := scripted.NewServer(scripted.ServerOptions{

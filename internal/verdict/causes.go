@@ -120,7 +120,8 @@ func gatherSame(results []reports.Result) {
 // SameAs is the reason of what another check or rule reports, by its text.
 func SameAs(text string) string { return fmt.Sprintf("%q reports the same", text) }
 
-// sameFailure tells whether two mismatches are one, whatever request they belong to.
+// sameFailure tells whether two mismatches are one, even if they belong to different
+// requests.
 func sameFailure(a, b reports.Failure) bool {
 	a.About, b.About = "", ""
 	a.Method, b.Method = "", ""
@@ -232,7 +233,7 @@ func near(a, b reports.Failure) bool {
 
 func isPlace(where string) bool { return strings.HasPrefix(where, "/") }
 
-// place is a JSON pointer whatever element of a list it is about, to be compared.
+// place is a JSON pointer with a * for each element of a list, to be compared.
 func place(pointer string) string {
 	tokens := strings.Split(pointer, "/")
 	for i, token := range tokens {

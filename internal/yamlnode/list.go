@@ -31,7 +31,7 @@ func EachFile(fsys fs.FS, read func(name string, text []byte) error) error {
 type Entries struct {
 	One, Many string   // "a tool", "tools", for errors
 	First     string   // key by which each begins, as people write them
-	Keys      []string // that an entry may have; none: whoever makes values looks
+	Keys      []string // that an entry may have; none: parse checks them
 	// Hint adds to an unknown key which one may be meant, as in ", did you mean …?". It
 	// goes with Keys.
 	Hint func(key string, known []string) string

@@ -111,7 +111,7 @@ func Claimed(method, pointer string) bool {
 		inputClaims.MatchString(pointer)
 }
 
-// inputClaims are such places in an input response, whatever the request that has it.
+// inputClaims are such places in an input response, in every request that has one.
 var inputClaims = lazy.MustCompile(
 	`^/params/inputResponses/[^/]+/(?:roots/\d+/uri|content(?:/\d+)?/` + annotated + `)$`,
 )

@@ -126,8 +126,8 @@ func (e *Exchange) LastEventID() (id string, resumes bool) {
 	return id, id != ""
 }
 
-// Root is the stream that was resumed to get this one, by whatever steps; a
-// stream that resumes none is its own.
+// Root is the stream at which the chain of resumptions that led to this one began; a stream
+// that resumes none is its own.
 func (e *Exchange) Root() *Exchange {
 	for e.Resumes != nil {
 		e = e.Resumes

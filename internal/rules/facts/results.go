@@ -24,7 +24,7 @@ func UnknownExtension(name string) bool {
 	return !known
 }
 
-// Extensions returns the identifiers of the extensions that somebody declares.
+// Extensions returns the identifiers of the extensions that capabilities declare.
 func Extensions(capabilities rules.Object) []string {
 	declared, _ := capabilities["extensions"].(map[string]any)
 	return slices.Sorted(maps.Keys(declared))
@@ -48,8 +48,8 @@ func readStandaloneResults(conversation *rules.Conversation) []*rules.Message {
 }
 
 // StandaloneErrors returns the target's errors in the stateless era: those to its
-// requests, of whatever revision, and to what is no request at all. What answers a
-// handshake, or comes after one that succeeded, is of the other era.
+// requests, of any revision, and to what is no request at all. What answers a handshake,
+// or comes after one that succeeded, is of the other era.
 func StandaloneErrors(conversation *rules.Conversation) []*rules.Message {
 	return rules.Shared(conversation, "standaloneErrors", readStandaloneErrors)
 }

@@ -55,7 +55,7 @@ var barring = []string{
 }
 
 // Keywords of JSON Schema whose value is a schema, a list of some, or a map of some
-// by name. What other keywords hold is no schema, whatever it looks like.
+// by name. What other keywords hold is not a schema, even if it looks like one.
 var (
 	schemaKeywords = []string{
 		"items", "contains", "additionalItems", "unevaluatedItems", "not", "if", "then", "else",

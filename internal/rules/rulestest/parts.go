@@ -18,7 +18,7 @@ func Made(id, task, more string) string {
 	return `s {"jsonrpc":"2.0","id":` + id + `,"result":{"task":{"taskId":"` + task + `","status":"working",` + Good + `}` + more + "}}\n"
 }
 
-// RandomID is a task id that nobody can guess.
+// RandomID is a task id that cannot be guessed.
 const RandomID = "WBAWGOLLOXKRJVJJTFFAF2H2WJ"
 
 // About asks with a method about the task and answers with the result.

@@ -137,9 +137,9 @@ func ofOneClock(earlier, later string) bool {
 	return earlier != later && before != nil && after != nil && strings.EqualFold(before[1], after[1])
 }
 
-// JudgeEndings judges what was asked after a task was known to be over: what was said
-// at the same time may have come in another order. Of an id that several tasks have
-// nobody knows which is meant.
+// JudgeEndings judges what was asked after a task was known to be over: what was said at the
+// same time may have come in another order. Where several tasks have one id, it is unknown
+// which of them is meant.
 func JudgeEndings(created, states []places.Found, reporter *rules.Reporter) {
 	type ending struct {
 		status string
@@ -215,7 +215,7 @@ func JudgePolls(conversation *rules.Conversation, reporter *rules.Reporter, inte
 		case message.Request.Method == "tasks/get":
 			switch id := ID(message.ResultObject()); {
 			case slices.Contains(Terminal, message.ResultObject()["status"]):
-				delete(answered, id) // nobody polls what is over: who asks wants to know
+				delete(answered, id) // tasks/get for a task that is over is not polling
 			case pollInterval(message, interval) > 0:
 				answered[id] = message
 			}

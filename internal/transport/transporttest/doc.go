@@ -1,2 +1,2 @@
-// Package transporttest helps the tests of whoever connects and listens.
+// Package transporttest helps the tests of packages that connect and listen.
 package transporttest

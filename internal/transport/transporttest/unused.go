@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Unused returns an address of the loopback interface at which nobody listens. Until the
-// test ends the system gives it to nobody who asks for any free one; who asks for this
-// one by its number gets it.
+// Unused returns an address of the loopback interface at which nothing listens. Until
+// the test ends the system does not choose its port for a listener at port 0; a listener
+// at this very port gets it.
 func Unused(t testing.TB) (address string) {
 	t.Helper()
 	// Bound and never listening: closing a listener instead would free its port for the

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Unused returns an address of the loopback interface at which nobody listens. Somebody
-// who asks for any free one may be given it.
+// Unused returns an address of the loopback interface at which nothing listens. The
+// system may choose its port for a later listener at port 0.
 func Unused(t testing.TB) (address string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

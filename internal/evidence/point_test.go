@@ -1,4 +1,4 @@
-package runner
+package evidence
 
 import (
 	"testing"
@@ -44,14 +44,14 @@ func TestWhatWasJudgedIsPointedAt(t *testing.T) {
 		"another connection":    {transcript.Place{Connection: "two", Sequence: 3}, rules.Mismatch{}, transcript.Place{}, ""},
 	} {
 		outcome := check.Outcome{Ending: check.Failed, Judged: test.judged, Mismatches: []rules.Mismatch{test.mismatch}}
-		point(&outcome, [][]transcript.Event{events})
+		Point(&outcome, [][]transcript.Event{events})
 		about := outcome.Mismatches[0].About.Name
 		if outcome.Judged != test.marked || about != test.about {
 			t.Errorf("%s: %v, about %q, wanted %v, about %q", name, outcome.Judged, about, test.marked, test.about)
 		}
 	}
 	several := check.Outcome{Ending: check.Failed, Judged: at(3), Mismatches: []rules.Mismatch{{Of: at(3)}, {Of: at(6)}}}
-	point(&several, [][]transcript.Event{events})
+	Point(&several, [][]transcript.Event{events})
 	if about := several.Mismatches[1].About.Name; several.Judged != at(3) || about != "ping with id 2" {
 		t.Errorf("the second of several: about %q, and %v is marked", about, several.Judged)
 	}

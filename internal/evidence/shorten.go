@@ -1,8 +1,7 @@
-package runner
+package evidence
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,20 +11,27 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// shorten leaves of exchanges what a report shows; transcripts have all of it.
-func shorten(exchanges [][]transcript.Event, outcome check.Outcome) [][]transcript.Event {
+const (
+	// maxSteps bounds an exchange in a report; transcripts have all of it.
+	maxSteps = 60
+	// maxStepText bounds one message in a report.
+	maxStepText = 2000
+)
+
+// Shorten leaves of exchanges what a report shows; transcripts have all of it.
+func Shorten(exchanges [][]transcript.Event, outcome check.Outcome) [][]transcript.Event {
 	shorter := make([][]transcript.Event, len(exchanges))
 	for i, events := range exchanges {
 		shorter[i] = slices.Clone(leaveOut(events, outcome.Judged))
 		for j := range shorter[i] {
-			shorter[i][j] = rules.Excerpt(shorter[i][j], maxStepText, places(outcome)...)
+			shorter[i][j] = rules.Excerpt(shorter[i][j], maxStepText, Places(outcome)...)
 		}
 	}
 	return shorter
 }
 
-// places are where the mismatches of a check are.
-func places(outcome check.Outcome) []string {
+// Places are where the mismatches of a check are.
+func Places(outcome check.Outcome) []string {
 	var places []string
 	for _, mismatch := range outcome.Mismatches {
 		places = append(places, mismatch.Where)
@@ -43,7 +49,7 @@ func leaveOut(events []transcript.Event, judged transcript.Place) []transcript.E
 	if len(events) <= maxSteps {
 		return events
 	}
-	at := judgedIn(events, judged)
+	at := IndexOf(events, judged)
 	shown := make([]transcript.Event, 0, maxSteps)
 	left := 0
 	for position, event := range events {
@@ -81,27 +87,4 @@ func rawText(event transcript.Event, where []string) string {
 		text += fmt.Sprintf(" (%d bytes)", size)
 	}
 	return text
-}
-
-// judgedIn returns the position of what was judged; -1 when it is not there.
-func judgedIn(events []transcript.Event, judged transcript.Place) int {
-	return slices.IndexFunc(events, func(event transcript.Event) bool { return event.Place() == judged })
-}
-
-// transcript names the file with the connection on which something was judged; ""
-// when none is written.
-func (c *collector) transcript(state *cellState, events []transcript.Event, judged int) string {
-	switch {
-	case len(events) == 0:
-		return ""
-	case c.report.Recorded != nil:
-		return events[max(judged, 0)].Connection
-	case c.options.Transcripts == "":
-		return ""
-	}
-	return c.transcriptOf(state, events[max(judged, 0)].Connection)
-}
-
-func (c *collector) transcriptOf(state *cellState, connection string) string {
-	return filepath.Join(c.options.Transcripts, state.report.Revision+"-"+state.report.Transport, connection+".jsonl")
 }

@@ -1,4 +1,4 @@
-package runner
+package evidence
 
 import (
 	"slices"
@@ -13,14 +13,14 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// point finds the requests that what a failed check judged belongs to. Where the check
+// Point finds the requests that what a failed check judged belongs to. Where the check
 // judged nothing that was recorded, it points at nothing.
-func point(outcome *check.Outcome, exchanges [][]transcript.Event) {
+func Point(outcome *check.Outcome, exchanges [][]transcript.Event) {
 	if outcome.Ending != check.Failed {
 		return
 	}
-	events := eventsOf(exchanges)
-	at := judgedIn(events, outcome.Judged)
+	events := Events(exchanges)
+	at := IndexOf(events, outcome.Judged)
 	if at < 0 {
 		outcome.Judged = transcript.Place{}
 		return
@@ -32,16 +32,16 @@ func point(outcome *check.Outcome, exchanges [][]transcript.Event) {
 	for i := range outcome.Mismatches {
 		mismatch := &outcome.Mismatches[i]
 		if i > 0 && mismatch.Of != (transcript.Place{}) {
-			at = judgedIn(events, mismatch.Of)
+			at = IndexOf(events, mismatch.Of)
 		}
 		if at >= 0 {
-			mismatch.About, mismatch.Code = aboutOf(events, at), codeOf(events[at])
+			mismatch.About, mismatch.Code = aboutOf(events, at), Code(events[at])
 		}
 	}
 }
 
-// codeOf is the code of a JSON-RPC error; zero where the event is none.
-func codeOf(event transcript.Event) int64 {
+// Code is the code of a JSON-RPC error; zero where the event is none.
+func Code(event transcript.Event) int64 {
 	if event.Kind != transcript.Message {
 		return 0
 	}
