@@ -20,8 +20,7 @@ type Runner struct {
 	Launch     scenario.Launch           // nil where there are recordings only
 	Alter      func(*scenario.Recording) // changes what was recorded; nil for nothing
 	Sockets    string                    // directory of those that its servers come to; "" for one of their own
-	ShortWait  bool                      // it is known for not ending by itself
-	Untold     bool                      // it is known for not telling how steps go
+	Habits     scenario.Habits
 	Recordings map[string]*scenario.Recording
 
 	scenarios map[string]*scenario.Scenario
@@ -103,7 +102,7 @@ type ran struct {
 func (r *Runner) Driver() scenario.Driver {
 	return scenario.Driver{
 		Revision: r.Revision, Transport: r.Transport, Launch: r.Launch, Sockets: r.Sockets,
-		Reply: r.Target.Reply, Start: r.Target.Start, Whole: r.CheckTimeout(), ShortWait: r.ShortWait, Untold: r.Untold,
+		Reply: r.Target.Reply, Start: r.Target.Start, Whole: r.CheckTimeout(), Habits: r.Habits,
 		Limits: r.Target.Limits, Budget: r.Budget, Name: r.Process.Name, Alter: r.Alter,
 	}
 }

@@ -73,8 +73,8 @@ func Client(ctx context.Context, to scripted.Target, o Options) (*Found, error) 
 		at := slices.IndexFunc(meetings, func(met *meeting) bool { return met.revision == revision })
 		one := meetings[at].found()
 		one.AlsoSpeaks = found.alsoSpeaks(revision)
-		one.Start, one.ShortWait = startOf(to, meetings[at].started), meetings[at].exit.Ended
-		one.Untold = !meetings[at].reports
+		one.Start = startOf(to, meetings[at].started)
+		one.Habits = scenario.Habits{ShortWait: meetings[at].exit.Ended, Untold: !meetings[at].reports}
 		late := !meetings[at].came && meetings[at].exit.Ended // it may have come later
 		if !one.Checkable() && o.Revisions.Named() && !late {
 			one.Denial = meetings[at].denied(one.Unspoken)
@@ -166,9 +166,9 @@ func (o Options) meetAt(ctx context.Context, to scripted.Target, revision string
 			Target:  to,
 			Budget:  o.Budget,
 		},
-		Launch:    scenario.ByCommand(o.Process.Patience(), to.Command),
-		Sockets:   o.Sockets,
-		ShortWait: shortWait,
+		Launch:  scenario.ByCommand(o.Process.Patience(), to.Command),
+		Sockets: o.Sockets,
+		Habits:  scenario.Habits{ShortWait: shortWait},
 	}
 	met := &meeting{revision: revision}
 	begun := time.Now()

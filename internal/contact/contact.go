@@ -14,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/rules"
+	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
@@ -94,8 +95,7 @@ type Opening struct {
 	Info         map[string]any // what the target says of itself
 	Capabilities any
 	Start        time.Duration // that the target may take to start; 0 where it need not
-	ShortWait    bool          // a client did not end by itself
-	Untold       bool          // a client did not tell how steps go
+	Habits       scenario.Habits
 	Survey       *survey.Survey
 	Unresponsive string      // what shows that a server answers nothing but initialize, if it does not
 	Astray       bool        // that is since another client gets the answers

@@ -11,15 +11,12 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scope/scopetest"
-	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
 // offered is what a target offers in a cell with a catalogue of its own.
 func offered(t *testing.T, transport string) *Offer {
 	t.Helper()
-	shared := scopetest.New(t, protocol.ServerRole, transport)
-	shared.Survey = &survey.Survey{Capabilities: Object{"tools": Object{"listChanged": true}}}
-	return &Offer{Scope: shared, Policy: provoke.Policy{Calls: provoke.CallReadOnly}}
+	return &Offer{Scope: scopetest.Server(t, transport), Policy: provoke.Policy{Calls: provoke.CallReadOnly}}
 }
 
 func object(text string) Object {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/answers"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/offer"
@@ -28,7 +27,7 @@ func Open(target *offer.Offer, to scripted.Target, log *transcript.Log) (*script
 	if err != nil {
 		return nil, err
 	}
-	answers.AnswerAll(connection.Client)
+	connection.AnswerAll()
 	if target.Has(protocol.PerRequestMeta) {
 		connection.Speak(target.Revision, scripted.Everything(target.Revision))
 		connection.Learn(target.Survey.Tools)

@@ -24,7 +24,7 @@ func cellFor(role string, to scripted.Target, one *contact.Opening) cell {
 	return cell{
 		Cell:    check.Cell{Role: role, Revision: one.Revision, Transport: to.Transport},
 		Command: to.Command, URL: to.URL, Header: to.Header, Reply: to.Reply, Start: one.Start,
-		MaxMessage: to.Limits.Message, Survey: one.Survey, ShortWait: one.ShortWait, Untold: one.Untold,
+		MaxMessage: to.Limits.Message, Survey: one.Survey, Habits: one.Habits,
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/answers"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/plan"
@@ -121,7 +120,7 @@ func (r *run) converse(ctx context.Context, environment *session.Environment) (*
 	if err != nil {
 		return nil, err
 	}
-	answers.AnswerAll(connection.Client)
+	connection.AnswerAll()
 	capabilities := tryout.Capabilities(environment.Revision)
 	if protocol.Has(environment.Revision, protocol.Discovery) {
 		_, err = connection.Discover(ctx, environment.Revision, capabilities)

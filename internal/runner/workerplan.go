@@ -65,8 +65,7 @@ type cell struct {
 	Access     *offer.Access                  `json:",omitempty"`
 	// Registration is for the client of a target authorization server.
 	Registration issuer.Registration
-	ShortWait    bool // a client that is known for not ending by itself
-	Untold       bool `json:",omitempty"` // a client that is known for not telling how steps go
+	Habits       scenario.Habits
 	// Recordings are what came of scenarios, by name, where they were recorded and
 	// there is no client to start; else nil.
 	Recordings map[string]*scenario.Recording
@@ -125,8 +124,7 @@ func (p workerPlan) environments(
 		}
 		if cell.Role == protocol.ClientRole {
 			environments[index].Client = &clientrun.Runner{
-				Scope: shared, Launch: cell.launch(process), Sockets: p.Sockets, ShortWait: cell.ShortWait,
-				Untold:     cell.Untold,
+				Scope: shared, Launch: cell.launch(process), Sockets: p.Sockets, Habits: cell.Habits,
 				Recordings: cell.Recordings,
 			}
 		}

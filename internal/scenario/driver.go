@@ -42,6 +42,12 @@ type Invocation struct {
 	Exited func()
 }
 
+// Habits are what first contact with a client has shown of its driver.
+type Habits struct {
+	ShortWait bool `json:",omitempty"` // it does not end by itself
+	Untold    bool `json:",omitempty"` // it does not tell how steps go
+}
+
 // Driver runs a target client through scenarios, at one revision over one transport.
 type Driver struct {
 	Revision, Transport string
@@ -50,8 +56,7 @@ type Driver struct {
 	Reply               time.Duration    // how long one answer may take
 	Start               time.Duration    // how long the client may take to connect, if longer than it would be given
 	Whole               time.Duration    // how long a scenario may take, once the client has connected
-	ShortWait           bool             // the client is known for not ending by itself
-	Untold              bool             // it is known for not telling how steps go
+	Habits              Habits           // of the client
 	Limits              transport.Limits // of what the client sends
 	Budget              *transcript.MemoryBudget
 	Alter               func(*Recording)             // changes what was recorded; nil for nothing
@@ -325,9 +330,9 @@ func (r *run) launch(ctx context.Context, invocation Invocation) (Exit, error) {
 	}()
 	patience := reply
 	switch {
-	case r.driver.ShortWait:
+	case r.driver.Habits.ShortWait:
 		patience = reply / shortWait
-	case r.driver.Untold && r.scenario.Reported:
+	case r.driver.Habits.Untold && r.scenario.Reported:
 		patience = min(reply, max(reply/shortWait, leastWait))
 	}
 	r.server.Quiet(playing, start, patience)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
@@ -286,7 +285,7 @@ func (e *Environment) alive() (logs [][]transcript.Event) {
 
 func (p *pool) put(server *Server) {
 	server.looksBack = false
-	answers.AnswerAll(server.Client)
+	server.AnswerAll()
 	if server.env.Has(protocol.PerRequestMeta) {
 		server.Speak(server.env.Revision, scripted.Everything(server.env.Revision))
 	}

@@ -11,15 +11,12 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope/scopetest"
 	"github.com/mcpconform/mcpconform/internal/scripted"
-	"github.com/mcpconform/mcpconform/internal/survey"
 )
 
 // environment is one of a cell, with a catalogue of its own.
 func environment(t *testing.T, transport string) *Environment {
 	t.Helper()
-	shared := scopetest.New(t, protocol.ServerRole, transport)
-	shared.Survey = &survey.Survey{Capabilities: Object{"tools": Object{"listChanged": true}}}
-	return &Environment{Offer: offer.Offer{Scope: shared, Policy: provoke.Policy{Calls: provoke.CallReadOnly}}}
+	return &Environment{Offer: offer.Offer{Scope: scopetest.Server(t, transport), Policy: provoke.Policy{Calls: provoke.CallReadOnly}}}
 }
 
 // reply reads an answer as it stands on the wire.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcpconform/mcpconform/internal/answers"
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -39,7 +38,7 @@ func connect(t *testing.T, url, revision string, reply time.Duration) (*scripted
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { connection.Close(context.Background()) })
-	answers.AnswerAll(connection.Client)
+	connection.AnswerAll()
 	var handshake scripted.Handshake
 	if capabilities := tryout.Capabilities(revision); protocol.Has(revision, protocol.Discovery) {
 		handshake, err = connection.Discover(t.Context(), revision, capabilities)

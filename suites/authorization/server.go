@@ -18,7 +18,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	. "github.com/mcpconform/mcpconform/internal/offer"
-	. "github.com/mcpconform/mcpconform/internal/protected"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
@@ -37,7 +36,7 @@ func ServerChecks() {
 
 // unauthorized makes a request without a token, which the server has refused before.
 func unauthorized(t *T) *Response {
-	_, response := TryGuarded(t, Attempt{})
+	response := tryGuarded(t, attempt{})
 	if response.Status != http.StatusUnauthorized {
 		t.Inconclusive(
 			"a request without a token is no longer answered with HTTP 401: "+response.Describe(),
@@ -59,11 +58,11 @@ func challenged(t *T) (*Response, oauth.Challenge) {
 
 func challenges() {
 	It("answers a request without an access token with 401", Verifies("authorization.unauthorized.status"), Guarded(), func(t *T) {
-		_, response := TryGuarded(t, Attempt{})
+		response := tryGuarded(t, attempt{})
 		t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
 
 		for _, header := range []string{"Basic dXNlcjpwYXNz", `Digest username="a"`} {
-			_, response := TryGuarded(t, Attempt{Authorization: []string{header}, Deliberate: "has a scheme other than Bearer"})
+			response := tryGuarded(t, attempt{Authorization: []string{header}, Deliberate: "has a scheme other than Bearer"})
 			t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
 		}
 	})
@@ -74,7 +73,7 @@ func challenges() {
 			refused := false
 			for _, request := range HarmlessRequests(t) {
 				body := server.Body(request.Method, request.With(nil))
-				response := Anonymous(server, http.MethodPost, body, "")
+				response := anonymous(server, http.MethodPost, body, "")
 				if !accepted(response) {
 					refused = true
 					t.Expect(response).To(HaveStatus(http.StatusUnauthorized))
@@ -156,7 +155,7 @@ func demandMetadataAt(t *T, response *Response, address string) {
 	if !Contactable(t, address) || len(documents(t, response)) == 0 {
 		return
 	}
-	answer := Fetch(t, address)
+	answer := fetch(t, address)
 	t.DemandOf(answer, read(answer).members != nil, "the metadata at "+address+", which the challenge names")
 
 }
@@ -175,7 +174,7 @@ func metadata() {
 
 		var answers []string
 		for _, place := range places {
-			answer := Fetch(t, place)
+			answer := fetch(t, place)
 			found := read(answer)
 			if found.members != nil {
 				t.Expect(answer).To(HaveStatus(http.StatusOK))
@@ -294,7 +293,7 @@ func read(answer *Response) document {
 func documents(t *T, response *Response) []document {
 	var all []document
 	for _, place := range places(t, response) {
-		found := read(Fetch(t, place))
+		found := read(fetch(t, place))
 		if found.members == nil {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
-	. "github.com/mcpconform/mcpconform/internal/protected"
 	. "github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -20,7 +19,7 @@ func ownAuthorization() {
 		Verifies("authorization.discovery.rfc8414-by-servers"), Guarded(), func(t *T) {
 			unauthorized(t)
 
-			answer := Fetch(t, oauth.ServerPath)
+			answer := fetch(t, oauth.ServerPath)
 
 			t.DemandOf(answer, describes(answer), "metadata with authorization_endpoint and token_endpoint at "+oauth.ServerPath)
 		})
@@ -28,7 +27,7 @@ func ownAuthorization() {
 	It("has metadata of an authorization server at the root of its host if it has some",
 		Verifies("authorization.discovery.base-metadata"), Guarded(), func(t *T) {
 			unauthorized(t)
-			root := Fetch(t, oauth.ServerPath)
+			root := fetch(t, oauth.ServerPath)
 			if describes(root) {
 				t.Observe()
 				return
@@ -36,7 +35,7 @@ func ownAuthorization() {
 
 			path := strings.TrimSuffix(pathOf(URL(t)), "/")
 			for _, below := range []string{oauth.ServerPath + path, path + oauth.ServerPath} {
-				answer := Fetch(t, below)
+				answer := fetch(t, below)
 				t.DemandOf(root, path == "" || !describes(answer), "the metadata that is at "+below+", at "+oauth.ServerPath)
 			}
 			t.NotApplicable("the server has no metadata of an authorization server")
@@ -45,7 +44,7 @@ func ownAuthorization() {
 	It("has metadata of an authorization server, or /authorize, /token and /register at the root of its host",
 		Verifies("authorization.discovery.default-paths"), Guarded(), func(t *T) {
 			unauthorized(t)
-			if describes(Fetch(t, oauth.ServerPath)) {
+			if describes(fetch(t, oauth.ServerPath)) {
 				t.Observe()
 				return
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	. "github.com/mcpconform/mcpconform/internal/offer"
-	. "github.com/mcpconform/mcpconform/internal/protected"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
@@ -113,7 +112,7 @@ func presentedTokens() {
 	It("accepts an access token whose audience has scheme and host in upper case",
 		Verifies("authorization.resource.capitals-accepted"), NeedsToken(oauth.CapitalAudience), func(t *T) {
 			needAccepted(t)
-			_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(Token(t, oauth.CapitalAudience))}})
+			response := tryGuarded(t, attempt{Authorization: []string{oauth.Bearing(Token(t, oauth.CapitalAudience))}})
 
 			t.DemandOf(response, accepted(response), "the same response as with the resource in lower case")
 		})
@@ -121,14 +120,14 @@ func presentedTokens() {
 	It("accepts the scheme Bearer in any case", Verifies("authorization.token.scheme"), NeedsToken(oauth.Good), func(t *T) {
 		needAccepted(t)
 		for _, scheme := range []string{"bearer", "BEARER"} {
-			_, response := TryGuarded(t, Attempt{Authorization: []string{scheme + " " + Token(t, oauth.Good)}})
+			response := tryGuarded(t, attempt{Authorization: []string{scheme + " " + Token(t, oauth.Good)}})
 			t.Demand(accepted(response), "the same response as with the scheme Bearer", scheme+": "+response.Describe())
 		}
 	})
 
 	It("rejects an access token in the query of the URL", Verifies("authorization.token.query-refused"), NeedsToken(oauth.Good), func(t *T) {
 		needAccepted(t)
-		_, response := TryGuarded(t, Attempt{Query: "access_token=" + url.QueryEscape(Token(t, oauth.Good)), Deliberate: "has its token in the URL"})
+		response := tryGuarded(t, attempt{Query: "access_token=" + url.QueryEscape(Token(t, oauth.Good)), Deliberate: "has its token in the URL"})
 
 		t.DemandOf(response, !accepted(response), "a refusal, such as HTTP 401")
 	})
@@ -143,7 +142,7 @@ func accepted(response *Response) bool { return response.Status >= 200 && respon
 
 // demandUnauthorized makes a request with a token that the server must answer with 401.
 func demandUnauthorized(t *T, token, deliberate string) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
+	response := tryGuarded(t, attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
 	t.Observe()
 	if response.Status != http.StatusUnauthorized {
 		t.Judge(Mismatch{Wanted: "HTTP 401 to a request that " + deliberate, Found: response.Describe(), Where: "HTTP status"})
@@ -153,7 +152,7 @@ func demandUnauthorized(t *T, token, deliberate string) {
 // demandReason makes a request with a token that the server refuses by a challenge, and
 // wants that to say that the token is why.
 func demandReason(t *T, token, deliberate string) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
+	response := tryGuarded(t, attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
 	challenge, found, _ := response.Challenge()
 	if response.Status != http.StatusUnauthorized || !found {
 		t.NotApplicable("the token is not refused with HTTP 401 and a Bearer challenge")
@@ -165,7 +164,7 @@ func demandReason(t *T, token, deliberate string) {
 // demandRefused makes a request with a token that the server must reject, with any error
 // status: which one has a requirement of its own.
 func demandRefused(t *T, token, deliberate string) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
+	response := tryGuarded(t, attempt{Authorization: []string{oauth.Bearing(token)}, Deliberate: deliberate})
 	t.Observe()
 	if accepted(response) {
 		t.Judge(Mismatch{Wanted: "a rejection of a request that " + deliberate, Found: response.Describe(), Where: "HTTP status"})
@@ -175,7 +174,7 @@ func demandRefused(t *T, token, deliberate string) {
 // needAccepted makes a check inconclusive unless the server takes the good token: what it
 // says of others would show nothing.
 func needAccepted(t *T) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(Token(t, oauth.Good))}})
+	response := tryGuarded(t, attempt{Authorization: []string{oauth.Bearing(Token(t, oauth.Good))}})
 	if !accepted(response) {
 		t.Inconclusive(
 			"the valid access token is refused, too: "+response.Describe()+", "+response.DescribeChallenge(),
@@ -253,7 +252,7 @@ func sessions() {
 		Verifies("authorization.token.before-processing"), NeedsToken(oauth.Good), func(t *T) {
 			server, method := within(t)
 
-			response := Anonymous(server, http.MethodPost, server.Body(method, nil), "has no access token")
+			response := anonymous(server, http.MethodPost, server.Body(method, nil), "has no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		})
@@ -266,7 +265,7 @@ func sessions() {
 				t.NotApplicable("the server refuses the notification with an access token, too")
 			}
 
-			response := Anonymous(server, http.MethodPost, notification, "has no access token")
+			response := anonymous(server, http.MethodPost, notification, "has no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to a notification without a token")
 		})
@@ -277,7 +276,7 @@ func sessions() {
 
 			judged := false
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
-				response := Anonymous(server, method, nil, "has no access token")
+				response := anonymous(server, method, nil, "has no access token")
 				if response.Status != http.StatusUnauthorized {
 					continue // another check judges that
 				}
@@ -297,7 +296,7 @@ func sessions() {
 				t.NotApplicable("the server assigns no session ids")
 			}
 
-			response := Anonymous(server, http.MethodPost, server.Body(method, nil), "has a session id and no access token")
+			response := anonymous(server, http.MethodPost, server.Body(method, nil), "has a session id and no access token")
 
 			t.DemandOf(response, !accepted(response), "HTTP 401 to "+method+" without a token")
 		})
@@ -309,14 +308,14 @@ func eachHTTPMethod() {
 	It("verifies the access token for each HTTP method", Verifies("security-best-practices.requests.verified"), NeedsToken(oauth.Good), func(t *T) {
 		server, method := within(t)
 
-		response := Anonymous(server, http.MethodPost, server.Body(method, nil), "has no access token")
+		response := anonymous(server, http.MethodPost, server.Body(method, nil), "has no access token")
 		t.DemandOf(response, !accepted(response), "HTTP 401 to a POST without a token")
 		if !t.Has(protocol.Sessions) {
 			return
 		}
-		response = Anonymous(server, http.MethodGet, nil, "has no access token", WithHeader(scripted.LastEventID, "mcpconform-1"))
+		response = anonymous(server, http.MethodGet, nil, "has no access token", WithHeader(scripted.LastEventID, "mcpconform-1"))
 		t.DemandOf(response, !accepted(response), "HTTP 401 to a GET that resumes, without a token")
-		response = Anonymous(server, http.MethodDelete, nil, "has no access token")
+		response = anonymous(server, http.MethodDelete, nil, "has no access token")
 		t.DemandOf(response, !accepted(response), "HTTP 401 to a DELETE without a token")
 	})
 
@@ -350,7 +349,7 @@ func within(t *T) (*Server, string) {
 
 // needOtherUser makes a check inconclusive unless the server lets the other user in at all.
 func needOtherUser(t *T) {
-	_, response := TryGuarded(t, Attempt{Authorization: []string{oauth.Bearing(Token(t, oauth.OtherUser))}})
+	response := tryGuarded(t, attempt{Authorization: []string{oauth.Bearing(Token(t, oauth.OtherUser))}})
 	if !accepted(response) {
 		t.Inconclusive("the token of another user is refused: "+response.Describe(), "give one that the server accepts")
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/offer"
@@ -84,7 +83,7 @@ func unansweredBatches() {
 		Verifies("base.batches.received"), NeedsProvocation("sampling"), func(t *T) {
 			server := FreshSession(t)
 			needBatches(t, server)
-			inBatch := Answering(Generation)
+			inBatch := scripted.Answering(scripted.Generation)
 			server.Answer("sampling/createMessage", func(request scripted.Received) []byte {
 				return []byte("[" + string(inBatch(request)) + "]")
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
+	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -64,6 +65,14 @@ func New(t *testing.T, role, transport string) *scope.Scope {
 		Target:    scripted.Target{Reply: 20 * time.Second},
 		Catalogue: known,
 	}
+}
+
+// Server makes the scope of a server that declares tools and their changes.
+func Server(t *testing.T, transport string) *scope.Scope {
+	t.Helper()
+	made := New(t, protocol.ServerRole, transport)
+	made.Survey = &survey.Survey{Capabilities: map[string]any{"tools": map[string]any{"listChanged": true}}}
+	return made
 }
 
 // Said makes a transcript of messages: those of the client begin with >, those

@@ -4,7 +4,6 @@ package elicitation
 import (
 	"slices"
 
-	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -91,7 +90,7 @@ func offering(t *T, modes Object) scripted.Capabilities {
 
 // acting is the answer of a user who declines or cancels.
 func acting(action string) scripted.Answer {
-	return Answering(func(Object) Object { return Object{"action": action} })
+	return scripted.Answering(func(Object) Object { return Object{"action": action} })
 }
 
 func answers() {
@@ -110,9 +109,9 @@ func answers() {
 			server := Session(t)
 			for _, action := range []string{"decline", "cancel"} {
 				rounds := 0
-				server.Answer(method, Answering(func(asked Object) Object {
+				server.Answer(method, scripted.Answering(func(asked Object) Object {
 					if rounds++; rounds == 1 {
-						return Acceptance(asked)
+						return scripted.Acceptance(asked)
 					}
 					return Object{"action": action}
 				}))
@@ -141,7 +140,7 @@ func refusedForms() {
 		Verifies("elicitation.answer.validated"), NeedsProvocation("elicitation"), func(t *T) {
 			server := Session(t)
 			good := asking.NeedSuccess(t, server, "elicitation")
-			server.Answer(method, Answering(func(params Object) Object {
+			server.Answer(method, scripted.Answering(func(params Object) Object {
 				content := Object{}
 				for _, name := range fieldsOf(params) {
 					content[name] = Object{"wrong": asking.Marker}

@@ -2,7 +2,6 @@
 package roots
 
 import (
-	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	. "github.com/mcpconform/mcpconform/internal/offer"
@@ -23,7 +22,7 @@ func ServerChecks() {
 
 		It("sends roots/list only to a client that declares roots",
 			Verifies("roots.request.capability", "mrtr.requests.declared"), NeedsProvocation("roots"), func(t *T) {
-				provoke(t, sessionOf(t, Answering(Roots))).outcome() // it does ask a client that declares them
+				provoke(t, sessionOf(t, scripted.Answering(scripted.Roots))).outcome() // it does ask a client that declares them
 				server := DeclaringSession(t, scripted.Everything(t.Revision()).Without("roots"))
 
 				server.KeepListening()
@@ -34,7 +33,7 @@ func ServerChecks() {
 			})
 
 		It("continues after roots/list returned roots", Verifies("roots.change.handled"), func(t *T) {
-			server := sessionOf(t, Answering(Roots))
+			server := sessionOf(t, scripted.Answering(scripted.Roots))
 
 			provoke(t, server).mustEnd()
 
@@ -42,7 +41,7 @@ func ServerChecks() {
 		})
 
 		It("continues after roots/list returned an empty list", Verifies("roots.unavailable.handled"), func(t *T) {
-			server := sessionOf(t, Answering(noRoots))
+			server := sessionOf(t, scripted.Answering(noRoots))
 
 			provoke(t, server).mustEnd()
 
@@ -72,7 +71,7 @@ func laterRoots() {
 	})
 
 	It("continues after notifications/roots/list_changed", Verifies("roots.change.handled"), func(t *T) {
-		server := sessionOf(t, Answering(Roots))
+		server := sessionOf(t, scripted.Answering(scripted.Roots))
 		provoke(t, server).outcome() // it makes use of them
 
 		server.Notify(changed, nil).Must()
@@ -81,9 +80,9 @@ func laterRoots() {
 	})
 
 	It("continues after roots/list returned roots first and an empty list later", Verifies("roots.change.handled"), func(t *T) {
-		server := sessionOf(t, Answering(Roots))
+		server := sessionOf(t, scripted.Answering(scripted.Roots))
 		provoke(t, server).outcome()
-		server.Answer(method, Answering(noRoots))
+		server.Answer(method, scripted.Answering(noRoots))
 
 		provoke(t, server).mustEnd()
 

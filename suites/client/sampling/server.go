@@ -9,7 +9,6 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -114,11 +113,11 @@ func lendable(t *T) scripted.Capabilities {
 // some rounds, and then says something.
 func usingTools(rounds int64) scripted.Answer {
 	var asked atomic.Int64
-	return Answering(func(params Object) Object {
+	return scripted.Answering(func(params Object) Object {
 		round := asked.Add(1)
 		tools := mcp.List(params, "tools")
 		if round > rounds || len(tools) == 0 {
-			return Generation(params)
+			return scripted.Generation(params)
 		}
 		tool := mcp.Object(tools[0])
 		use := func(number int) Object {
@@ -177,7 +176,7 @@ func answers() {
 		Verifies("sampling.content.validated"), NeedsProvocation("sampling"), func(t *T) {
 			server := Session(t)
 			good := asking.NeedSuccess(t, server, "sampling")
-			server.Answer(method, Answering(func(Object) Object {
+			server.Answer(method, scripted.Answering(func(Object) Object {
 				return Object{"role": "assistant", "model": "scripted", "content": Object{"type": "text", "text": Object{"wrong": asking.Marker}}}
 			}))
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -242,7 +241,7 @@ func input() {
 			id := begin(t, server, "task-input")
 			awaitInput(t, server, id)
 
-			reply := server.Call("tasks/update", Object{"taskId": id, "inputResponses": Object{unknownKey: Acceptance(nil)}}).Must()
+			reply := server.Call("tasks/update", Object{"taskId": id, "inputResponses": Object{unknownKey: scripted.Acceptance(nil)}}).Must()
 
 			t.Expect(reply).To(BeResult())
 			state := server.Call("tasks/get", of(id)).Need().Result()

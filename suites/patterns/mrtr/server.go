@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -90,7 +89,7 @@ func responses() {
 	It("requests input again that is missing in inputResponses", Verifies("mrtr.responses.missing"), NeedsProvocation("elicitation"), func(t *T) {
 		server := Session(t)
 
-		for _, given := range []Object{{}, {"mcpconform-unknown": Acceptance(nil)}} {
+		for _, given := range []Object{{}, {"mcpconform-unknown": scripted.Acceptance(nil)}} {
 			attempt := begin(t, server, "elicitation")
 
 			reply := server.Call("tools/call", attempt.retry(Object{"inputResponses": given}), Once).Must()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -363,7 +362,7 @@ func interval(state Object) time.Duration {
 
 // give answers what a task asked or asks from now on, so that it can end.
 func give(t *T, server *Server, id string) {
-	accept := Answering(Acceptance)
+	accept := scripted.Answering(scripted.Acceptance)
 	server.Answer("elicitation/create", accept)
 	for _, request := range server.Sent(server.Began(), RequestOf("elicitation/create")) {
 		select {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -101,12 +100,12 @@ const clientPollInterval = 40
 // one. tasks/result is answered at once: the task is over when it is asked for.
 func answerWithTask(server *Server, statuses ...string) *clientTask {
 	task := &clientTask{statuses: statuses}
-	server.Answer("sampling/createMessage", Answering(task.create(Generation)))
-	server.Answer("elicitation/create", Answering(task.create(Acceptance)))
-	server.Answer("tasks/get", Answering(task.get))
-	server.Answer("tasks/list", Answering(task.list))
-	server.Answer("tasks/cancel", Answering(task.cancel))
-	server.Answer("tasks/result", Answering(task.fetch))
+	server.Answer("sampling/createMessage", scripted.Answering(task.create(scripted.Generation)))
+	server.Answer("elicitation/create", scripted.Answering(task.create(scripted.Acceptance)))
+	server.Answer("tasks/get", scripted.Answering(task.get))
+	server.Answer("tasks/list", scripted.Answering(task.list))
+	server.Answer("tasks/cancel", scripted.Answering(task.cancel))
+	server.Answer("tasks/result", scripted.Answering(task.fetch))
 	return task
 }
 

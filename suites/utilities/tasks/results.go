@@ -3,7 +3,6 @@ package tasks
 import (
 	"slices"
 
-	. "github.com/mcpconform/mcpconform/internal/answers"
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -234,7 +233,7 @@ func input() {
 
 			t.Expect(settled(t, server, id)).To(HaveMember("status", "input_required"))
 			leave(t, server, id)
-			server.Answer(samples, Answering(Generation)) // for others that use the connection
+			server.Answer(samples, scripted.Answering(scripted.Generation)) // for others that use the connection
 		})
 
 	It("lists a task that waits for input with the status input_required",
@@ -279,8 +278,8 @@ func metadataOfInput() {
 			server := TaskSession(t)
 			declining := func(Object) Object { return Object{"action": "decline"} }
 
-			for _, answer := range []func(Object) Object{Acceptance, declining} {
-				server.Answer(asks, Answering(answer))
+			for _, answer := range []func(Object) Object{scripted.Acceptance, declining} {
+				server.Answer(asks, scripted.Answering(answer))
 				id := begin(t, server, tool(t, "task-input"))
 
 				result(t, server, id) // brings the request for input, which is answered
@@ -290,6 +289,6 @@ func metadataOfInput() {
 				demandStatus(t, state)
 				t.Expect(state).NotTo(HaveMember("status", "input_required"))
 			}
-			server.Answer(asks, Answering(Acceptance)) // for others that use the connection
+			server.Answer(asks, scripted.Answering(scripted.Acceptance)) // for others that use the connection
 		})
 }

@@ -1,6 +1,4 @@
-// Package protected makes requests to a server that asks for access tokens: with tokens of every
-// kind, given in other ways, or with none.
-package protected
+package authorization
 
 import (
 	"net/http"
@@ -14,16 +12,16 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
-// An Attempt is a request to the server that it guards, made otherwise.
-type Attempt struct {
+// attempt is a request to a server that it guards, made otherwise.
+type attempt struct {
 	Authorization []string // the fields of the header; nil for none
 	Query         string   // added to the URL, as a=b
 	Deliberate    string   // what is wrong with it, where something is
 }
 
-// TryGuarded makes a request that the server guards, on a fresh connection, and returns the
-// connection and the response.
-func TryGuarded(t *T, attempt Attempt) (*Server, *Response) {
+// tryGuarded makes a request that the server guards, on a fresh connection, and returns the
+// response.
+func tryGuarded(t *T, made attempt) *Response {
 	server := Connect(t)
 	method := GuardedMethod(t)
 	if method != "initialize" && t.Has(protocol.Handshake) {
@@ -31,21 +29,21 @@ func TryGuarded(t *T, attempt Attempt) (*Server, *Response) {
 			t.Inconclusive("no session: "+err.Error(), "fix the failures under lifecycle first")
 		}
 	}
-	return server, sendAttempt(t, server, method, attempt)
+	return sendAttempt(t, server, method, made)
 }
 
 // sendAttempt makes a request of a method in a way of its own, and returns the response.
-func sendAttempt(t *T, server *Server, method string, attempt Attempt) *Response {
-	request := transport.Request{Method: http.MethodPost, Deliberate: attempt.Deliberate}
+func sendAttempt(t *T, server *Server, method string, made attempt) *Response {
+	request := transport.Request{Method: http.MethodPost, Deliberate: made.Deliberate}
 	request.Body = opening(t, server, method)
 	request.Header = server.HTTP.HeaderOf(http.MethodPost, request.Body)
-	request.Header["Authorization"] = attempt.Authorization
-	if attempt.Query != "" {
+	request.Header["Authorization"] = made.Authorization
+	if made.Query != "" {
 		separator := "?"
 		if strings.Contains(URL(t), "?") {
 			separator = "&"
 		}
-		request.URL = URL(t) + separator + attempt.Query
+		request.URL = URL(t) + separator + made.Query
 	}
 	return server.Exchange(request)
 }
@@ -58,8 +56,8 @@ func opening(t *T, server *Server, method string) []byte {
 	return server.Body(method, nil)
 }
 
-// Anonymous carries out a request without a token in the session, if there is one.
-func Anonymous(
+// anonymous carries out a request without a token in the session, if there is one.
+func anonymous(
 	server *Server,
 	method string,
 	body []byte,
@@ -71,8 +69,8 @@ func Anonymous(
 	return server.Exchange(transport.Request{Method: method, Header: header, Body: body, Deliberate: deliberate})
 }
 
-// Fetch gets a document by GET without a token.
-func Fetch(t *T, address string) *Response {
+// fetch gets a document by GET without a token.
+func fetch(t *T, address string) *Response {
 	server := ConnectAside(t)
 	return server.Exchange(transport.Request{
 		Method: http.MethodGet, URL: address, Header: http.Header{"Accept": {"application/json"}, "Authorization": nil},

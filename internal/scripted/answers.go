@@ -1,19 +1,15 @@
-// Package answers is what the harness as a client answers to a server that asks for something:
-// roots, a generation, an elicitation.
-package answers
+package scripted
 
 import (
-	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
-	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/schema"
 )
 
 // Answering makes an answer to requests of the server from their params. The
 // answer to a request that belongs to a task belongs to that task, too.
-func Answering(result func(params Object) Object) scripted.Answer {
-	return func(request scripted.Received) []byte {
+func Answering(result func(params Object) Object) Answer {
+	return func(request Received) []byte {
 		params, _ := request.Params().(map[string]any)
 		answer := result(params)
 		asked, _ := params["_meta"].(map[string]any)
@@ -51,10 +47,10 @@ func Acceptance(params Object) Object {
 	return answer
 }
 
-// AnswerAll makes a client answer what a server may ask of it.
-func AnswerAll(client *scripted.Client) {
-	client.Answer("ping", scripted.Empty)
-	client.Answer("roots/list", Answering(Roots))
-	client.Answer("sampling/createMessage", Answering(Generation))
-	client.Answer("elicitation/create", Answering(Acceptance))
+// AnswerAll makes the client answer what a server may ask of it.
+func (c *Client) AnswerAll() {
+	c.Answer("ping", Empty)
+	c.Answer("roots/list", Answering(Roots))
+	c.Answer("sampling/createMessage", Answering(Generation))
+	c.Answer("elicitation/create", Answering(Acceptance))
 }
