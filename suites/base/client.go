@@ -283,30 +283,17 @@ func answered(client *Client, method string, nth int) *Message {
 }
 
 func garbled() {
-	It("continues after text from the server that is not JSON", Verifies("base.errors.survived"), In(garbling), func(t *T) {
-		client := RunScenario(t)
-
-		client.Continues(answered(client, "tools/list", 1), "text that is not JSON")
-	})
-
-	It("continues after text from the server that is not UTF-8", Verifies("base.errors.survived"), In(garbling), func(t *T) {
-		client := RunScenario(t)
-
-		client.Continues(answered(client, "tools/list", badLettersBefore), "text that is not UTF-8")
-	})
-
-	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), In(garbling), func(t *T) {
-		client := RunScenario(t)
-
-		client.Continues(answered(client, "tools/call", 1), "JSON that is not a message")
-	})
-
-	It("continues after a notification with malformed params and a response with an unknown id",
-		Verifies("base.errors.survived"), In(garbling), func(t *T) {
+	continues := func(after, method string, nth int, what string) {
+		It("continues after "+after, Row(), Verifies("base.errors.survived"), In(garbling), func(t *T) {
 			client := RunScenario(t)
 
-			client.Continues(answered(client, "tools/list", 2), "a notification with a string as params and a response to no request")
+			client.Continues(answered(client, method, nth), what)
 		})
+	}
+	continues("text from the server that is not JSON", "tools/list", 1, "text that is not JSON")
+	continues("text from the server that is not UTF-8", "tools/list", badLettersBefore, "text that is not UTF-8")
+	continues("JSON that is not a JSON-RPC message", "tools/call", 1, "JSON that is not a message")
+	continues("a notification with malformed params and a response with an unknown id", "tools/list", 2, "a notification with a string as params and a response to no request")
 
 	It("answers text from the server that is not JSON with -32700, if at all", Verifies("base.errors.parse-error"), In(garbling), func(t *T) {
 		client := RunScenario(t)

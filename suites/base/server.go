@@ -328,45 +328,20 @@ func unreadable() {
 }
 
 func continuing() {
-	It("continues after text that is not JSON", Verifies("base.errors.survived"), func(t *T) {
-		server := FreshSession(t)
+	continues := func(after, raw, reason string) {
+		It("continues after "+after, Row(), Verifies("base.errors.survived"), func(t *T) {
+			server := FreshSession(t)
 
-		say(t, server, notJSON, "not JSON")
+			say(t, server, raw, reason)
 
-		server.StaysUsable()
-	})
-
-	It("continues after JSON that is not a JSON-RPC message", Verifies("base.errors.survived"), func(t *T) {
-		server := FreshSession(t)
-
-		say(t, server, noMessage, "a method that is not a string")
-
-		server.StaysUsable()
-	})
-
-	It("continues after a message that is not a JSON object", Verifies("base.errors.survived"), func(t *T) {
-		server := FreshSession(t)
-
-		say(t, server, `"mcpconform"`, "a string where a message belongs")
-
-		server.StaysUsable()
-	})
-
-	It("continues after a JSON-RPC batch", Verifies("base.errors.survived"), func(t *T) {
-		server := FreshSession(t)
-
-		say(t, server, aBatch, "a batch")
-
-		server.StaysUsable()
-	})
-
-	It("continues after text that is not UTF-8", Verifies("base.errors.survived"), func(t *T) {
-		server := FreshSession(t)
-
-		say(t, server, brokenLetters, "bytes that are not UTF-8")
-
-		server.StaysUsable()
-	})
+			server.StaysUsable()
+		})
+	}
+	continues("text that is not JSON", notJSON, "not JSON")
+	continues("JSON that is not a JSON-RPC message", noMessage, "a method that is not a string")
+	continues("a message that is not a JSON object", `"mcpconform"`, "a string where a message belongs")
+	continues("a JSON-RPC batch", aBatch, "a batch")
+	continues("text that is not UTF-8", brokenLetters, "bytes that are not UTF-8")
 
 	It("continues after tools/call with arguments that are a string", Verifies("base.errors.survived"), NeedsCapability("tools"), func(t *T) {
 		server := FreshSession(t)
@@ -374,13 +349,7 @@ func continuing() {
 		server.Survives(server.Call("tools/call", Object{"name": aTool(t), "arguments": "mcpconform"}, Illegal("arguments that are a string")))
 	})
 
-	It("continues after a response with an unknown id", Verifies("base.errors.survived"), func(t *T) {
-		server := FreshSession(t)
-
-		say(t, server, `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to no request")
-
-		server.StaysUsable()
-	})
+	continues("a response with an unknown id", `{"jsonrpc":"2.0","id":"mcpconform-never-asked","result":{}}`, "a response to no request")
 }
 
 const (

@@ -230,26 +230,17 @@ func versionsInstead() {
 }
 
 func capabilityNegotiation() {
-	It("implements tools/list if it declares tools",
-		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("tools"), func(t *T) {
-			server := Session(t)
+	lists := func(capability string) {
+		It("implements "+capability+"/list if it declares "+capability, Row(),
+			Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability(capability), func(t *T) {
+				server := Session(t)
 
-			judgeKnown(t, server, Request{Method: "tools/list"})
-		})
-
-	It("implements prompts/list if it declares prompts",
-		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("prompts"), func(t *T) {
-			server := Session(t)
-
-			judgeKnown(t, server, Request{Method: "prompts/list"})
-		})
-
-	It("implements resources/list if it declares resources",
-		Verifies("lifecycle.capabilities.offered", "discover.capabilities.kept"), NeedsCapability("resources"), func(t *T) {
-			server := Session(t)
-
-			judgeKnown(t, server, Request{Method: "resources/list"})
-		})
+				judgeKnown(t, server, Request{Method: capability + "/list"})
+			})
+	}
+	lists("tools")
+	lists("prompts")
+	lists("resources")
 
 	It(
 		"implements resources/templates/list if it declares resources",

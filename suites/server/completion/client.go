@@ -87,28 +87,22 @@ func askingForCompletions() {
 			}
 		})
 
-	It("continues after a completion without values", Verifies("completion.partial.handled"), In(completions), func(t *T) {
-		copes(t, noValues, "a completion without values")
-	})
-
-	It("continues after a completion with hasMore and without total", Verifies("completion.partial.handled"), In(completions), func(t *T) {
-		copes(t, moreValues, "a completion with hasMore and without total")
-	})
-
-	It("continues after a completion with fewer values than its total", Verifies("completion.partial.handled"), In(completions), func(t *T) {
-		copes(t, manyValues, "a completion with fewer values than its total")
-	})
+	continues(noValues, "a completion without values")
+	continues(moreValues, "a completion with hasMore and without total")
+	continues(manyValues, "a completion with fewer values than its total")
 }
 
-// copes demands that the client goes on after an answer to completion/complete.
-func copes(t *T, step, what string) {
-	client := RunScenario(t)
+// continues declares that the client goes on after an answer to completion/complete.
+func continues(step, what string) {
+	It("continues after "+what, Row(), Verifies("completion.partial.handled"), In(completions), func(t *T) {
+		client := RunScenario(t)
 
-	requests := client.NeedRequests("completion/complete")
-	nth := slices.Index(inTurn, step)
-	if len(requests) <= nth {
-		client.Inconclusive("the client requested no more completions", "completion/complete")
-	}
-	client.DemandStep(step, someValues, what)
-	client.Continues(AnswerTo(requests[nth]), what)
+		requests := client.NeedRequests("completion/complete")
+		nth := slices.Index(inTurn, step)
+		if len(requests) <= nth {
+			client.Inconclusive("the client requested no more completions", "completion/complete")
+		}
+		client.DemandStep(step, someValues, what)
+		client.Continues(AnswerTo(requests[nth]), what)
+	})
 }

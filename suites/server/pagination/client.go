@@ -73,34 +73,19 @@ var pages = &Scenario{
 	},
 }
 
+// turns declares that the client requests the page behind one of a list.
+func turns(text string, verifies Option, where *Scenario, list book, behind int, page string) {
+	It(text, Row(), verifies, In(where), func(t *T) { list.follows(t, RunScenario(t), behind, page) })
+}
+
 func followingLists() {
-	It("follows the pages of tools/list", Verifies("pagination.operations"), In(pages), func(t *T) {
-		someTools.follows(t, RunScenario(t), 0, "the second page")
-	})
-
-	It("follows the pages of resources/list", Verifies("pagination.operations"), In(pages), func(t *T) {
-		someResources.follows(t, RunScenario(t), 0, "the second page")
-	})
-
-	It("follows the pages of resources/templates/list", Verifies("pagination.operations"), In(pages), func(t *T) {
-		someTemplates.follows(t, RunScenario(t), 0, "the second page")
-	})
-
-	It("follows the pages of prompts/list", Verifies("pagination.operations", "prompts.list.paginated"), In(pages), func(t *T) {
-		somePrompts.follows(t, RunScenario(t), 0, "the second page")
-	})
-
-	It("requests the next page after a shorter page", Verifies("pagination.page-size"), In(pages), func(t *T) {
-		someTools.follows(t, RunScenario(t), 1, "the page after one that is shorter than the first")
-	})
-
-	It("requests the next page after a longer page", Verifies("pagination.page-size"), In(pages), func(t *T) {
-		someTools.follows(t, RunScenario(t), 2, "the page after one that is longer than the first")
-	})
-
-	It("requests the next page after an empty one with nextCursor", Verifies("pagination.end"), In(pages), func(t *T) {
-		someTools.follows(t, RunScenario(t), emptyPage, "the page after an empty one with nextCursor")
-	})
+	turns("follows the pages of tools/list", Verifies("pagination.operations"), pages, someTools, 0, "the second page")
+	turns("follows the pages of resources/list", Verifies("pagination.operations"), pages, someResources, 0, "the second page")
+	turns("follows the pages of resources/templates/list", Verifies("pagination.operations"), pages, someTemplates, 0, "the second page")
+	turns("follows the pages of prompts/list", Verifies("pagination.operations", "prompts.list.paginated"), pages, somePrompts, 0, "the second page")
+	turns("requests the next page after a shorter page", Verifies("pagination.page-size"), pages, someTools, 1, "the page after one that is shorter than the first")
+	turns("requests the next page after a longer page", Verifies("pagination.page-size"), pages, someTools, 2, "the page after one that is longer than the first")
+	turns("requests the next page after an empty one with nextCursor", Verifies("pagination.end"), pages, someTools, emptyPage, "the page after an empty one with nextCursor")
 
 	for _, list := range []book{someResources, someTemplates, somePrompts} {
 		It("requests every page of "+list.method+", also after an empty one", Verifies("pagination.end"), In(pages), func(t *T) {
@@ -259,32 +244,13 @@ var LostPages = &Scenario{
 }
 
 func readingCursors() {
-	It("follows a nextCursor with quotes, percent signs and other special characters",
-		Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) { someCursors.follows(t, RunScenario(t), 1, "the page of the cursor") })
-
-	It("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
-		someCursors.follows(t, RunScenario(t), 2, "the page of the cursor")
-	})
-
-	It("follows a nextCursor that is a space", Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
-		someCursors.follows(t, RunScenario(t), 3, "the page of the cursor")
-	})
-
-	It("follows a nextCursor with spaces at both ends", Verifies("pagination.cursor.any-format"), In(pages), func(t *T) {
-		someTemplates.follows(t, RunScenario(t), emptyOther-1, "the page of the cursor")
-	})
-
-	It("follows a nextCursor that looks like JSON", Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
-		someCursors.follows(t, RunScenario(t), 4, "the page of the cursor")
-	})
-
-	It("follows a nextCursor of 2048 characters", Verifies("pagination.cursor.any-format"), In(cursors), func(t *T) {
-		someCursors.follows(t, RunScenario(t), 5, "the page of the cursor")
-	})
-
-	It("follows a nextCursor that is an empty string", Verifies("pagination.cursor.opaque"), In(cursors), func(t *T) {
-		withEmptyCursor.follows(t, RunScenario(t), len(someCursors.pages)-1, "the page of an empty cursor")
-	})
+	turns("follows a nextCursor with quotes, percent signs and other special characters", Verifies("pagination.cursor.any-format"), cursors, someCursors, 1, "the page of the cursor")
+	turns("follows a nextCursor that looks like a number", Verifies("pagination.cursor.any-format"), cursors, someCursors, 2, "the page of the cursor")
+	turns("follows a nextCursor that is a space", Verifies("pagination.cursor.any-format"), cursors, someCursors, 3, "the page of the cursor")
+	turns("follows a nextCursor with spaces at both ends", Verifies("pagination.cursor.any-format"), pages, someTemplates, emptyOther-1, "the page of the cursor")
+	turns("follows a nextCursor that looks like JSON", Verifies("pagination.cursor.any-format"), cursors, someCursors, 4, "the page of the cursor")
+	turns("follows a nextCursor of 2048 characters", Verifies("pagination.cursor.any-format"), cursors, someCursors, 5, "the page of the cursor")
+	turns("follows a nextCursor that is an empty string", Verifies("pagination.cursor.opaque"), cursors, withEmptyCursor, len(someCursors.pages)-1, "the page of an empty cursor")
 
 	It("follows a nextCursor that equals the cursor of the request", Verifies("pagination.cursor.opaque"), In(pages), func(t *T) {
 		client := RunScenario(t)
