@@ -100,10 +100,12 @@ func DemandNone(t *check.T, all ...session.ServerRequest) {
 	}
 }
 
-// Succeeded tells whether a call ended with a result that is no error.
+// Succeeded tells whether a call ended with a result that is no error, and beside which none
+// stands.
 func Succeeded(outcome session.Reply) bool {
 	result := outcome.Object()
-	return result != nil && result["isError"] != true && result["resultType"] != "input_required"
+	_, refused := outcome.Error()
+	return !refused && result != nil && result["isError"] != true && result["resultType"] != "input_required"
 }
 
 // Marker is a value that stands where a wrong answer is wrong, so that it can be
