@@ -344,6 +344,9 @@ func understood(command string) error {
 		return err
 	case "go":
 		if words[1] == "test" {
+			if at := slices.Index(words, "-bench"); at > 0 {
+				return testsIn(words[2], "Benchmark"+words[at+1])
+			}
 			return testsIn(words[2], words[4])
 		}
 		if words[1] == "build" {

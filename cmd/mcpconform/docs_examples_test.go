@@ -40,7 +40,7 @@ var notRun = map[string]string{
 	"mcpconform proxy --record recordings --url http://localhost:3000/mcp":                                                                    "stands there until it is interrupted; TestProxyOverHTTP",
 	"mcpconform proxy --record recordings --forward --url https://example.com/mcp -- ./my-client":                                             "needs a server over TLS; TestProxyForward has one",
 	"mcpconform replay recordings --as-server --transport http --listen 127.0.0.1:3000":                                                       "stands there until it is interrupted; TestReplay runs it",
-	"go test -run '^$' -bench Growth -benchtime 3x ./cmd/mcpconform -update":                                                                  "measures for minutes, and changes the documentation",
+	"go test ./cmd/mcpconform -run '^$' -bench Growth -benchtime 3x -update":                                                                  "measures for minutes, and changes the documentation",
 	"go test ./cmd/mcpconform -run TestDocs -update":                                                                                          "changes the documentation",
 	"sha256sum --check --ignore-missing checksums.txt":                                                                                        "needs a release",
 	"tar -xzf mcpconform_1.2.3_linux_amd64.tar.gz":                                                                                            "needs a release",
