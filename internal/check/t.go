@@ -174,6 +174,13 @@ func (t *T) Inconclusive(reason, hint string) {
 	t.End()
 }
 
+// TooLate ends a check of which a request came after what it was to come before, so that it is
+// repeated alone: this machine may have been too busy for it.
+func (t *T) TooLate(reason, hint string) {
+	t.Outcome.Doubtful = true
+	t.Inconclusive(reason, hint)
+}
+
 // NotApplicable ends a check whose requirement does not apply to the target.
 func (t *T) NotApplicable(reason string) {
 	t.Outcome = Outcome{Ending: Skipped, Reason: excerpt.OneLine(reason)}

@@ -255,7 +255,7 @@ func cancellation() {
 		server := declaring(t)
 		id := slowTask(t, server)
 		if isOver(server.Call("tasks/get", of(id)).Need().Result()) {
-			t.Inconclusive("the task ended before it could be cancelled", "name a slower tool under provocations.task-slow in mcpconform.yaml")
+			t.TooLate("the task ended before it could be cancelled", "name a slower tool under provocations.task-slow in mcpconform.yaml")
 		}
 
 		reply := server.Call("tasks/cancel", of(id)).Must()

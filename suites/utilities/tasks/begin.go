@@ -271,7 +271,7 @@ func cancel(t *T, server *Server, id string) Reply {
 	if _, refused := reply.Error(); refused {
 		if status := server.Call("tasks/get", Object{"taskId": id}).Need().Result()["status"]; isOver(status) &&
 			status != "cancelled" {
-			t.Inconclusive("the task ended before it could be cancelled",
+			t.TooLate("the task ended before it could be cancelled",
 				"name a tool that takes longer under provocations.task-slow in mcpconform.yaml")
 		}
 	}

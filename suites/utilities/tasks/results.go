@@ -116,7 +116,7 @@ func pendingResults() {
 				return received.Kind == jsonrpc.Response && received.ID == waiting.ID && received.Index < reply.Index
 			}
 			if len(server.Sent(waiting.Mark, answered)) > 0 {
-				t.Inconclusive("tasks/result was answered before tasks/get", "name a slower tool under provocations.task-slow in mcpconform.yaml")
+				t.TooLate("tasks/result was answered before tasks/get", "name a slower tool under provocations.task-slow in mcpconform.yaml")
 			}
 			t.Expect(reply).To(BeResult())
 			leave(t, server, id)
