@@ -17,7 +17,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/offer"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/references"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/tokens"
@@ -27,9 +29,6 @@ import (
 
 // anyAddress is where the test authorization server listens by default: on a free port.
 const anyAddress = "127.0.0.1:0"
-
-// issuerVariable tells a server which authorization server to trust.
-const issuerVariable = "MCPCONFORM_AUTH_ISSUER"
 
 // tokenLife is how long the tokens are good: longer than a run may take.
 const tokenLife = time.Hour
@@ -88,7 +87,7 @@ func (a *authServer) environment(resource string) []string {
 	for _, one := range [][2]string{
 		{"MCP_CONFORMANCE_AUTH_SERVER_URL", issuer},
 		{"PORT", port},
-		{issuerVariable, issuer},
+		{references.IssuerVariable, issuer},
 		{"MCPCONFORM_AUTH_JWKS_URL", issuer + "/jwks"},
 		{"MCPCONFORM_AUTH_INTROSPECTION_URL", issuer + "/introspect"},
 		{"MCPCONFORM_AUTH_RESOURCE", resource},
@@ -206,8 +205,8 @@ func startServer(
 	process, err = target.Start(target.Command{Args: command, Env: environment, Orderly: true})
 	if err != nil {
 		return nil, nil, &exitError{
-			status:  exitUnreachable,
-			message: fmt.Sprintf("%s cannot be started: %s", strings.Join(command, " "), err),
+			Status:  exitUnreachable,
+			Message: fmt.Sprintf("%s cannot be started: %s", strings.Join(command, " "), err),
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, process.Stdout) }() // ends with the process
@@ -242,7 +241,7 @@ func startServer(
 		if len(stderr) > 0 {
 			text += "\nits standard error ended with:\n" + string(excerpt.End(stderr, 1<<10))
 		}
-		return nil, nil, &exitError{status: exitUnreachable, message: text}
+		return nil, nil, &exitError{Status: exitUnreachable, Message: text}
 	}
 }
 
@@ -271,7 +270,7 @@ what is wrong with it, and serves until it is interrupted.`,
 			if resource == "" {
 				return usageError("auth-server needs --resource URL: the endpoint of the server that trusts it")
 			}
-			if err := checkURL("--resource", resource); err != nil {
+			if err := program.CheckURL("--resource", resource); err != nil {
 				return err
 			}
 			authority, err := startAuthServer(command.Context(), listen, seed)

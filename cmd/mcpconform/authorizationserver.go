@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/issuer"
 	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
@@ -66,7 +67,7 @@ func (s *settings) completeRegistration() error {
 		if address == "" {
 			continue
 		}
-		if err := checkURL(flag, address); err != nil {
+		if err := program.CheckURL(flag, address); err != nil {
 			return err
 		}
 	}

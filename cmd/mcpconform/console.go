@@ -2,14 +2,12 @@ package main
 
 import (
 	"io"
-	"os"
 
-	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/internal/program"
 )
 
-// stdout is where everything is printed: what a target has said may stand in any of it. The
-// annotations of GitHub alone pass it by, which are commands.
-func stdout() io.Writer { return reports.NoCommands(os.Stdout) }
+// stdout is where everything is printed, but for the annotations of GitHub, which are commands.
+func stdout() io.Writer { return program.Stdout() }
 
 // stderr is where errors and progress are shown.
-func stderr() io.Writer { return reports.NoCommands(os.Stderr) }
+func stderr() io.Writer { return program.Stderr() }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/contract"
 	"github.com/mcpconform/mcpconform/internal/files"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reports"
@@ -371,7 +372,7 @@ func (c *contracting) compared(found *reports.ContractDiff) error {
 	if err := writeFiles(c.files.outputs(found), nil); err != nil {
 		return err
 	}
-	if err := unlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
+	if err := program.UnlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: c.color(), Verbose: c.verbose, Quiet: c.quiet,
 	})); err != nil {
 		return err

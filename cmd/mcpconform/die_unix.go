@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcpconform/mcpconform/internal/program"
 )
 
 // passedOn are the signals that a proxy passes on to the server that it stands before.
 func passedOn() []os.Signal {
-	return append(ending(), unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT)
+	return append(program.Ending(), unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT)
 }
 
 // signalTime is how long a signal that this process sends itself may take.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -69,7 +70,7 @@ func (s *settings) diff(paths []string, markdown, page string) error {
 	if err := writeFiles(outputs, after); err != nil {
 		return err
 	}
-	if err := unlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
+	if err := program.UnlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 	})); err != nil {
 		return err

@@ -31,3 +31,27 @@ func TestRelaysBeginEarly(t *testing.T) {
 		}
 	}
 }
+
+// TestReferencesBeginEarly starts references, which serve before the packages of checks are prepared, and shows what
+// only the whole program knows of them.
+func TestReferencesBeginEarly(t *testing.T) {
+	t.Parallel()
+	trace := []string{"GODEBUG=inittrace=1"}
+	const late = "init github.com/mcpconform/mcpconform/suites/"
+	for _, arguments := range [][]string{
+		{"reference", "server", "--help"}, {"reference", "client", "--help"}, {"reference", "server", "--stdoi"},
+	} {
+		if whole := begin(t, t.TempDir(), trace, arguments...).wait(); !strings.Contains(whole.stderr, late) {
+			t.Errorf("%q does not begin as the whole program:\n%s", arguments, whole)
+		}
+	}
+	server := begin(t, t.TempDir(), trace, "reference", "server", "--stdio").wait() // its input has ended
+	server.demand(t, exitConforms, "init os ")
+	client := begin(t, t.TempDir(), trace, "reference", "client", "http://127.0.0.1:1/mcp").wait()
+	client.demand(t, exitDoesNot, "mcpconform: ")
+	for _, one := range []outcome{server, client} {
+		if strings.Contains(one.stderr, late) {
+			t.Errorf("%q is prepared:\n%s", late, one)
+		}
+	}
+}

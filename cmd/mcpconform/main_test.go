@@ -22,6 +22,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -34,7 +35,7 @@ const atOnce = 8
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		os.Exit(withOwnStatus(func() int {
+		os.Exit(program.WithOwnStatus(func() int {
 			switch os.Getenv(asProgram) {
 			case "panics":
 				panic("out of luck\n::error::of the target")

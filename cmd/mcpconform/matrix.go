@@ -105,8 +105,8 @@ func (m *many) run(ctx context.Context, paths []string) error {
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return &exitError{
-			status:  exitDoesNot,
-			message: fmt.Sprintf("%s; the same command continues with what is left", cause),
+			Status:  exitDoesNot,
+			Message: fmt.Sprintf("%s; the same command continues with what is left", cause),
 		}
 	}
 	if m.shard.Count > 0 {
@@ -236,9 +236,9 @@ func (m *many) site(ctx context.Context) error {
 	}
 	switch {
 	case found.Of[matrix.Harness] > 0:
-		return &exitError{status: exitHarness}
+		return &exitError{Status: exitHarness}
 	case !found.Good():
-		return &exitError{status: exitDoesNot}
+		return &exitError{Status: exitDoesNot}
 	}
 	return nil
 }

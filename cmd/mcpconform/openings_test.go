@@ -16,7 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/references"
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/reports"
@@ -280,7 +280,7 @@ func TestABrokenOpeningBesideAGoodOne(t *testing.T) {
 // listening starts a reference server over HTTP, and returns its URL.
 func listening(t *testing.T, arguments ...string) string {
 	t.Helper()
-	_, _, out := piped(t, slices.Concat(arguments, []string{"--listen", "127.0.0.1:0", "--" + runner.AttachedFlag})...)
+	_, _, out := piped(t, slices.Concat(arguments, []string{"--listen", "127.0.0.1:0", "--" + references.AttachedFlag})...)
 	text, err := out.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)

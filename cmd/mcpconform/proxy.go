@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/files"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/proxy"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -290,11 +291,11 @@ func (p *proxying) judging() runner.Options {
 // of it goes into files.
 func (p *proxying) overStdio(server []string, recorder *proxy.Recorder, injecting *injecting) error {
 	stand := func() (target.Exit, *proxy.Connection, error) {
-		return proxy.Stdio(server, proxy.StandardStreams(), takeSignals(passedOn()), recorder)
+		return proxy.Stdio(server, proxy.StandardStreams(), program.TakeSignals(passedOn()), recorder)
 	}
 	if injecting != nil {
 		stand = func() (target.Exit, *proxy.Connection, error) {
-			return proxy.StdioWithFaults(server, takeSignals(ending()), recorder, injecting.Injection)
+			return proxy.StdioWithFaults(server, program.TakeSignals(program.Ending()), recorder, injecting.Injection)
 		}
 	}
 	hide, err := p.showWhile(recorder)
@@ -331,7 +332,7 @@ func notStarted(command string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		status = exitNotFound
 	}
-	return &exitError{status, fmt.Sprintf("cannot start %s: %s", command, files.Reason(err))}
+	return &exitError{Status: status, Message: fmt.Sprintf("cannot start %s: %s", command, files.Reason(err))}
 }
 
 // overHTTP stands before the server at the URL until the context ends.

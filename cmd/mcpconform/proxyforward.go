@@ -125,9 +125,9 @@ func runClient(
 		case ctx.Err() != nil, exit.Signal == "" && exit.Code == 0:
 			ended <- nil
 		case exit.Signal != "":
-			ended <- &exitError{exitDoesNot, "the client was " + exit.String()}
+			ended <- &exitError{Status: exitDoesNot, Message: "the client was " + exit.String()}
 		default:
-			ended <- &exitError{exit.Code, "the client " + exit.String()}
+			ended <- &exitError{Status: exit.Code, Message: "the client " + exit.String()}
 		}
 		stop(nil)
 	}()

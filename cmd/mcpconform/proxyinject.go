@@ -12,6 +12,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/proxy"
+	"github.com/mcpconform/mcpconform/internal/references"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -37,10 +38,10 @@ func (p *proxying) injecting() (*injecting, error) {
 	if p.seed == 0 {
 		p.seed = 1 + rand.Uint64N(maxSeed) //nolint:gosec // a seed, not a secret
 	}
-	flags := &injectFlags{faults: p.inject, name: "--inject"}
-	injection, err := flags.injection(protocol.ServerRole)
+	flags := &references.Faults{IDs: p.inject, Flag: "--inject"}
+	injection, err := flags.Injection(protocol.ServerRole)
 	if err != nil {
-		if injection, err = flags.injection(protocol.ClientRole); err != nil {
+		if injection, err = flags.Injection(protocol.ClientRole); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/oauth"
+	"github.com/mcpconform/mcpconform/internal/references"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/reference/authserver"
 )
@@ -37,7 +38,7 @@ redirect without a login page: it is for tests on this machine.`,
 			}
 			ctx := command.Context()
 			if attached {
-				ctx = untilInputEnds(ctx, os.Stdin)
+				ctx = references.UntilInputEnds(ctx, os.Stdin)
 			}
 			return serveAuthServer(ctx, command.OutOrStdout(), server, listener)
 		},
@@ -46,9 +47,9 @@ redirect without a login page: it is for tests on this machine.`,
 	flags.StringVar(&listen, "listen", "", "serve at `ADDR`, HOST:PORT; port 0 picks a free one")
 	flags.StringVar(&issuer, "issuer", "", "its issuer `URL` (default http:// and the address)")
 	flags.StringVar(&options.Defect, "defect", "", "give it the defect `WAY`")
-	flags.BoolVar(&attached, runner.AttachedFlag, false, "end when standard input ends")
+	flags.BoolVar(&attached, references.AttachedFlag, false, "end when standard input ends")
 	flags.StringVar(&documents, runner.DocumentsFlag, "", "`ADDR` of the client id metadata documents of the harness")
-	_ = flags.MarkHidden(runner.AttachedFlag) // it stands there, and so does the other
+	_ = flags.MarkHidden(references.AttachedFlag) // it stands there, and so does the other
 	_ = flags.MarkHidden(runner.DocumentsFlag)
 	completes(command, map[string]values{"defect": oneOf(authserver.Defects()...)})
 	return command

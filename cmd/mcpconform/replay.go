@@ -23,6 +23,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/files"
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/replay"
@@ -499,7 +500,7 @@ func (r *replaying) finish(found *reports.Replay, told int) error {
 	if r.asServer {
 		out = stderr() // standard output is the client's
 	}
-	if err := unlessUnread(shown.Terminal(out, reports.TerminalOptions{
+	if err := program.UnlessUnread(shown.Terminal(out, reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: r.color(), Verbose: r.verbose, Quiet: r.quiet,
 	})); err != nil {
 		return err

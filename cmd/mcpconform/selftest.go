@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/nearest"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -118,7 +119,7 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string, 
 		return err
 	}
 	if s.URL != "" {
-		if err := checkURL("--peer", s.URL); err != nil {
+		if err := program.CheckURL("--peer", s.URL); err != nil {
 			return err
 		}
 		if len(s.Command) > 0 {
@@ -141,7 +142,7 @@ func (s *settings) completeSelftest(command *cobra.Command, arguments []string, 
 
 // tellSelftest prints what was found and writes its file.
 func (s *settings) tellSelftest(found *reports.Selftest) error {
-	err := unlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
+	err := program.UnlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 	}))
 	if s.JSON != "" {

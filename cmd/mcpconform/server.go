@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,6 +29,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/nearest"
 	"github.com/mcpconform/mcpconform/internal/plan"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/runner"
@@ -450,24 +450,7 @@ func (s *settings) completeURL() error {
 	if s.URL == "" {
 		return nil
 	}
-	return checkURL("--url", s.URL)
-}
-
-func checkURL(flag, text string) error {
-	parsed, err := url.Parse(text)
-	text = reports.NewRedactor(reports.URLSecrets(text)...).Redact(text)
-	reason, _ := errors.AsType[*url.Error](err)
-	switch {
-	case reason != nil:
-		return usageError("%s %q is not a URL: %s", flag, text, reason.Err)
-	case err != nil:
-		return usageError("%s %q is not a URL", flag, text)
-	case parsed.Scheme != "http" && parsed.Scheme != "https":
-		return usageError("%s %q must begin with http:// or https://", flag, text)
-	case parsed.Host == "":
-		return usageError("%s %q names no host", flag, text)
-	}
-	return nil
+	return program.CheckURL("--url", s.URL)
 }
 
 func (s *settings) completeTransport() error {
@@ -690,7 +673,7 @@ func (s *settings) hide(err error) error {
 	if text == err.Error() {
 		return err
 	}
-	return &exitError{status: statusOf(err), message: text}
+	return &exitError{Status: statusOf(err), Message: text}
 }
 
 // redactor hides the values that may stand in no report: those that were given as secrets, and
@@ -839,15 +822,15 @@ func (s *settings) report(found *reports.Run, failure error) error {
 	}
 	if failure != nil {
 		found.Errors = append(found.Errors, failure.Error())
-		failure = &exitError{status: statusOf(failure), message: redactor.Redact(failure.Error())}
+		failure = &exitError{Status: statusOf(failure), Message: redactor.Redact(failure.Error())}
 	}
 	found = reports.RedactAll(redactor, found) // the door of all that leaves
 	if failure != nil && len(found.Cells) == 0 {
 		return errors.Join(failure, s.leave(found))
 	}
 	err := s.tell(found)
-	if exit, is := errors.AsType[*exitError](err); is && failure != nil && exit.status == exitHarness {
-		return &exitError{status: statusOf(failure)}
+	if exit, is := errors.AsType[*exitError](err); is && failure != nil && exit.Status == exitHarness {
+		return &exitError{Status: statusOf(failure)}
 	}
 	return err
 }
@@ -863,10 +846,10 @@ func (s *settings) leave(found *reports.Run) error {
 // tell writes the files of a run and prints it.
 func (s *settings) tell(found *reports.Run) error {
 	err := s.leave(found)
-	err = errors.Join(err, unlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
+	err = errors.Join(err, program.UnlessUnread(found.Terminal(stdout(), reports.TerminalOptions{
 		Width: terminalWidth(os.Stdout), Color: s.color(), Verbose: s.verbose, Quiet: s.quiet,
 		Slowest: s.durations,
-	})), unlessUnread(tellGitHub(found)))
+	})), program.UnlessUnread(tellGitHub(found)))
 	if err != nil {
 		return err
 	}
@@ -877,11 +860,11 @@ func (s *settings) tell(found *reports.Run) error {
 func exitOf(interrupted string, failures []string, good bool) error {
 	switch {
 	case interrupted != "":
-		return &exitError{status: exitDoesNot}
+		return &exitError{Status: exitDoesNot}
 	case len(failures) > 0:
-		return &exitError{status: exitHarness}
+		return &exitError{Status: exitHarness}
 	case !good:
-		return &exitError{status: exitDoesNot}
+		return &exitError{Status: exitDoesNot}
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ peers break them.`,
 				return err
 			}
 			if !coverage.Complete() {
-				return &exitError{status: exitDoesNot}
+				return &exitError{Status: exitDoesNot}
 			}
 			return nil
 		},
@@ -90,7 +90,7 @@ func traceSince(w io.Writer, specification *catalogue.Specification, since, to, 
 		return err
 	}
 	if demand && changes.uncatalogued() {
-		return &exitError{status: exitDoesNot}
+		return &exitError{Status: exitDoesNot}
 	}
 	return nil
 }

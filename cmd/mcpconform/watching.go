@@ -186,7 +186,7 @@ func exitAs(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &exitError{status: statusOf(err)}
+	return &exitError{Status: statusOf(err)}
 }
 
 func firstOf(errs ...error) error {

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/references"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 
@@ -22,27 +24,18 @@ type reference struct{ process *target.Process }
 // referenceTimeout bounds the start of our own server.
 const referenceTimeout = 20 * time.Second
 
-// AttachedFlag makes a reference over HTTP end with its standard input,
-// so that it does not outlive a run that is killed.
-const AttachedFlag = "attached"
-
-// Garbage is how much of it may lie about in a process of a run before it is
-// collected, in percent of what is in use (see debug.SetGCPercent): such a
-// process lives for a second or less and uses a few megabytes.
-const Garbage = 400
-
 // itself is the command that starts this binary with other arguments.
 func (r *run) itself(arguments ...string) target.Command {
 	return target.Command{
 		Args: slices.Concat(r.options.Executable, arguments),
-		Env:  []string{"GOGC=" + strconv.Itoa(Garbage)}, // much of a short life is spent before main
+		Env:  []string{"GOGC=" + strconv.Itoa(program.Garbage)}, // much of a short life is spent before main
 	}
 }
 
 // startReference starts this binary as a reference that listens on the loopback
 // interface, and returns the URL of its first line.
 func (r *run) startReference(ctx context.Context, arguments ...string) (string, error) {
-	command := r.itself(slices.Concat([]string{"reference"}, arguments, []string{"--" + AttachedFlag})...)
+	command := r.itself(slices.Concat([]string{"reference"}, arguments, []string{"--" + references.AttachedFlag})...)
 	command.Orderly = true
 	process, err := target.Start(command)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/issuer"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -177,13 +178,6 @@ func (o *Options) allowedTransports() []string {
 	return []string{protocol.Stdio, protocol.HTTP}
 }
 
-// errInterrupted is the cause of a context that a signal cancelled.
-var errInterrupted = errors.New("interrupt")
-
-// Interrupted is the cause to cancel a run's context with when the user wants
-// it to stop; what was done until then is reported.
-func Interrupted() error { return errInterrupted }
-
 // Run checks a target. A run that was interrupted, or reached its deadline, is over
 // within two seconds, even if the target or a worker hangs, and returns what was done.
 //
@@ -214,7 +208,7 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	ended, err := inTime(ctx, endTimeout, func() error { return r.toItsEnd(ctx) })
 	if !ended && !r.abandon() {
 		r = newRun(options, started) // the other one is still making first contact
-		if !errors.Is(context.Cause(ctx), errInterrupted) {
+		if !errors.Is(context.Cause(ctx), program.ErrInterrupted) {
 			err = &contact.TargetError{Reason: "first contact was not finished; " + context.Cause(ctx).Error()}
 		}
 	}
@@ -290,7 +284,7 @@ func (r *run) toItsEnd(ctx context.Context) error {
 		r.prepared = true
 		r.mu.Unlock()
 		err = r.check(ctx)
-	case errors.Is(context.Cause(ctx), errInterrupted):
+	case errors.Is(context.Cause(ctx), program.ErrInterrupted):
 		err = nil // nothing was done until then: that is reported
 		fallthrough
 	default:

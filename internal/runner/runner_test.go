@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/plan"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/relay"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -351,7 +352,7 @@ func TestRevisionThatIsNotSpoken(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(Interrupted())
+	cancel(program.ErrInterrupted)
 	found, err := Run(ctx, onReference(protocol.HTTP))
 	if found == nil && err == nil {
 		t.Error("neither a report nor an error")

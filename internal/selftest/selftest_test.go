@@ -14,8 +14,9 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/plan"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/references"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -130,7 +131,7 @@ func TestFiltersChooseWhatProves(t *testing.T) {
 
 func TestRunEndsWhenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(runner.Interrupted())
+	cancel(program.ErrInterrupted)
 	found, err := Run(ctx, Options{Filter: "ping-unknown"})
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +167,7 @@ func TestInjectionKnowsWhatThereIs(t *testing.T) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "matched")
-	first, second := Tell(file), Tell(file)
+	first, second := references.Tell(file), references.Tell(file)
 	one, other := &fault.Fault{ID: "a"}, &fault.Fault{ID: "b"}
 	watch := &watch{file: file}
 	if met := watch.take(); len(met) > 0 {

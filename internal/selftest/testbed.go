@@ -16,8 +16,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/issuer"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/offer"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
+	"github.com/mcpconform/mcpconform/internal/references"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -234,7 +236,7 @@ const silentStart = 3 * silentReply
 func (s *testbed) process(setup setup, number int, injection fault.Injection) error {
 	name := strconv.Itoa(number)
 	s.matched = filepath.Join(setup.Directory, name+".matched")
-	arguments := []string{"--" + MatchedFlag, s.matched}
+	arguments := []string{"--" + references.MatchedFlag, s.matched}
 	for _, one := range injection.Faults {
 		file, err := writeFaults(setup.Directory, name+".yaml", injection.Faults)
 		if err != nil {
@@ -247,7 +249,7 @@ func (s *testbed) process(setup setup, number int, injection fault.Injection) er
 		if err != nil {
 			return err
 		}
-		arguments = append(arguments, "--"+WatchFlag, file)
+		arguments = append(arguments, "--"+references.WatchFlag, file)
 	}
 	command := slices.Clone(setup.Executable)
 	if peer := setup.Peer.Command.Args; len(peer) > 0 {
@@ -259,7 +261,7 @@ func (s *testbed) process(setup setup, number int, injection fault.Injection) er
 			arguments,
 		)
 	}
-	s.target.Command = target.Command{Args: command, Env: []string{"GOGC=" + strconv.Itoa(runner.Garbage)}}
+	s.target.Command = target.Command{Args: command, Env: []string{"GOGC=" + strconv.Itoa(program.Garbage)}}
 	s.target.Start = startReplies * s.target.Reply
 	if s.target.Reply <= silentReply {
 		s.target.Start = silentStart
