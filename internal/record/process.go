@@ -68,24 +68,41 @@ func (s *stdio) recordProcess(process *target.Process) {
 type Server func(ctx context.Context, in io.Reader, out io.Writer) error
 
 // ServeStdio stands between a server in this process and a peer until the server
-// returns, with its error. SIGTERM among the signals ends the server's context. An
-// *ExitError says with which status this process is to exit.
-func ServeStdio(serve Server, peer Peer, signals <-chan os.Signal, options StdioOptions) error {
+// returns, with its error, or the context ends. SIGTERM among the signals ends the server's
+// context. An *ExitError says with which status this process is to exit.
+func ServeStdio(
+	ctx context.Context,
+	serve Server,
+	peer Peer,
+	signals <-chan os.Signal,
+	options StdioOptions,
+) error {
 	fromPeer, toServer := io.Pipe()
 	fromServer, toPeer := io.Pipe()
 	s := newStdio(peer, Pipes{In: toServer, Out: fromServer}, options)
-	ctx, cancel := context.WithCancel(context.Background())
+	stop := context.AfterFunc(ctx, func() { s.end(context.Cause(ctx)) })
+	defer stop()
+	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
 	gone := make(chan struct{})
-	var failed error
-	go func() {
-		failed = serve(ctx, fromPeer, toPeer)
+	leave := func() {
 		_ = fromPeer.Close() // neither fails
 		_ = toPeer.Close()
+	}
+	defer leave()
+	var failed error
+	go func() {
+		failed = serve(serving, fromPeer, toPeer)
+		leave()
 		close(gone)
 	}()
 	if err := s.serve(signals, func(os.Signal) { cancel() }, gone); err != nil {
 		return err
 	}
-	return failed
+	select {
+	case <-gone:
+		return failed
+	default:
+		return context.Cause(ctx)
+	}
 }

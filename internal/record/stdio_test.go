@@ -41,7 +41,7 @@ func speak(t *testing.T, server record.Server, options record.StdioOptions) *dia
 	t.Cleanup(func() { _ = errors.Join(hears.Close(), in.Close(), out.Close(), says.Close()) })
 	d := &dialog{in: in, out: bufio.NewReader(out), err: &bytes.Buffer{}, signals: make(chan os.Signal), over: make(chan error, 1)}
 	go func() {
-		err := record.ServeStdio(server, record.Peer{In: hears, Out: says, Err: d.err}, d.signals, options)
+		err := record.ServeStdio(context.Background(), server, record.Peer{In: hears, Out: says, Err: d.err}, d.signals, options)
 		_ = says.Close() // as the end of a process does
 		d.over <- err
 	}()

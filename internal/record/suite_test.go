@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		command := target.Command{Args: []string{os.Args[0], asReference}}
 		_, err = record.ServeCommand(command, ownStreams(), nil, ownOptions())
 	case asBoth:
-		err = record.ServeStdio(newReference().ServeStdio, ownStreams(), nil, ownOptions())
+		err = record.ServeStdio(context.Background(), newReference().ServeStdio, ownStreams(), nil, ownOptions())
 	default:
 		os.Exit(m.Run())
 	}

@@ -114,12 +114,10 @@ func serveStdio(ctx context.Context, reference *server.Server, injection fault.I
 	if injection.None() {
 		return reference.ServeStdio(ctx, os.Stdin, os.Stdout)
 	}
-	err := record.ServeStdio(
-		reference.ServeStdio,
-		StandardStreams(),
-		program.TakeSignals(program.Ending()),
-		record.StdioOptions{Changes: injection.Changes()},
-	)
+	signals := program.TakeSignals(program.Ending())
+	options := record.StdioOptions{Changes: injection.Changes()}
+	// Signals are the target's, and end no context here.
+	err := record.ServeStdio(context.WithoutCancel(ctx), reference.ServeStdio, StandardStreams(), signals, options)
 	return exitAsMade(err)
 }
 

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/issuer"
@@ -232,39 +233,70 @@ const startReplies = 10
 const silentStart = 3 * silentReply
 
 // process is the target as a process, with what is injected into its standard input
-// and output.
+// and output: a reference within this process, which is much cheaper, or a peer.
 func (s *testbed) process(setup setup, number int, injection fault.Injection) error {
+	var err error
+	if peer := setup.Peer.Command.Args; len(peer) > 0 {
+		err = s.peer(setup, number, injection)
+	} else {
+		s.target.Command, err = s.program(injection)
+	}
+	if err != nil {
+		return err
+	}
+	s.target.Start = startReplies * s.target.Reply
+	if s.target.Reply <= silentReply {
+		s.target.Start = silentStart
+	}
+	return nil
+}
+
+// peer starts a middleman before a server that another wrote. It tells in a file what matched.
+func (s *testbed) peer(setup setup, number int, injection fault.Injection) error {
 	name := strconv.Itoa(number)
 	s.matched = filepath.Join(setup.Directory, name+".matched")
-	arguments := []string{"--" + references.MatchedFlag, s.matched}
+	command := append(slices.Clone(setup.Executable), "middleman", "--"+references.MatchedFlag, s.matched)
 	for _, one := range injection.Faults {
 		file, err := writeFaults(setup.Directory, name+".yaml", injection.Faults)
 		if err != nil {
 			return err
 		}
-		arguments = append(arguments, "--fault", file+"#"+one.ID)
+		command = append(command, "--fault", file+"#"+one.ID)
 	}
 	if len(injection.Watched) > 0 {
 		file, err := writeFaults(setup.Directory, name+".watched.yaml", injection.Watched)
 		if err != nil {
 			return err
 		}
-		arguments = append(arguments, "--"+references.WatchFlag, file)
+		command = append(command, "--"+references.WatchFlag, file)
 	}
-	command := slices.Clone(setup.Executable)
-	if peer := setup.Peer.Command.Args; len(peer) > 0 {
-		command = slices.Concat(command, []string{"middleman"}, arguments, []string{"--"}, peer)
-	} else {
-		command = slices.Concat(
-			command,
-			[]string{"reference", "server", "--stdio", "--revision", strings.Join(spokenAt(s.revision), ",")},
-			arguments,
-		)
-	}
+	command = slices.Concat(command, []string{"--"}, setup.Peer.Command.Args)
 	s.target.Command = target.Command{Args: command, Env: []string{"GOGC=" + strconv.Itoa(program.Garbage)}}
-	s.target.Start = startReplies * s.target.Reply
-	if s.target.Reply <= silentReply {
-		s.target.Start = silentStart
-	}
 	return nil
+}
+
+// program is the reference server over stdio. Each process is one server.
+func (s *testbed) program(injection fault.Injection) (target.Command, error) {
+	options := server.Options{Revisions: spokenAt(s.revision)}
+	for _, one := range injection.Faults {
+		options.Defect = one.Switch
+	}
+	if _, err := server.New(options); err != nil {
+		return target.Command{}, err
+	}
+	run := func(ctx context.Context, in io.Reader, out, err io.Writer, signals <-chan os.Signal) int {
+		reference, _ := server.New(options) // as above
+		peer := record.Peer{In: in, Out: out, Err: err}
+		failed := record.ServeStdio(
+			ctx, reference.ServeStdio, peer, signals, record.StdioOptions{Changes: injection.Changes()},
+		)
+		if exit, made := errors.AsType[*record.ExitError](failed); made {
+			return exit.Status
+		}
+		if failed != nil {
+			return program.Failed
+		}
+		return program.Conforms
+	}
+	return target.Command{Args: []string{"mcpconform", "reference", "server", "--stdio"}, Program: run}, nil
 }

@@ -16,11 +16,9 @@ package target
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -48,8 +46,11 @@ var ErrHeldOpen = errors.New("the process exited, but something that it started 
 // Command says what to start.
 type Command struct {
 	Args []string // the program and its arguments
-	Env  []string // KEY=VALUE, added to the environment of this process
-	Dir  string   // working directory; empty for the current one
+	// Program runs within this process in place of Args, which then only name it: where many
+	// processes are started that differ in nothing else, they are cheaper so. nil for none.
+	Program Program  `json:"-"`
+	Env     []string // KEY=VALUE, added to the environment of this process
+	Dir     string   // working directory; empty for the current one
 	// Stderr is given standard error as it comes; it may be nil. It must not block for long: a
 	// wait for the end of the process waits for it, too.
 	Stderr io.Writer
@@ -70,14 +71,13 @@ type Process struct {
 	// Stdout reads from the process until io.EOF, or ErrHeldOpen.
 	Stdout io.ReadCloser
 
-	command *exec.Cmd
-	last    func()
-	mark    string
-	started time.Time
-	stderr  *stderr
-	stdout  *output
-	exited  chan struct{} // the leader is gone; output may remain
-	done    chan struct{}
+	leader leader
+	name   string
+	last   func()
+	stderr *stderr
+	stdout *output
+	exited chan struct{} // the leader is gone; output may remain
+	done   chan struct{}
 
 	mu          sync.Mutex
 	reaped      bool // its process id may belong to another by now
@@ -107,17 +107,6 @@ type Watcher struct {
 // for people what is wrong with the command; see ErrNotFound and its siblings.
 // The process must be ended with Shutdown or Kill, and Close.
 func Start(command Command) (*Process, error) {
-	cmd, err := prepare(command)
-	if err != nil {
-		return nil, err
-	}
-	mark := Mark + "=" + os.Getenv(Mark) + "/" + rand.Text()
-	cmd.Env = append(append(inherited(os.Environ()), command.Env...), mark)
-	cmd.SysProcAttr = ownGroup()
-	if !command.Orderly {
-		endWithParent(cmd.SysProcAttr)
-	}
-
 	var pipes pipes
 	stdinChild, stdin := pipes.open()
 	stdout, stdoutChild := pipes.open()
@@ -126,25 +115,21 @@ func Start(command Command) (*Process, error) {
 		pipes.close()
 		return nil, pipes.err
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdinChild, stdoutChild, stderrChild
-	if err := cmd.Start(); err != nil {
+	leader, err := lead(command, streams{stdinChild, stdoutChild, stderrChild})
+	if err != nil {
 		pipes.close()
-		return nil, explain(cmd, err)
-	}
-	for _, file := range []*os.File{stdinChild, stdoutChild, stderrChild} {
-		_ = file.Close() // the process has its own copy
+		return nil, err
 	}
 
 	p := &Process{
-		Stdin:   stdin,
-		command: cmd,
-		last:    command.Last,
-		mark:    mark,
-		started: time.Now(),
-		stderr:  newStderr(stderrFile, command.Stderr),
-		exited:  make(chan struct{}),
-		done:    make(chan struct{}),
-		ending:  Exited,
+		Stdin:  stdin,
+		leader: leader,
+		name:   strings.Join(command.Args, " "),
+		last:   command.Last,
+		stderr: newStderr(stderrFile, command.Stderr),
+		exited: make(chan struct{}),
+		done:   make(chan struct{}),
+		ending: Exited,
 	}
 	p.stdout = &output{file: stdout, exited: p.exited}
 	p.Stdout = p.stdout
@@ -172,7 +157,7 @@ func commandFiles() []string {
 // group, and the rest of standard error.
 func (p *Process) wait() {
 	p.reap()
-	strays := killStrays(p.command.Process.Pid, p.mark, p.started)
+	strays := p.leader.killStrays()
 
 	p.mu.Lock()
 	p.strays = strays
@@ -193,26 +178,16 @@ func (p *Process) wait() {
 	close(p.done)
 }
 
-// reap kills the group and reaps its leader, where possible in this order:
-// until the leader is reaped its id cannot be given to another group.
+// reap kills the group and reaps its leader.
 func (p *Process) reap() {
-	pid := p.command.Process.Pid
-	var err error
-	waited := awaitExit(pid)
-	if !waited {
-		err = p.command.Wait()
-	}
+	p.leader.await()
 	if p.last != nil {
 		p.last()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = killGroup(pid) // fails when the group is empty
-	if waited {
-		err = p.command.Wait()
-	}
+	p.exit = p.leader.reap()
 	p.reaped = true
-	p.exit = ExitOf(p.command.ProcessState, err)
 }
 
 // Watch tells a watcher what happens from now on, and first what is known:
@@ -239,11 +214,12 @@ func (p *Process) tell(what func(Watcher)) {
 	}
 }
 
-// PID is the process id of the leader, which is also the id of its group.
-func (p *Process) PID() int { return p.command.Process.Pid }
+// PID is the process id of the leader, which is also the id of its group; that of this process
+// where a Program runs within it.
+func (p *Process) PID() int { return p.leader.pid() }
 
 // String returns the command line.
-func (p *Process) String() string { return strings.Join(p.command.Args, " ") }
+func (p *Process) String() string { return p.name }
 
 // Done is closed when the process has exited, its group is killed, its standard
 // error is read and the watchers are told. Standard output may still hold bytes to read.

@@ -142,7 +142,7 @@ func (p *Process) send(signal syscall.Signal, step Step) error {
 		p.mu.Unlock()
 		return os.ErrProcessDone
 	}
-	err := signalGroup(p.command.Process, signal)
+	err := p.leader.signal(signal)
 	if err == nil {
 		p.advanceLocked(step)
 	}
