@@ -50,7 +50,8 @@ type Played struct {
 	// Connections are the live ones, a recording each.
 	Connections []Connection
 
-	silent int // waits in a row that ended without what was recorded
+	silent int            // waits in a row that ended without what was recorded
+	told   map[string]int // other values, by the item that they are of
 }
 
 // maxSilent is how many waits in a row may end without what was recorded before the rest is not
@@ -540,9 +541,9 @@ func (p *player) answerNow(requests []*rules.Message, request scripted.Received)
 	if len(left) == 0 {
 		return p.answerTo(requests[len(requests)-1], request.ID)
 	}
-	params, _ := request.Params().(map[string]any)
+	params := paramsOf(request.Message)
 	at := slices.IndexFunc(left, func(one *rules.Message) bool {
-		return jsonrpc.Equal(withoutMeta(one.ParamsObject()), withoutMeta(params))
+		return jsonrpc.Equal(paramsOf(one.Message), params)
 	})
 	found := left[max(at, 0)]
 	p.asked[found] = request.ID
