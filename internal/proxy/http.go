@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/tap"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -35,16 +35,16 @@ func (b *books) connection(queue *queue) (asks, answers *side) {
 	}
 	open := 2
 	sideOf := func(from protocol.Party, read func(io.Reader)) *side {
-		pushed := push(read)
-		one := &side{queue: queue, take: pushed.take}
+		reader := tap.Read(read)
+		one := &side{queue: queue, take: reader.Take}
 		one.lose = func(bytes int) {
 			lost(bytes)
-			pushed.stop() // where the next message begins is unknown
+			reader.End(io.ErrUnexpectedEOF) // where the next message begins is unknown
 			one.take = func([]byte) {}
 		}
 		one.end = func(err error) {
 			l.left = l.left || from == protocol.Client
-			pushed.end(err)
+			reader.End(err)
 			if open--; open == 0 {
 				l.over()
 			}
@@ -229,29 +229,19 @@ func (e *exchange) collect(header http.Header, coded io.Reader) (read []byte, si
 		var more int64
 		more, err = io.Copy(io.Discard, coded)
 		size += int(more)
-		read = read[:shownOfLong]
+		read = read[:tap.Shown]
 	}
 	return read, size, err
 }
 
 // body records a body: a message, or what stands where one belongs.
 func (e *exchange) body(from protocol.Party, body []byte, size int, err error) {
-	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body}
-	if e.moved && from == protocol.Server {
-		event.Note = movedNote
-	}
-	switch {
-	case size == 0:
+	if size == 0 {
 		return
-	case err != nil:
-		event.Kind, event.Note = transcript.Body, "cut off"
-	case from == protocol.Server:
-		event.Kind = transcript.KindOfBody(e.request.Method, e.status, body)
-	case e.request.Method != http.MethodPost:
-		event.Kind = transcript.Body
 	}
-	if size > len(body) {
-		event.Size, event.Note = size, "the beginning of a body that is too long"
+	event := tap.Body(from, e.request.Method, e.status, body, size, err != nil)
+	if event.Note == "" && e.moved && from == protocol.Server {
+		event.Note = movedNote
 	}
 	e.record(event)
 }
@@ -276,56 +266,3 @@ func (l *link) unread(from protocol.Party, err error) {
 		l.besides().log.Append(event)
 	}
 }
-
-// pushed is a reader as a coroutine: it is given what there is, and waits for more.
-type pushed struct {
-	chunk []byte
-	err   error // at the end
-	more  func() (struct{}, bool)
-	over  func()
-	ended bool
-}
-
-// push runs read with what is pushed.
-func push(read func(io.Reader)) *pushed {
-	p := &pushed{}
-	p.more, p.over = iter.Pull(func(yield func(struct{}) bool) {
-		read(readerFunc(func(target []byte) (int, error) {
-			for len(p.chunk) == 0 {
-				if p.ended || !yield(struct{}{}) {
-					p.ended = true
-					return 0, p.failure()
-				}
-			}
-			n := copy(target, p.chunk)
-			p.chunk = p.chunk[n:]
-			return n, nil
-		}))
-	})
-	p.more() // to where it waits for the first chunk
-	return p
-}
-
-func (p *pushed) failure() error {
-	if p.err != nil {
-		return p.err
-	}
-	return io.EOF
-}
-
-func (p *pushed) take(chunk []byte) {
-	p.chunk = chunk
-	p.more()
-}
-
-func (p *pushed) end(err error) {
-	p.ended, p.err = true, err
-	p.more()
-	p.over()
-}
-
-func (p *pushed) stop() { p.end(io.ErrUnexpectedEOF) }
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(target []byte) (int, error) { return f(target) }

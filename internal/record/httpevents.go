@@ -30,11 +30,8 @@ func (a *answer) passEvents() error {
 		}
 	}
 	if a.connection.changes.OnlyLooks() {
-		return a.passPieces(
-			a.response,
-			a.response.Body,
-			a.eventTap(func(event *transport.Event) { a.lookAt(carried, event) }),
-		)
+		looks := a.eventTap(func(event *transport.Event) { a.lookAt(carried, event) })
+		return a.passPieces(a.response, a.response.Body, looks)
 	}
 	reader := transport.NewEventReader(a.response.Body, a.http.options.Limits.Message)
 	for {

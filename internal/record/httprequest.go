@@ -78,14 +78,8 @@ func (e *exchange) receive() (*outgoing, error) {
 	}
 	if r.Method == http.MethodPost {
 		body, whole, err := readBody(r.Body, e.http.options.Limits.Message)
-		switch {
-		case err != nil:
-			e.recordBody(protocol.Client, body, cutBody)
+		if e.recordBody(protocol.Client, body, err != nil); err != nil {
 			return nil, err
-		case !whole:
-			e.recordBody(protocol.Client, body, tooLongBody)
-		default:
-			e.recordBody(protocol.Client, body, wholeBody)
 		}
 		if !whole {
 			out.body = io.MultiReader(bytes.NewReader(body), r.Body)
