@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/sessions"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -269,11 +270,9 @@ func (e *exchange) endpoint() string { return e.url.Scheme + "://" + e.url.Host 
 func (e *exchange) speaks() bool {
 	return e.Request.Method != http.MethodOptions &&
 		(e.Own != nil || isMessage(e.body) && e.Request.Method == http.MethodPost ||
-			e.header.Get(sessionHeader) != "" || e.header.Get(transport.VersionHeader) != "" ||
-			headerOf(e.Response.Headers).Get(sessionHeader) != "" || e.streams() && e.endpointEvent() != "")
+			e.header.Get(sessions.Header) != "" || e.header.Get(transport.VersionHeader) != "" ||
+			headerOf(e.Response.Headers).Get(sessions.Header) != "" || e.streams() && e.endpointEvent() != "")
 }
-
-const sessionHeader = "Mcp-Session-Id"
 
 func (e *exchange) streams() bool {
 	kind, _, _ := mime.ParseMediaType(

@@ -94,7 +94,7 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 	}
 	r.queue = newQueue()
 	r.life, r.stop = context.WithCancel(context.Background())
-	r.books = newBooks(parsed, grade, options)
+	r.books = &books{upstream: parsed, grade: grade, options: options}
 	return r, nil
 }
 

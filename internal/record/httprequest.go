@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/sessions"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -60,8 +61,8 @@ func mirror(header http.Header, name string, from http.Header) {
 func (e *exchange) receive() (*outgoing, error) {
 	r := e.request
 	out := &outgoing{header: r.Header.Clone(), host: r.Host, body: r.Body, length: r.ContentLength}
-	if given, id := out.header.Get(sessionHeader), e.connection.sessionID(); given != "" && given != id {
-		out.header.Set(sessionHeader, id) // the client was told another
+	if given, id := out.header.Get(sessions.Header), e.connection.sessionID(); given != "" && given != id {
+		out.header.Set(sessions.Header, id) // the client was told another
 	}
 	if e.connection.changes == nil {
 		if e.connection.log != nil && r.Method == http.MethodPost {

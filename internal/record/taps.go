@@ -42,7 +42,7 @@ func (e *exchange) recordBody(from protocol.Party, body []byte, cut bool) {
 func (e *exchange) recordEvent(event *transport.Event) {
 	if e.request.Method == http.MethodGet && event.Name == transport.EndpointEvent && !event.Unterminated {
 		if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
-			e.http.sessions.alias(postedTo(at), e.connection)
+			e.http.sessions.endpoint(at, e.connection)
 		}
 	}
 	e.record(event.Record())

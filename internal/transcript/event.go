@@ -7,7 +7,9 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -111,6 +113,16 @@ func (e Event) IsResponseHead() bool { return e.isHeadOf(protocol.Server) }
 
 func (e Event) isHeadOf(party protocol.Party) bool {
 	return e.Kind == Head && e.From == party && e.HTTP != nil
+}
+
+// Streams number the exchanges over HTTP of a connection by their methods: post-1, get-1.
+type Streams map[string]int
+
+// Next is the name of the next exchange of a method.
+func (s Streams) Next(method string) string {
+	method = strings.ToLower(method)
+	s[method]++
+	return fmt.Sprintf("%s-%d", method, s[method])
 }
 
 // IsContent reports a message, or a body that is none.
