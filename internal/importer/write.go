@@ -186,7 +186,7 @@ func (e *harEntry) answer(c *carriage) {
 				body.WriteString("\n\n")
 			}
 		case one.SSE != nil:
-			block(&body, one.SSE, one.Raw)
+			body.Write(one.SSE.Text(one.Raw))
 		default:
 			body.Write(one.Raw)
 			e.Own.Bodied = one.Kind == transcript.Body

@@ -55,12 +55,9 @@ type HTTP struct {
 // NewHTTP returns a middleman before the server at a URL, of which the scheme and
 // the host count. Close must be called.
 func NewHTTP(upstream string, options HTTPOptions) (*HTTP, error) {
-	parsed, err := url.Parse(upstream)
+	parsed, err := Upstream(upstream)
 	if err != nil {
-		return nil, fmt.Errorf("the URL of the server: %w", err)
-	}
-	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
-		return nil, fmt.Errorf("the URL of the server %q must be http://HOST/PATH or https://HOST/PATH", upstream)
+		return nil, err
 	}
 	if options.Limits.Message <= 0 {
 		options.Limits = transport.DefaultLimits
@@ -73,6 +70,15 @@ func NewHTTP(upstream string, options HTTPOptions) (*HTTP, error) {
 	h.life, h.stop = context.WithCancel(context.Background())
 	h.sessions.begin, h.sessions.named.Most = h.newConnection, maxSessions
 	return h, nil
+}
+
+// Upstream reads the URL of a server.
+func Upstream(text string) (*url.URL, error) {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+		return nil, fmt.Errorf("the URL of the server %q must be http://HOST/PATH or https://HOST/PATH", text)
+	}
+	return parsed, nil
 }
 
 // Close breaks every exchange that is under way and frees everything.

@@ -175,3 +175,29 @@ type SSE struct {
 	Comments []string `json:"comments,omitempty"`
 	Flaws    []string `json:"flaws,omitempty"` // malformed or unknown fields, in words
 }
+
+// Text is the block as it stands in a stream, with its data, which may have several lines.
+func (s *SSE) Text(data []byte) []byte {
+	var text bytes.Buffer
+	for _, comment := range s.Comments {
+		text.WriteString(":" + comment + "\n")
+	}
+	if s.ID != nil {
+		text.WriteString("id: " + *s.ID + "\n")
+	}
+	if s.Name != "" {
+		text.WriteString("event: " + s.Name + "\n")
+	}
+	if s.Retry != nil {
+		fmt.Fprintf(&text, "retry: %d\n", *s.Retry)
+	}
+	if s.HasData {
+		for line := range bytes.SplitSeq(data, []byte("\n")) {
+			text.WriteString("data: ")
+			text.Write(line)
+			text.WriteByte('\n')
+		}
+	}
+	text.WriteByte('\n')
+	return text.Bytes()
+}
