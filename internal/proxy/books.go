@@ -249,11 +249,8 @@ func (e *exchange) answered(status int, header http.Header) {
 	if begins && e.link.last == e.account {
 		e.link.last = nil // the next has an id
 	}
-	event := transcript.Event{
-		Kind: transcript.Head,
-		From: protocol.Server,
-		HTTP: &transcript.HTTP{Status: status, Header: header},
-	}
+	head := &transcript.HTTP{Status: status, Header: header}
+	event := transcript.Event{Kind: transcript.Head, From: protocol.Server, HTTP: head}
 	if e.link.books.options.RewriteMetadata &&
 		slices.ContainsFunc(header.Values("WWW-Authenticate"), e.link.books.namesServer) {
 		event.Note = movedNote

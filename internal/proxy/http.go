@@ -25,20 +25,12 @@ const (
 // connection returns what reads the two sides of a connection of the transport.
 func (b *books) connection(queue *queue) (asks, answers *side) {
 	l := &link{books: b}
-	lost := func(bytes int) {
-		for _, e := range l.asked {
-			e.record(gap(bytes, whyLost(bytes)))
-		}
-		if len(l.asked) == 0 && l.last != nil {
-			l.last.log.Append(gap(bytes, whyLost(bytes)))
-		}
-	}
 	open := 2
 	sideOf := func(from protocol.Party, read func(io.Reader)) *side {
 		reader := tap.Read(read)
 		one := &side{queue: queue, take: reader.Take}
 		one.lose = func(bytes int) {
-			lost(bytes)
+			l.note(gap(bytes, whyLost(bytes)), l.last)
 			reader.End(io.ErrUnexpectedEOF) // where the next message begins is unknown
 			one.take = func([]byte) {}
 		}
@@ -70,11 +62,7 @@ func (l *link) readRequests(source io.Reader) {
 			return
 		}
 		e := l.begin(request)
-		head := &transcript.HTTP{
-			Method: request.Method,
-			URL:    e.serverURL(),
-			Header: request.Header.Clone(),
-		}
+		head := &transcript.HTTP{Method: request.Method, URL: e.serverURL(), Header: request.Header.Clone()}
 		if head.Header.Get("Host") == "" && request.Host != "" {
 			head.Header.Set("Host", request.Host)
 		}
@@ -167,18 +155,16 @@ func (e *exchange) readAnswer(answer *http.Response) (note string) {
 		return endNote(e.unreadCoding(answer.Header, answer.Body))
 	}
 	events := transport.NewEventReader(body, longestBody)
-	for {
-		event, err := events.Next()
-		if err != nil {
-			if errors.Is(err, transport.ErrTooLarge) {
-				size, err := io.Copy(io.Discard, answer.Body)
-				e.record(gap(int(size), "an event that is too long"))
-				return endNote(err)
-			}
-			return endNote(err)
-		}
+	event, err := events.Next()
+	for ; err == nil; event, err = events.Next() {
 		e.event(&event)
 	}
+	if errors.Is(err, transport.ErrTooLarge) {
+		var size int64
+		size, err = io.Copy(io.Discard, answer.Body)
+		e.record(gap(int(size), "an event that is too long"))
+	}
+	return endNote(err)
 }
 
 func endNote(err error) string {
@@ -204,9 +190,8 @@ func plain(header http.Header, body io.Reader) (plain io.Reader, read bool, err 
 // that it names.
 func (e *exchange) unreadCoding(header http.Header, body io.Reader) error {
 	size, err := io.Copy(io.Discard, body)
-	e.record(
-		gap(int(size), fmt.Sprintf("a body in the coding %.40q, which is not read", header.Get("Content-Encoding"))),
-	)
+	coding := header.Get("Content-Encoding")
+	e.record(gap(int(size), fmt.Sprintf("a body in the coding %.40q, which is not read", coding)))
 	return err
 }
 
@@ -251,18 +236,20 @@ func (l *link) unread(from protocol.Party, err error) {
 	if errors.Is(err, io.EOF) {
 		return
 	}
-	event := gap(
-		0,
-		fmt.Sprintf("what the %s sent is not read as HTTP/1.1: %s", from, excerpt.Short([]byte(err.Error()))),
-	)
+	to := l.last
+	if len(l.asked) == 0 && to == nil {
+		to = l.besides()
+	}
+	why := excerpt.Short([]byte(err.Error()))
+	l.note(gap(0, fmt.Sprintf("what the %s sent is not read as HTTP/1.1: %s", from, why)), to)
+}
+
+// note records something in each exchange that is under way, or else in a connection.
+func (l *link) note(event transcript.Event, beside *account) {
 	for _, e := range l.asked {
 		e.record(event)
 	}
-	switch {
-	case len(l.asked) > 0:
-	case l.last != nil:
-		l.last.log.Append(event)
-	default:
-		l.besides().log.Append(event)
+	if len(l.asked) == 0 && beside != nil {
+		beside.log.Append(event)
 	}
 }

@@ -215,9 +215,8 @@ func stderrSide(queue *queue, track *track) *side {
 	return &side{
 		queue: queue, end: func(error) {},
 		take: func(chunk []byte) {
-			track.log.Append(
-				transcript.Event{Kind: transcript.Stderr, Stream: onStdio, From: protocol.Server, Raw: chunk},
-			)
+			event := transcript.Event{Kind: transcript.Stderr, Stream: onStdio, From: protocol.Server, Raw: chunk}
+			track.log.Append(event)
 		},
 		lose: func(bytes int) { track.log.Append(gap(bytes, whyLost(bytes))) },
 	}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -26,9 +27,7 @@ func (e *exchange) answer(out *outgoing, response *http.Response) error {
 	}
 	plan := e.connection.changes.Head(a.head)
 	e.reply.change(plan)
-	if a.as == "" {
-		a.as = plan.As
-	}
+	a.as = cmp.Or(a.as, plan.As)
 	if err := (Wait{Time: plan.Wait}).done(e.ctx); err != nil {
 		return err
 	}
@@ -136,9 +135,7 @@ func (e *exchange) sayAll(steps []Step, as string) error {
 	for _, step := range steps {
 		e.reply.change(step.Head)
 		e.reply.change(HeadPlan{KeepOpen: step.KeepOpen})
-		if step.As != "" {
-			as = step.As
-		}
+		as = cmp.Or(step.As, as)
 		if step.here() {
 			spoken++
 		}

@@ -199,25 +199,13 @@ func (f *Fields) write(text *bytes.Buffer) {
 // keep writes the lines of an event that stay: all but its data and the fields
 // that are set.
 func (f *Fields) keep(text *bytes.Buffer, event []byte) {
+	goes := map[string]bool{
+		"data": true, "id": f.ID != nil || f.NoID, "event": f.Name != nil, "retry": f.Retry != nil,
+	}
 	for line := range bytes.SplitSeq(event, []byte("\n")) {
-		name, _, _ := bytes.Cut(line, []byte(":"))
-		switch string(name) {
-		case "data":
-			continue
-		case "id":
-			if f.ID != nil || f.NoID {
-				continue
-			}
-		case "event":
-			if f.Name != nil {
-				continue
-			}
-		case "retry":
-			if f.Retry != nil {
-				continue
-			}
+		if name, _, _ := bytes.Cut(line, []byte(":")); !goes[string(name)] {
+			text.Write(line)
+			text.WriteByte('\n')
 		}
-		text.Write(line)
-		text.WriteByte('\n')
 	}
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -116,9 +117,7 @@ func (i *inbox) take(body []byte) error {
 	i.body, i.kind, i.out.method, i.passed = body, message.Kind, message.Method, false
 	for _, step := range i.connection.changes.Message(Passage{Direction: In, Raw: body, Carried: inBody, Head: &i.head, Exchange: i.stream}) {
 		i.plan = i.plan.over(step.Head)
-		if step.As != "" {
-			i.out.as = step.As
-		}
+		i.out.as = cmp.Or(step.As, i.out.as)
 		i.place(step)
 		if step.Cut && i.passed {
 			i.out.cut = true // the target gets it
@@ -176,16 +175,12 @@ func (i *inbox) settle() (*outgoing, error) {
 	case !i.passed:
 		return nil, i.unanswered()
 	}
-	if i.out.as == "" {
-		i.out.as = i.plan.As
-	}
+	i.out.as = cmp.Or(i.out.as, i.plan.As)
 	if i.plan.Body != nil {
 		i.out.carry([]byte(*i.plan.Body))
 	}
 	i.plan.changeHeader(i.out.header)
-	if host := i.out.header.Get("Host"); host != "" {
-		i.out.host = host
-	}
+	i.out.host = cmp.Or(i.out.header.Get("Host"), i.out.host)
 	return i.out, nil
 }
 

@@ -101,9 +101,8 @@ func (h *HTTP) newConnection(number int) *connection {
 	}
 	if h.options.Log != nil {
 		c.log = h.options.Log(fmt.Sprintf("connection-%d", number))
-		c.log.Append(
-			transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "to " + h.upstream.Redacted()},
-		)
+		to := "to " + h.upstream.Redacted()
+		c.log.Append(transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: to})
 	}
 	return c
 }

@@ -76,10 +76,8 @@ func Play(ctx context.Context, tapes []*Tape, options Options) (*Played, error) 
 			played.Notes = append(played.Notes, tape.Name+" is not played: the server answers nothing")
 			continue
 		}
-		if slices.ContainsFunc(
-			options.Replace,
-			func(pair [2]string) bool { return strings.Contains(Hidden, pair[0]) },
-		) {
+		ofHidden := func(pair [2]string) bool { return strings.Contains(Hidden, pair[0]) }
+		if slices.ContainsFunc(options.Replace, ofHidden) {
 			tape.reveal()
 		}
 		p := &player{Played: played, options: options, tape: tape, values: known}
@@ -299,10 +297,7 @@ func (p *player) late(name string) {
 	case len(p.order) > 0 && p.client.Mark() == 0:
 		p.lose(name, "the rest is not played: the server says nothing")
 	case p.silent >= maxSilent:
-		p.lose(
-			name,
-			fmt.Sprintf("the rest is not played: the server left %d waits in a row without an answer", maxSilent),
-		)
+		p.lose(name, fmt.Sprintf("the rest is not played: the server left %d waits in a row without an answer", maxSilent))
 	}
 }
 
@@ -336,11 +331,8 @@ func (p *player) turn(ctx context.Context, message *rules.Message) error {
 		p.listen(ctx)
 	}
 	if cursor, unknown := p.values.ungiven(message); unknown {
-		p.Notes = append(
-			p.Notes,
-			fmt.Sprintf("%s: %s with the cursor %s is not played: the live server did not give one",
-				p.tape.Name, step(message), shown(cursor)),
-		)
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: %s with the cursor %s is not played: the live server did not give one",
+			p.tape.Name, step(message), shown(cursor)))
 		return nil
 	}
 	raw, isOther := p.values.apply(step(message), message.Raw, p.decoded(ctx, message))
@@ -398,20 +390,18 @@ func (p *player) unreachable(one *begun) error {
 	if len(p.Steps) > 1 || p.client.Transport().Processes() {
 		return nil
 	}
-	select {
-	case <-one.pending.Delivery.Head():
-	case <-time.After(p.options.Target.Reply):
-		return nil
+	delivery := one.pending.Delivery
+	for _, came := range []<-chan struct{}{delivery.Head(), delivery.Done()} { // without a head both at once
+		select {
+		case <-came:
+		case <-time.After(p.options.Target.Reply):
+			return nil
+		}
+		if delivery.Status != 0 {
+			return nil
+		}
 	}
-	if one.pending.Delivery.Status != 0 {
-		return nil
-	}
-	select {
-	case <-one.pending.Delivery.Done(): // at once: there is no head
-	case <-time.After(p.options.Target.Reply):
-		return nil
-	}
-	if failure, is := errors.AsType[*transport.Error](one.pending.Delivery.Err); is && failure.Unconnected() {
+	if failure, is := errors.AsType[*transport.Error](delivery.Err); is && failure.Unconnected() {
 		return failure
 	}
 	return nil
