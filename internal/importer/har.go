@@ -219,7 +219,8 @@ func (e *exchange) asMessages() (found []entry) {
 	}{{protocol.Client, e.Request.PostData, at}, {protocol.Server, &e.Response.Content, at.Add(milliseconds(e.Time))}} {
 		if body, there := one.body.bytes(); there && isMessage(body) {
 			found = append(found, entry{
-				line: e.line, at: one.at, from: one.from, kind: transcript.Message, raw: compact(body), transport: protocol.Stdio,
+				line: e.line, at: one.at, from: one.from, kind: transcript.Message, raw: compact(body),
+				transport: protocol.Stdio,
 			})
 		}
 	}

@@ -40,31 +40,25 @@ var (
 )
 
 // senders are the words for who sent a message.
-var senders = map[string]protocol.Party{
-	"c2s":              protocol.Client,
-	"client":           protocol.Client,
-	"client-to-server": protocol.Client,
-	"client_to_server": protocol.Client,
-	"client->server":   protocol.Client,
-	"client→server":    protocol.Client,
-	"→":                protocol.Client,
-	"->":               protocol.Client,
-	"-->":              protocol.Client,
-	"=>":               protocol.Client,
-	">":                protocol.Client,
-	">>":               protocol.Client,
-	"s2c":              protocol.Server,
-	"server":           protocol.Server,
-	"server-to-client": protocol.Server,
-	"server_to_client": protocol.Server,
-	"server->client":   protocol.Server,
-	"server→client":    protocol.Server,
-	"←":                protocol.Server,
-	"<-":               protocol.Server,
-	"<--":              protocol.Server,
-	"<=":               protocol.Server,
-	"<":                protocol.Server,
-	"<<":               protocol.Server,
+var senders = sendersBy(map[protocol.Party][]string{
+	protocol.Client: {
+		"c2s", "client", "client-to-server", "client_to_server", "client->server", "client→server",
+		"→", "->", "-->", "=>", ">", ">>",
+	},
+	protocol.Server: {
+		"s2c", "server", "server-to-client", "server_to_client", "server->client", "server→client",
+		"←", "<-", "<--", "<=", "<", "<<",
+	},
+})
+
+func sendersBy(words map[protocol.Party][]string) map[string]protocol.Party {
+	found := map[string]protocol.Party{}
+	for party, all := range words {
+		for _, word := range all {
+			found[word] = party
+		}
+	}
+	return found
 }
 
 // views are the words for a direction as one of the two sees it.

@@ -130,14 +130,8 @@ func (c *carriage) har() harEntry {
 	entry := harEntry{
 		Started: c.request.At.UTC().Format(time.RFC3339Nano),
 		Request: harRequest{
-			Method:      asked.Method,
-			URL:         absolute(asked),
-			HTTPVersion: "HTTP/1.1",
-			Cookies:     []struct{}{},
-			Headers:     headersOf(asked.Header),
-			QueryString: []named{},
-			HeadersSize: -1,
-			BodySize:    0,
+			Method: asked.Method, URL: absolute(asked), HTTPVersion: "HTTP/1.1", Cookies: []struct{}{},
+			Headers: headersOf(asked.Header), QueryString: []named{}, HeadersSize: -1,
 		},
 		Response: harResponse{
 			HTTPVersion: "HTTP/1.1", Cookies: []struct{}{}, Headers: []named{}, HeadersSize: -1, BodySize: -1,

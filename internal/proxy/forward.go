@@ -59,14 +59,9 @@ func (r *refusal) Error() string { return r.text }
 
 func (r *refusal) answer(client io.Writer) {
 	text := "mcpconform proxy: " + r.text + "\n"
-	_, _ = fmt.Fprintf( // it may be gone
-		client,
-		"HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
-		r.status,
-		http.StatusText(r.status),
-		len(text),
-		text,
-	)
+	const head = "HTTP/1.1 %d %s\r\n" +
+		"Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+	_, _ = fmt.Fprintf(client, head+"%s", r.status, http.StatusText(r.status), len(text), text) // it may be gone
 }
 
 // connectTo connects to where a client wants to go.
@@ -251,13 +246,8 @@ func (f *forwarding) route(head []byte) ([]byte, error) {
 	at := &url.URL{Scheme: "http", Host: host}
 	switch {
 	case !absolute || at.Hostname() == "":
-		return nil, &refusal{
-			http.StatusBadRequest,
-			fmt.Sprintf(
-				"this is a proxy, not the server: a request names its URL, as in GET http://HOST/PATH, not %.100q",
-				words[1],
-			),
-		}
+		const text = "this is a proxy, not the server: a request names its URL, as in GET http://HOST/PATH, not %.100q"
+		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf(text, words[1])}
 	case !strings.EqualFold(string(scheme), "http"):
 		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf("a URL of %.20s is reached by CONNECT", scheme)}
 	}

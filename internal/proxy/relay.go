@@ -208,10 +208,10 @@ func (r *Relay) serve(client net.Conn) {
 	asks, answers := r.books.connection(r.queue)
 	var known atomic.Value // the relay, as the client calls it
 	known.Store(client.LocalAddr().String())
-	origin := r.books.origin()
-	stays := &stayer{to: client, server: origin, host: &known}
+	both := origins{r.books.origin(), &known}
+	stays := &stayer{to: client, origins: both}
 	toServer, toClient, flush := io.Writer(server), io.Writer(stays), stays.flush
-	switch moves := (&mover{to: stays, server: origin, host: &known}); {
+	switch moves := (&mover{to: stays, origins: both}); {
 	case r.options.RewriteMetadata:
 		rehosts := rehosted(server, r.upstream.Host).rewrite
 		toServer = &requests{to: server, rewrite: func(head []byte) ([]byte, error) {

@@ -222,12 +222,8 @@ type visit struct {
 }
 
 func (m *Mock) visit() *visit {
-	return &visit{
-		mock:    m,
-		left:    make(chan struct{}),
-		used:    map[*turn]bool{},
-		waiting: map[jsonrpc.ID]chan jsonrpc.Message{},
-	}
+	waiting := map[jsonrpc.ID]chan jsonrpc.Message{}
+	return &visit{mock: m, left: make(chan struct{}), used: map[*turn]bool{}, waiting: waiting}
 }
 
 // answering is what the mock says to one request.

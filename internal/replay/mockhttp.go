@@ -244,8 +244,8 @@ func (c *httpClient) unasked(raw []byte) {
 	case len(c.streams) > 0:
 		c.streams[len(c.streams)-1].event(raw)
 	case len(c.waiting) == maxWaiting || c.size+len(raw) > maxWaitingSize:
-		c.mock.say("a client opens no stream for what the server says unasked: beyond %d messages or %d MiB it is left out",
-			maxWaiting, maxWaitingSize>>20)
+		const text = "a client opens no stream for what the server says unasked: beyond %d messages or %d MiB it is left out"
+		c.mock.say(text, maxWaiting, maxWaitingSize>>20)
 	default:
 		c.waiting, c.size = append(c.waiting, raw), c.size+len(raw)
 	}

@@ -297,7 +297,8 @@ func (p *player) late(name string) {
 	case len(p.order) > 0 && p.client.Mark() == 0:
 		p.lose(name, "the rest is not played: the server says nothing")
 	case p.silent >= maxSilent:
-		p.lose(name, fmt.Sprintf("the rest is not played: the server left %d waits in a row without an answer", maxSilent))
+		const text = "the rest is not played: the server left %d waits in a row without an answer"
+		p.lose(name, fmt.Sprintf(text, maxSilent))
 	}
 }
 

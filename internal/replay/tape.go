@@ -201,10 +201,8 @@ func (t *Tape) exclude() {
 			t.excluded[message.Index] = exclusion{Why: fmt.Sprintf(
 				"it was turned away with HTTP %d; --header gives the replay a token", status)}
 		case bytes.Contains(message.Raw, []byte(Hidden)):
-			t.excluded[message.Index] = exclusion{
-				"a secret is hidden in it; --map '" + Hidden + "=VALUE' puts one there",
-				true,
-			}
+			why := "a secret is hidden in it; --map '" + Hidden + "=VALUE' puts one there"
+			t.excluded[message.Index] = exclusion{why, true}
 		}
 	}
 }
@@ -256,9 +254,10 @@ func (t *Tape) Notes() (notes []string) {
 			}
 		}
 	}
+	const back = "%s came back for a stream; the replay does so where the live server ends one before its answer"
 	for _, stream := range slices.Sorted(maps.Keys(t.heads)) {
 		if t.heads[stream].HTTP.Header.Get(scripted.LastEventID) != "" {
-			tell("%s came back for a stream; the replay does so where the live server ends one before its answer", stream)
+			tell(back, stream)
 		}
 	}
 	for stream, head := range t.heads {
