@@ -332,8 +332,11 @@ func (p *player) turn(ctx context.Context, message *rules.Message) error {
 		p.listen(ctx)
 	}
 	if cursor, unknown := p.values.ungiven(message); unknown {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s: %s with the cursor %s is not played: the live server did not give one",
-			p.tape.Name, step(message), shown(cursor)))
+		p.Notes = append(
+			p.Notes,
+			fmt.Sprintf("%s: %s with the cursor %s is not played: the live server did not give one",
+				p.tape.Name, step(message), shown(cursor)),
+		)
 		return nil
 	}
 	raw, isOther := p.values.apply(step(message), message.Raw, p.decoded(ctx, message))
