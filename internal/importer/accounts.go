@@ -1,13 +1,12 @@
 package importer
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/sessions"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -15,9 +14,9 @@ import (
 // account is a connection of the protocol over HTTP, as its exchanges are told apart.
 type account struct {
 	Connection
-	whole bool                // all of a transcript
-	names map[string]int      // exchanges by method
-	used  map[jsonrpc.ID]bool // by requests
+	whole   bool // all of a transcript
+	streams transcript.Streams
+	used    map[jsonrpc.ID]bool // by requests
 }
 
 // posted tells whether the body of a request stands where a message belongs.
@@ -26,15 +25,14 @@ func (e *exchange) posted() bool { return e.Request.Method == http.MethodPost &&
 // accounts know to which connection an exchange belongs: the one with its session id, the one
 // whose stream of HTTP with SSE named where it was posted to, or that of the handshake before.
 type accounts struct {
-	all         []*account
-	own         map[int]*account    // by the transcript that it was
-	known       map[string]*account // by session id, or by where is posted to
-	last        map[string]*account // without a session, by the connection of the transport
-	sessionless []*account          // begun by a handshake that brought no id yet
+	sessions.Connections[*account]
+	all  []*account
+	own  map[int]*account    // by the transcript that it was
+	last map[string]*account // without a session, by the connection of the transport
 }
 
 func (a *accounts) begin(header transcript.Header) *account {
-	one := &account{names: map[string]int{}, used: map[jsonrpc.ID]bool{}}
+	one := &account{streams: transcript.Streams{}, used: map[jsonrpc.ID]bool{}}
 	one.Header = header
 	a.all = append(a.all, one)
 	return one
@@ -42,7 +40,7 @@ func (a *accounts) begin(header transcript.Header) *account {
 
 // of finds the connection of an exchange, or begins it.
 func (a *accounts) of(e *exchange) *account {
-	id := e.header.Get(sessionHeader)
+	known, id, isKnown := a.Of(e.Request.Method, e.Request.URL, e.header)
 	opens := e.message.Kind == jsonrpc.Request && e.message.Method == "initialize"
 	modern := protocol.Has(e.header.Get(transport.VersionHeader), protocol.Statelessness)
 	endpoint := e.endpointEvent()
@@ -58,25 +56,25 @@ func (a *accounts) of(e *exchange) *account {
 			a.own[e.Own.Recording].whole = e.Own.Header != nil
 		}
 		return a.own[e.Own.Recording]
-	case id != "" && a.known[id] != nil:
-		return a.known[id]
+	case isKnown:
+		return known
 	case id != "":
-		a.known[id] = a.begin(transcript.Header{Transport: protocol.HTTP, Joined: true})
-		return a.known[id]
+		begun := a.begin(transcript.Header{Transport: protocol.HTTP, Joined: true})
+		a.Name(id, begun)
+		return begun
 	case endpoint != "":
-		a.known[endpoint] = a.begin(transcript.Header{Transport: protocol.SSE})
-		return a.known[endpoint]
-	case e.Request.Method == http.MethodPost && a.known[e.Request.URL] != nil:
-		return a.known[e.Request.URL]
+		begun := a.begin(transcript.Header{Transport: protocol.SSE})
+		a.Endpoint(endpoint, begun)
+		return begun
 	case opens:
 		a.last[link] = a.begin(transcript.Header{Transport: protocol.HTTP})
-		a.sessionless = append(a.sessionless, a.last[link])
-	case modern && (a.last[link] == nil || slices.Contains(a.sessionless, a.last[link]) || link == "" && a.last[link].used[e.message.ID]):
+		a.Sessionless = append(a.Sessionless, a.last[link])
+	case modern && (a.last[link] == nil || slices.Contains(a.Sessionless, a.last[link]) || link == "" && a.last[link].used[e.message.ID]):
 		// Without sessions and connections the number of clients is unknown.
 		a.last[link] = a.begin(transcript.Header{Transport: protocol.HTTP})
 	case a.last[link] != nil:
-	case len(a.sessionless) > 0:
-		return a.sessionless[len(a.sessionless)-1]
+	case len(a.Sessionless) > 0:
+		return a.Sessionless[len(a.Sessionless)-1]
 	case modern || e.message.Method == "server/discover":
 		a.last[link] = a.begin(transcript.Header{Transport: protocol.HTTP})
 	default:
@@ -87,13 +85,8 @@ func (a *accounts) of(e *exchange) *account {
 
 // answered learns the session id that an answer brings.
 func (a *accounts) answered(e *exchange) {
-	id := headerOf(e.Response.Headers).Get(sessionHeader)
-	if id == "" || e.account == nil || e.Own != nil {
-		return
-	}
-	a.known[id] = e.account
-	a.sessionless = slices.DeleteFunc(a.sessionless, func(one *account) bool { return one == e.account })
-	if a.last[e.Connection] == e.account {
+	begins := e.account != nil && e.Own == nil && a.Answered(headerOf(e.Response.Headers), e.account)
+	if begins && a.last[e.Connection] == e.account {
 		delete(a.last, e.Connection)
 	}
 }
@@ -115,15 +108,13 @@ func (i *Imported) exchanges(all []*exchange, isOwn bool) {
 		moments = append(moments, one.moments(isOwn)...)
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int { return a.at.Compare(b.at) })
-	books := &accounts{own: map[int]*account{}, known: map[string]*account{}, last: map[string]*account{}}
+	books := &accounts{own: map[int]*account{}, last: map[string]*account{}}
 	for _, one := range moments {
 		e := one.of
 		if one.opens {
 			e.account = books.of(e)
 			e.account.used[e.message.ID] = e.message.Kind == jsonrpc.Request
-			method := strings.ToLower(e.Request.Method)
-			e.account.names[method]++
-			e.stream = fmt.Sprintf("%s-%d", method, e.account.names[method])
+			e.stream = e.account.streams.Next(e.Request.Method)
 		}
 		if one.event.IsResponseHead() {
 			books.answered(e)
@@ -132,21 +123,14 @@ func (i *Imported) exchanges(all []*exchange, isOwn bool) {
 		e.account.append(one.event)
 	}
 	for _, one := range books.all {
+		gap := transcript.Event{Kind: transcript.Gap, At: one.Events[len(one.Events)-1].At, Note: cut}
 		if one.whole {
-			if one.Header.Dropped {
-				one.append(
-					transcript.Event{
-						Kind: transcript.Gap,
-						At:   one.Events[len(one.Events)-1].At,
-						Note: "not all was kept",
-					},
-				)
-			}
+			gap.Note = "not all was kept"
 		} else {
 			one.Header.Lacks = []transcript.Lack{transcript.Encoding}
-			one.append(transcript.Event{
-				Kind: transcript.Gap, At: one.Events[len(one.Events)-1].At, Note: cut,
-			})
+		}
+		if !one.whole || one.Header.Dropped {
+			one.append(gap)
 		}
 		i.Connections = append(i.Connections, one.Connection)
 	}

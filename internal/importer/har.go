@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/sessions"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -94,7 +94,7 @@ func (p *postData) bytes() (body []byte, there bool) {
 	if p == nil {
 		return nil, false
 	}
-	return (&content{Text: p.Text, Encoding: p.Encoding}).bytes()
+	return bytesOf(p.Text, p.Encoding)
 }
 
 type content struct {
@@ -104,15 +104,17 @@ type content struct {
 	Encoding string  `json:"encoding,omitempty"`
 }
 
-// bytes are those of a body; it reports false where the HAR does not have them.
-func (c *content) bytes() (body []byte, there bool) {
-	if c == nil || c.Text == nil {
+func (c *content) bytes() (body []byte, there bool) { return bytesOf(c.Text, c.Encoding) }
+
+// bytesOf are those of a body; it reports false where the HAR does not have them.
+func bytesOf(text *string, encoding string) (body []byte, there bool) {
+	if text == nil {
 		return nil, false
 	}
-	if c.Encoding != "base64" {
-		return []byte(*c.Text), true
+	if encoding != "base64" {
+		return []byte(*text), true
 	}
-	body, err := base64.StdEncoding.DecodeString(*c.Text)
+	body, err := base64.StdEncoding.DecodeString(*text)
 	return body, err == nil
 }
 
@@ -216,17 +218,10 @@ func (e *exchange) asMessages() (found []entry) {
 		at   time.Time
 	}{{protocol.Client, e.Request.PostData, at}, {protocol.Server, &e.Response.Content, at.Add(milliseconds(e.Time))}} {
 		if body, there := one.body.bytes(); there && isMessage(body) {
-			found = append(
-				found,
-				entry{
-					line:      e.line,
-					at:        one.at,
-					from:      one.from,
-					kind:      transcript.Message,
-					raw:       compact(body),
-					transport: protocol.Stdio,
-				},
-			)
+			found = append(found, entry{
+				line: e.line, at: one.at, from: one.from, kind: transcript.Message, raw: compact(body),
+				transport: protocol.Stdio,
+			})
 		}
 	}
 	return found
@@ -269,17 +264,13 @@ func (e *exchange) endpoint() string { return e.url.Scheme + "://" + e.url.Host 
 func (e *exchange) speaks() bool {
 	return e.Request.Method != http.MethodOptions &&
 		(e.Own != nil || isMessage(e.body) && e.Request.Method == http.MethodPost ||
-			e.header.Get(sessionHeader) != "" || e.header.Get(transport.VersionHeader) != "" ||
-			headerOf(e.Response.Headers).Get(sessionHeader) != "" || e.streams() && e.endpointEvent() != "")
+			e.header.Get(sessions.Header) != "" || e.header.Get(transport.VersionHeader) != "" ||
+			headerOf(e.Response.Headers).Get(sessions.Header) != "" || e.streams() && e.endpointEvent() != "")
 }
 
-const sessionHeader = "Mcp-Session-Id"
-
 func (e *exchange) streams() bool {
-	kind, _, _ := mime.ParseMediaType(
-		cmp.Or(headerOf(e.Response.Headers).Get("Content-Type"), e.Response.Content.MimeType),
-	)
-	return kind == "text/event-stream"
+	kind := cmp.Or(headerOf(e.Response.Headers).Get("Content-Type"), e.Response.Content.MimeType)
+	return transport.MediaType(kind) == "text/event-stream"
 }
 
 // text is the event stream; it reports false where the HAR has none of it.
@@ -288,57 +279,24 @@ func (e *exchange) text() ([]byte, bool) {
 	if len(text) > 0 || len(e.Events) == 0 {
 		return text, there
 	}
-	var made bytes.Buffer
+	var made []byte
 	for _, one := range e.Events {
-		block(&made, &transcript.SSE{ID: optional(one.ID), Name: one.Name, HasData: true}, []byte(one.Data))
-	}
-	return made.Bytes(), true
-}
-
-func optional(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
-// block writes an event as it stands in a stream.
-func block(to *bytes.Buffer, sse *transcript.SSE, data []byte) {
-	for _, comment := range sse.Comments {
-		to.WriteString(":" + comment + "\n")
-	}
-	if sse.ID != nil {
-		to.WriteString("id: " + *sse.ID + "\n")
-	}
-	if sse.Name != "" {
-		to.WriteString("event: " + sse.Name + "\n")
-	}
-	if sse.Retry != nil {
-		fmt.Fprintf(to, "retry: %d\n", *sse.Retry)
-	}
-	if sse.HasData {
-		for line := range bytes.SplitSeq(data, []byte("\n")) {
-			to.WriteString("data: ")
-			to.Write(line)
-			to.WriteString("\n")
+		var id *string
+		if one.ID != "" {
+			id = &one.ID
 		}
+		made = append(made, transport.EventText(id, one.Name, []byte(one.Data))...)
 	}
-	to.WriteString("\n")
+	return made, true
 }
 
 // blocks are the events of a stream, and when each came, as far as that is known.
 func (e *exchange) blocks() (all []transport.Event, at []time.Time) {
 	text, _ := e.text()
 	reader := transport.NewEventReader(bytes.NewReader(text), len(text)+2)
-	for {
-		one, err := reader.Next()
-		if err != nil {
-			break
-		}
-		all = append(all, one)
-	}
 	dispatched := 0
-	for _, one := range all {
+	for one, err := reader.Next(); err == nil; one, err = reader.Next() {
+		all = append(all, one)
 		if one.HasData && !one.Unterminated {
 			dispatched++
 		}
@@ -402,10 +360,8 @@ func (e *exchange) moments(isOwn bool) []moment {
 	all[0].opens = true
 	switch {
 	case e.gone:
-		add(
-			started,
-			transcript.Event{Kind: transcript.Gap, From: protocol.Client, Note: "the HAR has no body of the request"},
-		)
+		gap := transcript.Event{Kind: transcript.Gap, From: protocol.Client, Note: "the HAR has no body of the request"}
+		add(started, gap)
 	case len(e.body) > 0:
 		kind := transcript.Message
 		if told.Formed || e.message.Kind == jsonrpc.Invalid && !e.posted() {
@@ -413,18 +369,13 @@ func (e *exchange) moments(isOwn bool) []moment {
 		}
 		add(started, transcript.Event{Kind: kind, From: protocol.Client, Raw: e.body, Deliberate: told.Sent})
 	}
-	if e.Response.Status == 0 && told.Open {
-		return all
+	came := func(at time.Time, kind transcript.Kind, raw []byte, note string) {
+		add(at, transcript.Event{Kind: kind, From: protocol.Server, Raw: raw, Note: note})
 	}
 	if e.Response.Status == 0 {
-		add(
-			ended,
-			transcript.Event{
-				Kind: transcript.Failure,
-				From: protocol.Server,
-				Note: cmp.Or(e.Response.Error, "no answer"),
-			},
-		)
+		if !told.Open {
+			came(ended, transcript.Failure, nil, cmp.Or(e.Response.Error, "no answer"))
+		}
 		return all
 	}
 	add(answered, transcript.Event{
@@ -436,27 +387,13 @@ func (e *exchange) moments(isOwn bool) []moment {
 		body, there := e.Response.Content.bytes()
 		switch {
 		case len(body) > 0 && told.Bodied:
-			add(ended, transcript.Event{Kind: transcript.Body, From: protocol.Server, Raw: body})
+			came(ended, transcript.Body, body, "")
 		case len(body) > 0:
-			add(
-				ended,
-				transcript.Event{
-					Kind: transcript.KindOfBody(e.Request.Method, e.Response.Status, body),
-					From: protocol.Server,
-					Raw:  body,
-				},
-			)
+			came(ended, transcript.KindOfBody(e.Request.Method, e.Response.Status, body), body, "")
 		case !there && e.Response.Content.Size > 0:
-			add(
-				ended,
-				transcript.Event{
-					Kind: transcript.Gap,
-					From: protocol.Server,
-					Note: "the HAR has no body of the answer",
-				},
-			)
+			came(ended, transcript.Gap, nil, "the HAR has no body of the answer")
 		}
-		add(ended, transcript.Event{Kind: transcript.End, From: protocol.Server, Note: note})
+		came(ended, transcript.End, nil, note)
 		return all
 	}
 	for _, event := range e.streamed(answered, ended, isOwn) {
@@ -468,7 +405,7 @@ func (e *exchange) moments(isOwn bool) []moment {
 	if last := all[len(all)-1].at; ended.Before(last) {
 		ended = last
 	}
-	add(ended, transcript.Event{Kind: transcript.End, From: protocol.Server, Note: note})
+	came(ended, transcript.End, nil, note)
 	return all
 }
 

@@ -40,31 +40,25 @@ var (
 )
 
 // senders are the words for who sent a message.
-var senders = map[string]protocol.Party{
-	"c2s":              protocol.Client,
-	"client":           protocol.Client,
-	"client-to-server": protocol.Client,
-	"client_to_server": protocol.Client,
-	"client->server":   protocol.Client,
-	"client→server":    protocol.Client,
-	"→":                protocol.Client,
-	"->":               protocol.Client,
-	"-->":              protocol.Client,
-	"=>":               protocol.Client,
-	">":                protocol.Client,
-	">>":               protocol.Client,
-	"s2c":              protocol.Server,
-	"server":           protocol.Server,
-	"server-to-client": protocol.Server,
-	"server_to_client": protocol.Server,
-	"server->client":   protocol.Server,
-	"server→client":    protocol.Server,
-	"←":                protocol.Server,
-	"<-":               protocol.Server,
-	"<--":              protocol.Server,
-	"<=":               protocol.Server,
-	"<":                protocol.Server,
-	"<<":               protocol.Server,
+var senders = sendersBy(map[protocol.Party][]string{
+	protocol.Client: {
+		"c2s", "client", "client-to-server", "client_to_server", "client->server", "client→server",
+		"→", "->", "-->", "=>", ">", ">>",
+	},
+	protocol.Server: {
+		"s2c", "server", "server-to-client", "server_to_client", "server->client", "server→client",
+		"←", "<-", "<--", "<=", "<", "<<",
+	},
+})
+
+func sendersBy(words map[protocol.Party][]string) map[string]protocol.Party {
+	found := map[string]protocol.Party{}
+	for party, all := range words {
+		for _, word := range all {
+			found[word] = party
+		}
+	}
+	return found
 }
 
 // views are the words for a direction as one of the two sees it.
@@ -141,10 +135,8 @@ func (i *Imported) array(text []byte) {
 		}
 	}
 	if !slices.ContainsFunc(all, func(one entry) bool { return one.at.IsZero() }) {
-		slices.SortStableFunc(
-			all,
-			func(a, b entry) int { return a.at.Compare(b.at) },
-		) // the Inspector has a request with its response
+		// The Inspector has a request with its response.
+		slices.SortStableFunc(all, func(a, b entry) int { return a.at.Compare(b.at) })
 	}
 	i.assemble(all)
 }
@@ -167,12 +159,8 @@ func logged(line []byte, starts map[string]int) (found entry, is bool) {
 	if bytes.HasPrefix(rest, []byte("Initializing server")) {
 		starts[name]++
 	}
-	found = entry{
-		at:        at,
-		kind:      transcript.Message,
-		group:     name + " " + strconv.Itoa(starts[name]),
-		transport: protocol.Stdio,
-	}
+	group := name + " " + strconv.Itoa(starts[name])
+	found = entry{at: at, kind: transcript.Message, group: group, transport: protocol.Stdio}
 	for _, sender := range []protocol.Party{protocol.Client, protocol.Server} {
 		said, is := bytes.CutPrefix(rest, []byte("Message from "+string(sender)+": "))
 		if !is {
@@ -254,11 +242,11 @@ func entriesOf(text []byte) (found []entry, known bool) {
 	if answer := messageIn(map[string]json.RawMessage{"message": members["response"]}, nil); answer != nil {
 		var took float64
 		if members["duration"] != nil {
-			_ = json.Unmarshal(members["duration"], &took) // in milliseconds, if it is a number
+			_ = json.Unmarshal(members["duration"], &took) // if it is a number
 		}
 		base.raw = answer
 		if !base.at.IsZero() {
-			base.at = base.at.Add(time.Duration(max(0, min(took, 1e9)) * float64(time.Millisecond)))
+			base.at = base.at.Add(milliseconds(min(took, 1e9)))
 		}
 		if base.from != "" {
 			base.from = base.from.Other()
@@ -474,7 +462,7 @@ func (s *stream) add(one entry, message jsonrpc.Message) {
 			s.asked[message.ID] = one.from
 			s.server = s.server || one.from == protocol.Server
 		}
-		_, modern := metaOf(message)[mcp.MetaVersion]
+		_, modern := mcp.Object(message.Params(), "_meta")[mcp.MetaVersion]
 		if one.from == protocol.Client {
 			s.opened = s.opened || !s.begun && message.Method == "initialize" || modern
 			s.begun = true
@@ -497,10 +485,4 @@ func (s *stream) add(one entry, message jsonrpc.Message) {
 func (c *Connection) append(event transcript.Event) {
 	event.Sequence = len(c.Events)
 	c.Events = append(c.Events, event)
-}
-
-func metaOf(message jsonrpc.Message) map[string]any {
-	params, _ := message.Params().(map[string]any)
-	meta, _ := params["_meta"].(map[string]any)
-	return meta
 }

@@ -130,14 +130,8 @@ func (c *carriage) har() harEntry {
 	entry := harEntry{
 		Started: c.request.At.UTC().Format(time.RFC3339Nano),
 		Request: harRequest{
-			Method:      asked.Method,
-			URL:         absolute(asked),
-			HTTPVersion: "HTTP/1.1",
-			Cookies:     []struct{}{},
-			Headers:     headersOf(asked.Header),
-			QueryString: []named{},
-			HeadersSize: -1,
-			BodySize:    0,
+			Method: asked.Method, URL: absolute(asked), HTTPVersion: "HTTP/1.1", Cookies: []struct{}{},
+			Headers: headersOf(asked.Header), QueryString: []named{}, HeadersSize: -1,
 		},
 		Response: harResponse{
 			HTTPVersion: "HTTP/1.1", Cookies: []struct{}{}, Headers: []named{}, HeadersSize: -1, BodySize: -1,
@@ -186,7 +180,7 @@ func (e *harEntry) answer(c *carriage) {
 				body.WriteString("\n\n")
 			}
 		case one.SSE != nil:
-			block(&body, one.SSE, one.Raw)
+			body.Write(one.SSE.Text(one.Raw))
 		default:
 			body.Write(one.Raw)
 			e.Own.Bodied = one.Kind == transcript.Body

@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -34,24 +36,15 @@ func (a *agreements) see(event transcript.Event, recorder *Recorder) (known tran
 		return known
 	}
 	if event.From == protocol.Client {
-		tells := false
-		for _, method := range telling {
-			tells = tells || bytes.Contains(event.Raw, method)
-		}
-		if !tells {
+		if !slices.ContainsFunc(telling, func(method []byte) bool { return bytes.Contains(event.Raw, method) }) {
 			return known
 		}
 		message := jsonrpc.Parse(event.Raw)
-		if message.Kind != jsonrpc.Request {
-			return known
-		}
-		if message.Method == "tools/call" {
+		switch {
+		case message.Kind != jsonrpc.Request:
+		case message.Method == "tools/call":
 			return a.called(message, recorder)
-		}
-		if a.asked == nil {
-			a.asked = map[jsonrpc.ID]jsonrpc.Message{}
-		}
-		if len(a.asked) < maxAsked {
+		case len(a.asked) < maxAsked:
 			a.asked[message.ID] = message
 		}
 		return known
@@ -66,32 +59,25 @@ func (a *agreements) see(event transcript.Event, recorder *Recorder) (known tran
 	}
 	delete(a.asked, message.ID)
 	result, _ := message.Result()
-	object, _ := result.(map[string]any)
 	switch request.Method {
 	case "initialize":
-		known.Revision, _ = object["protocolVersion"].(string)
-		params, _ := request.Params().(map[string]any)
-		known.Capabilities.Client, _ = params["capabilities"].(map[string]any)
-		known.Capabilities.Server, _ = object["capabilities"].(map[string]any)
+		known.Revision = mcp.Text(result, "protocolVersion")
+		known.Capabilities.Client = mcp.Object(request.Params(), "capabilities")
+		known.Capabilities.Server = mcp.Object(result, "capabilities")
 	case "server/discover":
-		known.Capabilities.Server, _ = object["capabilities"].(map[string]any)
+		known.Capabilities.Server = mcp.Object(result, "capabilities")
 		recorder.discover(known)
 	case "tools/list":
-		a.list(object, recorder)
+		a.list(result, recorder)
 	}
 	return known
 }
 
 // list remembers the tools of a list, for connections that call them and do not list them.
-func (a *agreements) list(result map[string]any, recorder *Recorder) {
-	if a.listed == nil {
-		a.listed = map[string]bool{}
-	}
-	tools, _ := result["tools"].([]any)
+func (a *agreements) list(result any, recorder *Recorder) {
 	recorder.mu.Lock()
 	defer recorder.mu.Unlock()
-	for _, one := range tools {
-		tool, _ := one.(map[string]any)
+	for _, tool := range mcp.Objects(result, "tools") {
 		name, named := tool["name"].(string)
 		if named && (len(recorder.tools) < maxTools || recorder.tools[name] != nil) {
 			a.listed[name], recorder.tools[name] = true, tool
@@ -101,18 +87,11 @@ func (a *agreements) list(result map[string]any, recorder *Recorder) {
 
 // called tells of a tool that was listed elsewhere.
 func (a *agreements) called(call jsonrpc.Message, recorder *Recorder) (known transcript.Agreement) {
-	params, _ := call.Params().(map[string]any)
-	name, _ := params["name"].(string)
-	if a.listed[name] {
-		return known
-	}
+	name := mcp.Text(call.Params(), "name")
 	recorder.mu.Lock()
 	defer recorder.mu.Unlock()
-	if recorder.tools[name] == nil {
+	if a.listed[name] || recorder.tools[name] == nil {
 		return known
-	}
-	if a.listed == nil {
-		a.listed = map[string]bool{}
 	}
 	a.listed[name] = true
 	for told := range a.listed {

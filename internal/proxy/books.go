@@ -2,15 +2,14 @@ package proxy
 
 import (
 	"bytes"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/sessions"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -22,24 +21,18 @@ type books struct {
 	grade    transcript.Grade
 	options  RelayOptions
 
-	closing     bool                // what ends now ends because the relay does
-	known       map[string]*account // by session id, and by what is posted to an endpoint of HTTP with SSE
-	sessionless []*account          // begun by a handshake that brought no session id
-	stateless   bool                // there was one without a handshake
-	all         []*account
-}
-
-func newBooks(upstream *url.URL, grade transcript.Grade, options RelayOptions) *books {
-	return &books{upstream: upstream, grade: grade, options: options, known: map[string]*account{}}
+	closing   bool // what ends now ends because the relay does
+	named     sessions.Connections[*account]
+	stateless bool // there was one without a handshake
+	all       []*account
 }
 
 // account is one connection of the protocol.
 type account struct {
 	*track
-	names map[string]int // exchanges by method
-	open  int            // exchanges that are under way
-	over  bool           // it ends with the last of them
-	ids   []string       // by which it is known
+	streams transcript.Streams
+	open    int  // exchanges that are under way
+	over    bool // it ends with the last of them
 
 	stateless    bool // it is all that passes over one connection of the transport
 	besideOthers bool // and there are others
@@ -47,27 +40,18 @@ type account struct {
 	named string // the host in the endpoint of HTTP with SSE, where that is the relay: some servers take it from the Host field
 }
 
-const (
-	sessionHeader = "Mcp-Session-Id"
-	// maxAccounts bounds the connections that are followed at the same time: beyond it the
-	// one is ended in which nothing has happened for the longest.
-	maxAccounts = 4096
-)
+// maxAccounts bounds the connections that are followed at the same time: beyond it the
+// one is ended in which nothing has happened for the longest.
+const maxAccounts = 4096
 
 func (b *books) begin(header transcript.Header) *account {
 	if header.Grade == "" {
 		header.Grade = b.grade
 	}
 	if len(b.all) >= maxAccounts {
-		oldest := b.all[0]
-		for _, one := range b.all {
-			if one.last.Before(oldest.last) {
-				oldest = one
-			}
-		}
-		b.end(oldest)
+		b.end(slices.MinFunc(b.all, func(a, b *account) int { return a.last.Compare(b.last) }))
 	}
-	a := &account{track: b.options.Recorder.begin(header, b.options.Budget), names: map[string]int{}}
+	a := &account{track: b.options.Recorder.begin(header, b.options.Budget), streams: transcript.Streams{}}
 	b.all = append(b.all, a)
 	a.log.Append(transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "to " + b.upstream.Redacted()})
 	return a
@@ -91,23 +75,10 @@ func (b *books) beginStateless() *account {
 	return a
 }
 
-// name lets a connection be known by a name.
-func (b *books) name(id string, a *account) {
-	if id != "" && b.known[id] != a {
-		b.known[id] = a
-		a.ids = append(a.ids, id)
-	}
-}
-
 // end ends the record of a connection.
 func (b *books) end(a *account) {
-	for _, id := range a.ids {
-		if b.known[id] == a {
-			delete(b.known, id)
-		}
-	}
-	b.all = without(b.all, a)
-	b.sessionless = without(b.sessionless, a)
+	b.named.Forget(a)
+	b.all = slices.DeleteFunc(b.all, func(one *account) bool { return one == a })
 	a.close()
 	ended := a.connection()
 	if b.options.Ended == nil {
@@ -115,15 +86,6 @@ func (b *books) end(a *account) {
 		return
 	}
 	b.options.Ended(ended)
-}
-
-func without(list []*account, one *account) []*account {
-	for i := range list {
-		if list[i] == one {
-			return append(list[:i:i], list[i+1:]...)
-		}
-	}
-	return list
 }
 
 func (b *books) close() {
@@ -139,7 +101,7 @@ const quietTime = 10 * time.Second
 // tidy ends what is idle for so long.
 func (b *books) tidy(idle time.Duration) {
 	now := time.Now()
-	for _, one := range append([]*account(nil), b.all...) {
+	for _, one := range slices.Clone(b.all) {
 		switch quiet := now.Sub(one.last); {
 		case one.open == 0 && quiet > idle:
 			b.end(one)
@@ -181,17 +143,14 @@ type exchange struct {
 func (l *link) begin(request *http.Request) *exchange {
 	e := &exchange{link: l, request: request}
 	l.asked = append(l.asked, e)
-	id := request.Header.Get(sessionHeader)
 	b := l.books
-	switch known := b.known[id]; {
-	case id != "" && known != nil:
-		e.belongs(known)
-	case id != "":
-		a := b.begin(transcript.Header{Transport: protocol.HTTP, Joined: true})
-		b.name(id, a)
+	switch a, id, known := b.named.Of(request.Method, request.URL.RequestURI(), request.Header); {
+	case known:
 		e.belongs(a)
-	case b.known[postedTo(request.URL)] != nil && request.Method == http.MethodPost:
-		e.belongs(b.known[postedTo(request.URL)])
+	case id != "":
+		a = b.begin(transcript.Header{Transport: protocol.HTTP, Joined: true})
+		b.named.Name(id, a)
+		e.belongs(a)
 	case request.URL.Path != b.upstream.Path || request.Method == http.MethodOptions:
 		e.belongs(l.besides())
 	case protocol.Has(request.Header.Get(transport.VersionHeader), protocol.Statelessness):
@@ -228,16 +187,11 @@ func (e *exchange) serverURL() string {
 	return upstream.Scheme + "://" + upstream.Host + request.URL.RequestURI()
 }
 
-// postedTo is the name of the stream of HTTP with SSE whose messages are posted to a URL.
-func postedTo(url *url.URL) string { return http.MethodPost + " " + url.RequestURI() }
-
 // belongs says to which connection the exchange belongs.
 func (e *exchange) belongs(a *account) {
 	e.account = a
 	a.open++
-	method := strings.ToLower(e.request.Method)
-	a.names[method]++
-	e.stream = fmt.Sprintf("%s-%d", method, a.names[method])
+	e.stream = a.streams.Next(e.request.Method)
 	for _, event := range e.held {
 		event.Stream = e.stream
 		a.log.Append(event)
@@ -255,10 +209,10 @@ func (e *exchange) decide(body []byte) {
 	switch {
 	case opens(body):
 		l.last = b.begin(transcript.Header{Transport: protocol.HTTP})
-		b.sessionless = append(b.sessionless, l.last) // until the answer brings an id
+		b.named.Sessionless = append(b.named.Sessionless, l.last) // until the answer brings an id
 	case l.last != nil:
-	case len(b.sessionless) == 1:
-		l.last = b.sessionless[0]
+	case len(b.named.Sessionless) == 1:
+		l.last = b.named.Sessionless[0]
 	case body == nil && e.status/100 == 4: // refused, and nothing has begun
 		e.belongs(l.besides())
 		return
@@ -291,19 +245,12 @@ func (e *exchange) record(event transcript.Event) {
 // answered takes the head of the answer.
 func (e *exchange) answered(status int, header http.Header) {
 	e.status = status
-	if id := header.Get(sessionHeader); id != "" && e.account != nil && !e.account.header.Unjudged {
-		b := e.link.books
-		b.name(id, e.account)
-		b.sessionless = without(b.sessionless, e.account)
-		if e.link.last == e.account {
-			e.link.last = nil // the next has an id
-		}
+	begins := e.account != nil && !e.account.header.Unjudged && e.link.books.named.Answered(header, e.account)
+	if begins && e.link.last == e.account {
+		e.link.last = nil // the next has an id
 	}
-	event := transcript.Event{
-		Kind: transcript.Head,
-		From: protocol.Server,
-		HTTP: &transcript.HTTP{Status: status, Header: header},
-	}
+	head := &transcript.HTTP{Status: status, Header: header}
+	event := transcript.Event{Kind: transcript.Head, From: protocol.Server, HTTP: head}
 	if e.link.books.options.RewriteMetadata &&
 		slices.ContainsFunc(header.Values("WWW-Authenticate"), e.link.books.namesServer) {
 		event.Note = movedNote
@@ -333,7 +280,7 @@ func (e *exchange) event(event *transport.Event) {
 	recorded := event.Record()
 	if names {
 		if at, err := e.request.URL.Parse(string(event.Data)); err == nil {
-			e.link.books.name(postedTo(at), e.account)
+			e.link.books.named.Endpoint(at.RequestURI(), e.account)
 			switch upstream := e.link.books.upstream; {
 			case e.link.books.options.Forward:
 			case at.Scheme == upstream.Scheme && at.Host == upstream.Host:
@@ -375,14 +322,14 @@ func (l *link) over() {
 		e.end("the connection was closed before the answer had ended")
 	}
 	for _, a := range []*account{l.last, l.beside} {
-		if a != nil && a.open == 0 && (a == l.beside || stateless(a)) {
+		if a != nil && a.open == 0 && (a == l.beside || l.books.isStateless(a)) {
 			l.books.end(a)
 		}
 	}
 }
 
-// stateless tells whether a connection of the protocol has nothing beyond that of the
+// isStateless tells whether a connection of the protocol has nothing beyond that of the
 // transport.
-func stateless(a *account) bool {
-	return len(a.ids) == 0 && protocol.Over(a.header.Transport).Exchanges() && a.header.Revision == ""
+func (b *books) isStateless(a *account) bool {
+	return !b.named.IsNamed(a) && protocol.Over(a.header.Transport).Exchanges() && a.header.Revision == ""
 }

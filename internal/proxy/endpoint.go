@@ -18,15 +18,26 @@ import (
 // endpoint by a URL of the server, it writes the relay's origin in its place. All else passes
 // as it comes. Only what may still become such an event is held back.
 type stayer struct {
-	to     io.Writer
-	server string        // the origin of the server
-	host   *atomic.Value // what the client has in its Host field; a string
+	to io.Writer
+	origins
 
 	held    []byte // not passed on yet
 	inBody  bool
 	chunked bool
 	before  int  // blocks of the stream that have passed
 	done    bool // all passes
+}
+
+// origins are that of the server, and that of the relay.
+type origins struct {
+	server string
+	host   *atomic.Value // what the client has in its Host field; a string
+}
+
+// here is the origin of the relay, as the client calls it.
+func (o *origins) here() string {
+	host, _ := o.host.Load().(string)
+	return "http://" + host
 }
 
 // maxHeld bounds what is held back, in bytes, and maxBefore the blocks without an event that
@@ -176,8 +187,7 @@ func (s *stayer) move(block []byte) (moved []byte, names, idle bool) {
 		}
 		idle = idle && !bytes.HasPrefix(line, []byte("event:")) && !bytes.HasPrefix(line, []byte("data"))
 	}
-	host, _ := s.host.Load().(string)
-	return bytes.Replace(block, []byte(s.server+"/"), []byte("http://"+host+"/"), 1), names, idle
+	return bytes.Replace(block, []byte(s.server+"/"), []byte(s.here()+"/"), 1), names, idle
 }
 
 // streamHead tells whether a head begins an event stream, and whether that is in chunks.

@@ -12,7 +12,7 @@ func NewRehoster(to io.Writer, host string) io.Writer { return rehosted(to, host
 func NewStayer(to io.Writer, server, host string) (through io.Writer, flush func()) {
 	var known atomic.Value
 	known.Store(host)
-	one := &stayer{to: to, server: server, host: &known}
+	one := &stayer{to: to, origins: origins{server, &known}}
 	return one, one.flush
 }
 
@@ -21,6 +21,6 @@ func NewStayer(to io.Writer, server, host string) (through io.Writer, flush func
 func NewMover(to io.Writer, server, host string) (through io.Writer, request func(head string), flush func()) {
 	var known atomic.Value
 	known.Store(host)
-	one := &mover{to: to, server: server, host: &known}
+	one := &mover{to: to, origins: origins{server, &known}}
 	return one, func(head string) { one.request([]byte(head)) }, one.flush
 }

@@ -59,14 +59,9 @@ func (r *refusal) Error() string { return r.text }
 
 func (r *refusal) answer(client io.Writer) {
 	text := "mcpconform proxy: " + r.text + "\n"
-	_, _ = fmt.Fprintf( // it may be gone
-		client,
-		"HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
-		r.status,
-		http.StatusText(r.status),
-		len(text),
-		text,
-	)
+	const head = "HTTP/1.1 %d %s\r\n" +
+		"Content-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+	_, _ = fmt.Fprintf(client, head+"%s", r.status, http.StatusText(r.status), len(text), text) // it may be gone
 }
 
 // connectTo connects to where a client wants to go.
@@ -105,7 +100,7 @@ func (r *Relay) tunnel(client *begun) {
 		return
 	}
 	if address != addressOf(r.upstream) {
-		copyBoth(client, server, nil, nil)
+		copyPlain(client, server, nil, nil)
 		return
 	}
 	first, err := client.reader.Peek(1)
@@ -116,11 +111,11 @@ func (r *Relay) tunnel(client *begun) {
 		r.openTLS(client, server)
 	case isTLS == (r.shown != nil):
 		asks, answers := r.books.connection(r.queue)
-		copyBoth(client, server, asks, answers)
+		copyPlain(client, server, asks, answers)
 	default:
 		spoken := strings.ToUpper(r.upstream.Scheme)
 		r.options.Tell("A client speaks other than " + spoken + " with the server: that passes unrecorded")
-		copyBoth(client, server, nil, nil)
+		copyPlain(client, server, nil, nil)
 	}
 }
 
@@ -177,7 +172,7 @@ func (r *Relay) openTLS(client *begun, conn net.Conn) {
 		return
 	}
 	asks, answers := r.books.connection(r.queue)
-	copyBoth(opened, server, asks, answers)
+	copyPlain(opened, server, asks, answers)
 }
 
 // whyNotOpened says what is known of a handshake that a client has not come through.
@@ -187,19 +182,6 @@ func whyNotOpened(err error) string {
 		return "A client does not trust the certificate of this proxy, whose authority it must be given"
 	}
 	return "The TLS handshake with a client failed"
-}
-
-// copyBoth copies both ways until both are over.
-func copyBoth(client, server net.Conn, asks, answers *side) {
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		copyWay(client, client, server, answers, func() {})
-	}()
-	copyWay(server, server, client, asks, func() {})
-	<-over
-	_ = client.Close()
-	_ = server.Close()
 }
 
 // forwardRequests serves a client that sends requests with absolute targets, one after
@@ -264,13 +246,8 @@ func (f *forwarding) route(head []byte) ([]byte, error) {
 	at := &url.URL{Scheme: "http", Host: host}
 	switch {
 	case !absolute || at.Hostname() == "":
-		return nil, &refusal{
-			http.StatusBadRequest,
-			fmt.Sprintf(
-				"this is a proxy, not the server: a request names its URL, as in GET http://HOST/PATH, not %.100q",
-				words[1],
-			),
-		}
+		const text = "this is a proxy, not the server: a request names its URL, as in GET http://HOST/PATH, not %.100q"
+		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf(text, words[1])}
 	case !strings.EqualFold(string(scheme), "http"):
 		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf("a URL of %.20s is reached by CONNECT", scheme)}
 	}
@@ -316,14 +293,8 @@ func (f *forwarding) enter(address string) error {
 	go func() {
 		defer close(copied)
 		err := copyThrough(f.client, server, answers)
-		switch {
-		case left.Load(): // the client goes on
-		case errors.Is(err, errUnwanted):
-			reset(server)
-		case errors.Is(err, io.EOF):
-			closeWrite(f.client)
-		default:
-			reset(f.client)
+		if !left.Load() { // else the client goes on
+			passEnd(err, server, f.client)
 		}
 	}()
 	return nil

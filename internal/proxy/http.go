@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/tap"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -25,26 +25,18 @@ const (
 // connection returns what reads the two sides of a connection of the transport.
 func (b *books) connection(queue *queue) (asks, answers *side) {
 	l := &link{books: b}
-	lost := func(bytes int) {
-		for _, e := range l.asked {
-			e.record(gap(bytes, whyLost(bytes)))
-		}
-		if len(l.asked) == 0 && l.last != nil {
-			l.last.log.Append(gap(bytes, whyLost(bytes)))
-		}
-	}
 	open := 2
 	sideOf := func(from protocol.Party, read func(io.Reader)) *side {
-		pushed := push(read)
-		one := &side{queue: queue, take: pushed.take}
+		reader := tap.Read(read)
+		one := &side{queue: queue, take: reader.Take}
 		one.lose = func(bytes int) {
-			lost(bytes)
-			pushed.stop() // where the next message begins is unknown
+			l.note(gap(bytes, whyLost(bytes)), l.last)
+			reader.End(io.ErrUnexpectedEOF) // where the next message begins is unknown
 			one.take = func([]byte) {}
 		}
 		one.end = func(err error) {
 			l.left = l.left || from == protocol.Client
-			pushed.end(err)
+			reader.End(err)
 			if open--; open == 0 {
 				l.over()
 			}
@@ -70,11 +62,7 @@ func (l *link) readRequests(source io.Reader) {
 			return
 		}
 		e := l.begin(request)
-		head := &transcript.HTTP{
-			Method: request.Method,
-			URL:    e.serverURL(),
-			Header: request.Header.Clone(),
-		}
+		head := &transcript.HTTP{Method: request.Method, URL: e.serverURL(), Header: request.Header.Clone()}
 		if head.Header.Get("Host") == "" && request.Host != "" {
 			head.Header.Set("Host", request.Host)
 		}
@@ -167,18 +155,16 @@ func (e *exchange) readAnswer(answer *http.Response) (note string) {
 		return endNote(e.unreadCoding(answer.Header, answer.Body))
 	}
 	events := transport.NewEventReader(body, longestBody)
-	for {
-		event, err := events.Next()
-		if err != nil {
-			if errors.Is(err, transport.ErrTooLarge) {
-				size, err := io.Copy(io.Discard, answer.Body)
-				e.record(gap(int(size), "an event that is too long"))
-				return endNote(err)
-			}
-			return endNote(err)
-		}
+	event, err := events.Next()
+	for ; err == nil; event, err = events.Next() {
 		e.event(&event)
 	}
+	if errors.Is(err, transport.ErrTooLarge) {
+		var size int64
+		size, err = io.Copy(io.Discard, answer.Body)
+		e.record(gap(int(size), "an event that is too long"))
+	}
+	return endNote(err)
 }
 
 func endNote(err error) string {
@@ -204,9 +190,8 @@ func plain(header http.Header, body io.Reader) (plain io.Reader, read bool, err 
 // that it names.
 func (e *exchange) unreadCoding(header http.Header, body io.Reader) error {
 	size, err := io.Copy(io.Discard, body)
-	e.record(
-		gap(int(size), fmt.Sprintf("a body in the coding %.40q, which is not read", header.Get("Content-Encoding"))),
-	)
+	coding := header.Get("Content-Encoding")
+	e.record(gap(int(size), fmt.Sprintf("a body in the coding %.40q, which is not read", coding)))
 	return err
 }
 
@@ -229,29 +214,19 @@ func (e *exchange) collect(header http.Header, coded io.Reader) (read []byte, si
 		var more int64
 		more, err = io.Copy(io.Discard, coded)
 		size += int(more)
-		read = read[:shownOfLong]
+		read = read[:tap.Shown]
 	}
 	return read, size, err
 }
 
 // body records a body: a message, or what stands where one belongs.
 func (e *exchange) body(from protocol.Party, body []byte, size int, err error) {
-	event := transcript.Event{Kind: transcript.Message, From: from, Raw: body}
-	if e.moved && from == protocol.Server {
-		event.Note = movedNote
-	}
-	switch {
-	case size == 0:
+	if size == 0 {
 		return
-	case err != nil:
-		event.Kind, event.Note = transcript.Body, "cut off"
-	case from == protocol.Server:
-		event.Kind = transcript.KindOfBody(e.request.Method, e.status, body)
-	case e.request.Method != http.MethodPost:
-		event.Kind = transcript.Body
 	}
-	if size > len(body) {
-		event.Size, event.Note = size, "the beginning of a body that is too long"
+	event := tap.Body(from, e.request.Method, e.status, body, size, err != nil)
+	if event.Note == "" && e.moved && from == protocol.Server {
+		event.Note = movedNote
 	}
 	e.record(event)
 }
@@ -261,71 +236,20 @@ func (l *link) unread(from protocol.Party, err error) {
 	if errors.Is(err, io.EOF) {
 		return
 	}
-	event := gap(
-		0,
-		fmt.Sprintf("what the %s sent is not read as HTTP/1.1: %s", from, excerpt.Short([]byte(err.Error()))),
-	)
+	to := l.last
+	if len(l.asked) == 0 && to == nil {
+		to = l.besides()
+	}
+	why := excerpt.Short([]byte(err.Error()))
+	l.note(gap(0, fmt.Sprintf("what the %s sent is not read as HTTP/1.1: %s", from, why)), to)
+}
+
+// note records something in each exchange that is under way, or else in a connection.
+func (l *link) note(event transcript.Event, beside *account) {
 	for _, e := range l.asked {
 		e.record(event)
 	}
-	switch {
-	case len(l.asked) > 0:
-	case l.last != nil:
-		l.last.log.Append(event)
-	default:
-		l.besides().log.Append(event)
+	if len(l.asked) == 0 && beside != nil {
+		beside.log.Append(event)
 	}
 }
-
-// pushed is a reader as a coroutine: it is given what there is, and waits for more.
-type pushed struct {
-	chunk []byte
-	err   error // at the end
-	more  func() (struct{}, bool)
-	over  func()
-	ended bool
-}
-
-// push runs read with what is pushed.
-func push(read func(io.Reader)) *pushed {
-	p := &pushed{}
-	p.more, p.over = iter.Pull(func(yield func(struct{}) bool) {
-		read(readerFunc(func(target []byte) (int, error) {
-			for len(p.chunk) == 0 {
-				if p.ended || !yield(struct{}{}) {
-					p.ended = true
-					return 0, p.failure()
-				}
-			}
-			n := copy(target, p.chunk)
-			p.chunk = p.chunk[n:]
-			return n, nil
-		}))
-	})
-	p.more() // to where it waits for the first chunk
-	return p
-}
-
-func (p *pushed) failure() error {
-	if p.err != nil {
-		return p.err
-	}
-	return io.EOF
-}
-
-func (p *pushed) take(chunk []byte) {
-	p.chunk = chunk
-	p.more()
-}
-
-func (p *pushed) end(err error) {
-	p.ended, p.err = true, err
-	p.more()
-	p.over()
-}
-
-func (p *pushed) stop() { p.end(io.ErrUnexpectedEOF) }
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(target []byte) (int, error) { return f(target) }

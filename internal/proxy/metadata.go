@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/internal/oauth"
 	"github.com/mcpconform/mcpconform/internal/transport"
@@ -25,9 +24,8 @@ const movedNote = "passed on with the origin of the proxy"
 // no client sends a request before the answer to the one before has ended: of one that does, it
 // may change nothing.
 type mover struct {
-	to     io.Writer
-	server string        // the origin of the server
-	host   *atomic.Value // what the client has in its Host field; a string
+	to io.Writer
+	origins
 
 	mu     sync.Mutex
 	asked  bool   // a request was sent, of which the head of the answer has not come
@@ -157,12 +155,6 @@ func (m *mover) moveChallenge(line []byte) []byte {
 		return line
 	}
 	return append(append(bytes.Clone(line[:at[1]]), m.here()...), line[at[1]+len(m.server):]...)
-}
-
-// here is the origin of the relay, as the client calls it.
-func (m *mover) here() string {
-	host, _ := m.host.Load().(string)
-	return "http://" + host
 }
 
 // isBelow tells whether a text begins with a URL of that origin.

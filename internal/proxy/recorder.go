@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/files"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/reports"
@@ -115,7 +116,10 @@ func (r *Recorder) begin(header transcript.Header, budget *transcript.MemoryBudg
 	r.count++
 	name := fmt.Sprintf("%s-%d", r.begun, r.count)
 	header.Harness, header.Recording, header.Part = r.options.Harness, name, 1
-	t := &track{recorder: r, header: header, name: name, log: transcript.NewLogIn(budget, name)}
+	t := &track{
+		recorder: r, header: header, name: name, log: transcript.NewLogIn(budget, name),
+		known: agreements{asked: map[jsonrpc.ID]jsonrpc.Message{}, listed: map[string]bool{}},
+	}
 	t.log.Tell(t.write)
 	r.open = append(r.open, t)
 	return t

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
@@ -69,9 +70,9 @@ type RelayOptions struct {
 // NewRelay returns one before the server at a URL, whose path is the MCP endpoint: what is
 // sent elsewhere is recorded, and not judged. Close must be called.
 func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
-	parsed, err := url.Parse(upstream)
-	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
-		return nil, fmt.Errorf("the URL of the server %q must be http://HOST/PATH or https://HOST/PATH", upstream)
+	parsed, err := record.Upstream(upstream)
+	if err != nil {
+		return nil, err
 	}
 	if parsed.Path == "" {
 		parsed.Path = "/" // as requests name it
@@ -94,7 +95,7 @@ func NewRelay(upstream string, options RelayOptions) (*Relay, error) {
 	}
 	r.queue = newQueue()
 	r.life, r.stop = context.WithCancel(context.Background())
-	r.books = newBooks(parsed, grade, options)
+	r.books = &books{upstream: parsed, grade: grade, options: options}
 	return r, nil
 }
 
@@ -207,10 +208,10 @@ func (r *Relay) serve(client net.Conn) {
 	asks, answers := r.books.connection(r.queue)
 	var known atomic.Value // the relay, as the client calls it
 	known.Store(client.LocalAddr().String())
-	origin := r.books.origin()
-	stays := &stayer{to: client, server: origin, host: &known}
+	both := origins{r.books.origin(), &known}
+	stays := &stayer{to: client, origins: both}
 	toServer, toClient, flush := io.Writer(server), io.Writer(stays), stays.flush
-	switch moves := (&mover{to: stays, server: origin, host: &known}); {
+	switch moves := (&mover{to: stays, origins: both}); {
 	case r.options.RewriteMetadata:
 		rehosts := rehosted(server, r.upstream.Host).rewrite
 		toServer = &requests{to: server, rewrite: func(head []byte) ([]byte, error) {
@@ -228,12 +229,7 @@ func (r *Relay) serve(client net.Conn) {
 		toServer = rehosted(server, r.upstream.Host)
 	}
 	toServer = &hostReader{to: toServer, host: &known}
-	var copying sync.WaitGroup
-	copying.Go(func() { copyWay(server, toServer, client, asks, func() {}) })
-	copying.Go(func() { copyWay(client, toClient, server, answers, flush) })
-	copying.Wait()
-	_ = client.Close() // both are over
-	_ = server.Close()
+	copyBoth(way{client, server, toServer, asks, func() {}}, way{server, client, toClient, answers, flush})
 }
 
 // fail tells and records what keeps a client from the server.
@@ -291,10 +287,37 @@ func addressOf(at *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(at.Hostname()), port)
 }
 
-// copyWay copies one way, and ends as its source ends: in order, or broken.
-func copyWay(to net.Conn, through io.Writer, from net.Conn, copied *side, flush func()) {
-	err := copyThrough(through, from, copied)
-	flush()
+// way is what passes from one connection to another.
+type way struct {
+	from, to net.Conn
+	through  io.Writer // which passes on to that
+	copied   *side
+	flush    func() // what is held back at the end
+}
+
+// copyBoth copies both ways until both are over.
+func copyBoth(ways ...way) {
+	var copying sync.WaitGroup
+	for _, one := range ways {
+		copying.Go(func() {
+			err := copyThrough(one.through, one.from, one.copied)
+			one.flush()
+			passEnd(err, one.from, one.to)
+		})
+	}
+	copying.Wait()
+	for _, one := range ways {
+		_ = one.from.Close()
+	}
+}
+
+// copyPlain copies both ways as it comes.
+func copyPlain(client, server net.Conn, asks, answers *side) {
+	copyBoth(way{client, server, server, asks, func() {}}, way{server, client, client, answers, func() {}})
+}
+
+// passEnd ends a connection as its source ended: in order, or broken.
+func passEnd(err error, from, to net.Conn) {
 	switch {
 	case errors.Is(err, errUnwanted):
 		reset(from) // who sends gets to know

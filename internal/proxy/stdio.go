@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/tap"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -200,18 +200,12 @@ func copyThrough(to io.Writer, from io.Reader, copied *side) error {
 
 // lineSide reads lines, each as one message.
 func lineSide(queue *queue, track *track, from protocol.Party) *side {
-	reader := &lines{tell: func(line []byte, size int, note string) {
-		event := transcript.Event{Kind: transcript.Message, Stream: onStdio, From: from, Raw: line, Note: note}
-		if size > len(line) {
-			event.Size = size
-		}
-		track.log.Append(event)
-	}}
+	reader := &tap.Lines{From: from, Limit: longestLine, Tell: func(event transcript.Event) { track.log.Append(event) }}
 	return &side{
-		queue: queue, take: reader.take, end: func(error) { reader.end() },
+		queue: queue, take: reader.Take, end: reader.End,
 		lose: func(bytes int) {
 			track.log.Append(gap(bytes, whyLost(bytes)))
-			reader.skip()
+			reader.Skip()
 		},
 	}
 }
@@ -221,62 +215,12 @@ func stderrSide(queue *queue, track *track) *side {
 	return &side{
 		queue: queue, end: func(error) {},
 		take: func(chunk []byte) {
-			track.log.Append(
-				transcript.Event{Kind: transcript.Stderr, Stream: onStdio, From: protocol.Server, Raw: chunk},
-			)
+			event := transcript.Event{Kind: transcript.Stderr, Stream: onStdio, From: protocol.Server, Raw: chunk}
+			track.log.Append(event)
 		},
 		lose: func(bytes int) { track.log.Append(gap(bytes, whyLost(bytes))) },
 	}
 }
 
 // longestLine bounds what is kept of one; of a longer one the beginning is.
-const (
-	longestLine = 8 << 20
-	shownOfLong = 4 << 10
-)
-
-// lines cuts what comes at newlines.
-type lines struct {
-	tell     func(line []byte, size int, note string)
-	line     []byte
-	size     int
-	skipping bool // to the next newline: the beginning of this line is lost
-}
-
-func (l *lines) take(chunk []byte) {
-	for len(chunk) > 0 {
-		line, rest, ended := bytes.Cut(chunk, []byte("\n"))
-		l.size += len(line)
-		if room := longestLine - len(l.line); room > 0 && !l.skipping {
-			l.line = append(l.line, line[:min(room, len(line))]...)
-		}
-		if !ended {
-			return
-		}
-		l.flush("")
-		chunk = rest
-	}
-}
-
-func (l *lines) end() {
-	if l.size > 0 {
-		l.flush("not ended by a newline")
-	}
-}
-
-// skip says that something is missing here.
-func (l *lines) skip() {
-	l.line, l.size, l.skipping = nil, 0, true
-}
-
-func (l *lines) flush(note string) {
-	line, size, skipped := l.line, l.size, l.skipping
-	l.line, l.size, l.skipping = nil, 0, false
-	switch {
-	case skipped:
-	case size > len(line):
-		l.tell(line[:shownOfLong], size, "the beginning of a line that is too long")
-	default:
-		l.tell(line, size, note)
-	}
-}
+const longestLine = 8 << 20

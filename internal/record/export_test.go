@@ -1,8 +1,15 @@
 package record
 
+import (
+	"net/http"
+
+	"github.com/mcpconform/mcpconform/internal/sessions"
+)
+
 // Hung is closed when a session has been made to hang.
 func (h *HTTP) Hung(session string) <-chan struct{} {
 	h.sessions.mu.Lock()
 	defer h.sessions.mu.Unlock()
-	return h.sessions.known[session].alive.Done()
+	c, _, _ := h.sessions.named.Of("", "", http.Header{sessions.Header: {session}})
+	return c.alive.Done()
 }

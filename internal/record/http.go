@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/sessions"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
@@ -43,7 +44,7 @@ type HTTP struct {
 	transport *http.Transport
 	life      context.Context // ends with Close, and when the target is made to exit
 	stop      context.CancelFunc
-	sessions  sessions
+	sessions  connections
 
 	mu      sync.Mutex     // so that nothing begins while Close waits
 	working sync.WaitGroup // what goes on beside the exchanges
@@ -54,12 +55,9 @@ type HTTP struct {
 // NewHTTP returns a middleman before the server at a URL, of which the scheme and
 // the host count. Close must be called.
 func NewHTTP(upstream string, options HTTPOptions) (*HTTP, error) {
-	parsed, err := url.Parse(upstream)
+	parsed, err := Upstream(upstream)
 	if err != nil {
-		return nil, fmt.Errorf("the URL of the server: %w", err)
-	}
-	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
-		return nil, fmt.Errorf("the URL of the server %q must be http://HOST/PATH or https://HOST/PATH", upstream)
+		return nil, err
 	}
 	if options.Limits.Message <= 0 {
 		options.Limits = transport.DefaultLimits
@@ -70,8 +68,17 @@ func NewHTTP(upstream string, options HTTPOptions) (*HTTP, error) {
 	}
 	h.transport.DialContext = flushing(h.transport.DialContext)
 	h.life, h.stop = context.WithCancel(context.Background())
-	h.sessions.begin = h.newConnection
+	h.sessions.begin, h.sessions.named.Most = h.newConnection, maxSessions
 	return h, nil
+}
+
+// Upstream reads the URL of a server.
+func Upstream(text string) (*url.URL, error) {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+		return nil, fmt.Errorf("the URL of the server %q must be http://HOST/PATH or https://HOST/PATH", text)
+	}
+	return parsed, nil
 }
 
 // Close breaks every exchange that is under way and frees everything.
@@ -196,7 +203,7 @@ func (h *HTTP) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	}
 	e.reply.told = func(header http.Header) {
 		for name, values := range header { // as it is spelled
-			if strings.EqualFold(name, sessionHeader) && len(values) > 0 {
+			if strings.EqualFold(name, sessions.Header) && len(values) > 0 {
 				h.sessions.alias(values[0], c)
 			}
 		}
@@ -227,7 +234,7 @@ func (e *exchange) serve() error {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }() // it was read, or is given up
-	e.http.sessions.bind(response.Header.Get(sessionHeader), e.connection)
+	e.http.sessions.bind(response.Header.Get(sessions.Header), e.connection)
 	e.answered = true
 	e.recordHead(protocol.Server, &transcript.HTTP{Status: response.StatusCode, Header: response.Header.Clone()})
 	if out.cut || response.StatusCode < http.StatusOK { // 101 switches to another protocol

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -26,9 +27,7 @@ func (e *exchange) answer(out *outgoing, response *http.Response) error {
 	}
 	plan := e.connection.changes.Head(a.head)
 	e.reply.change(plan)
-	if a.as == "" {
-		a.as = plan.As
-	}
+	a.as = cmp.Or(a.as, plan.As)
 	if err := (Wait{Time: plan.Wait}).done(e.ctx); err != nil {
 		return err
 	}
@@ -76,12 +75,12 @@ func (e *exchange) passUnread(response *http.Response, body io.Reader) error {
 }
 
 // passPieces passes on a body as it comes, each piece after the tap was told of it.
-func (e *exchange) passPieces(response *http.Response, body io.Reader, tap tap) error {
+func (e *exchange) passPieces(response *http.Response, body io.Reader, tap tapping) error {
 	trailer := response.Trailer
 	for name := range trailer {
 		e.reply.header.Add("Trailer", name)
 	}
-	defer tap.stop()
+	defer tap.End(io.ErrUnexpectedEOF)
 	if response.Body == http.NoBody {
 		e.recordEnd(nil) // before the client can go on
 	}
@@ -91,8 +90,8 @@ func (e *exchange) passPieces(response *http.Response, body io.Reader, tap tap) 
 	buffer := make([]byte, readSize)
 	for {
 		n, err := body.Read(buffer)
-		if tap.take(buffer[:n]); errors.Is(err, io.EOF) {
-			tap.end()
+		if tap.Take(buffer[:n]); errors.Is(err, io.EOF) {
+			tap.End(nil)
 			e.recordEnd(nil)
 		}
 		if err := e.reply.write(buffer[:n], 0); err != nil {
@@ -113,7 +112,7 @@ func (a *answer) passBody() error {
 	body, whole, err := readBody(a.response.Body, a.http.options.Limits.Message)
 	switch {
 	case err != nil: // what came of it is passed on, and the break
-		a.recordBody(protocol.Server, body, cutBody)
+		a.recordBody(protocol.Server, body, true)
 		_ = a.reply.write(body, 0)
 		return err
 	case !whole:
@@ -121,7 +120,7 @@ func (a *answer) passBody() error {
 	case len(body) == 0:
 		return a.passUnread(a.response, bytes.NewReader(nil))
 	}
-	a.recordBody(protocol.Server, body, wholeBody)
+	a.recordBody(protocol.Server, body, false)
 	a.recordEnd(nil)
 	steps := a.connection.changes.Message(
 		Passage{Direction: Out, Raw: body, Carried: inBody, Head: &a.head, Exchange: a.stream},
@@ -136,9 +135,7 @@ func (e *exchange) sayAll(steps []Step, as string) error {
 	for _, step := range steps {
 		e.reply.change(step.Head)
 		e.reply.change(HeadPlan{KeepOpen: step.KeepOpen})
-		if step.As != "" {
-			as = step.As
-		}
+		as = cmp.Or(step.As, as)
 		if step.here() {
 			spoken++
 		}

@@ -21,7 +21,11 @@ func (a *answer) passEvents() error {
 		carried = OnGet
 	}
 	if a.as == asJSON {
-		return a.collect(carried)
+		err := a.eachEvent(carried, a.collect)
+		if errors.Is(err, io.EOF) {
+			return errHeld
+		}
+		return err
 	}
 	a.reply.header.Del("Content-Length")
 	if !a.connection.changes.ChangesHeads(carried, a.asked) {
@@ -30,23 +34,28 @@ func (a *answer) passEvents() error {
 		}
 	}
 	if a.connection.changes.OnlyLooks() {
-		return a.passPieces(
-			a.response,
-			a.response.Body,
-			a.eventTap(func(event *transport.Event) { a.lookAt(carried, event) }),
-		)
+		looks := a.eventTap(func(event *transport.Event) { a.lookAt(carried, event) })
+		return a.passPieces(a.response, a.response.Body, looks)
 	}
+	if err := a.eachEvent(carried, a.passEvent); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return a.inTurn(func() error { return a.open(carried) }) // when nothing has come
+}
+
+// eachEvent reads the events of the response, and has each passed on in turn, until an error. The
+// end is io.EOF.
+func (a *answer) eachEvent(carried string, pass func(carried string, event *transport.Event) error) error {
 	reader := transport.NewEventReader(a.response.Body, a.http.options.Limits.Message)
 	for {
 		event, err := reader.Next()
 		if errors.Is(err, io.EOF) {
 			a.recordEnd(nil)
-			return a.inTurn(func() error { return a.open(carried) }) // when nothing has come
+		}
+		if err == nil {
+			err = a.inTurn(func() error { return pass(carried, &event) })
 		}
 		if err != nil {
-			return err
-		}
-		if err := a.inTurn(func() error { return a.passEvent(carried, &event) }); err != nil {
 			return err
 		}
 	}
@@ -120,28 +129,11 @@ func (a *answer) stepsOf(carried string, event *transport.Event) []Step {
 }
 
 // collect answers with the response that an event stream brings, as JSON.
-func (a *answer) collect(carried string) error {
-	reader := transport.NewEventReader(a.response.Body, a.http.options.Limits.Message)
-	for {
-		event, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			a.recordEnd(nil)
-			return errHeld
-		}
-		if err != nil {
-			return err
-		}
-		a.recordEvent(&event)
-		if event.Unterminated {
-			continue
-		}
-		if err := a.inTurn(func() error { return a.collectFrom(carried, &event) }); err != nil {
-			return err
-		}
+func (a *answer) collect(carried string, event *transport.Event) error {
+	a.recordEvent(event)
+	if event.Unterminated {
+		return nil
 	}
-}
-
-func (a *answer) collectFrom(carried string, event *transport.Event) error {
 	steps := onlyResponse(a.stepsOf(carried, event))
 	if slices.ContainsFunc(steps, Step.here) {
 		return closing(a.sayAll(steps, asJSON))
@@ -167,18 +159,14 @@ func eventText(step Step, event *transport.Event) []byte {
 		fields = &Fields{}
 	}
 	fields.write(&text)
-	hasData := event == nil || event.HasData || len(step.Message) > 0
+	data := step.Message
 	if event != nil {
 		fields.keep(&text, event.Raw)
-	}
-	if hasData {
-		for line := range bytes.SplitSeq(step.Message, []byte("\n")) {
-			text.WriteString("data: ")
-			text.Write(line)
-			text.WriteByte('\n')
+		if !event.HasData && len(data) == 0 {
+			data = nil
 		}
 	}
-	text.WriteByte('\n')
+	text.Write(transport.EventText(nil, "", data))
 	return fields.spell(text.Bytes())
 }
 
@@ -211,25 +199,13 @@ func (f *Fields) write(text *bytes.Buffer) {
 // keep writes the lines of an event that stay: all but its data and the fields
 // that are set.
 func (f *Fields) keep(text *bytes.Buffer, event []byte) {
+	goes := map[string]bool{
+		"data": true, "id": f.ID != nil || f.NoID, "event": f.Name != nil, "retry": f.Retry != nil,
+	}
 	for line := range bytes.SplitSeq(event, []byte("\n")) {
-		name, _, _ := bytes.Cut(line, []byte(":"))
-		switch string(name) {
-		case "data":
-			continue
-		case "id":
-			if f.ID != nil || f.NoID {
-				continue
-			}
-		case "event":
-			if f.Name != nil {
-				continue
-			}
-		case "retry":
-			if f.Retry != nil {
-				continue
-			}
+		if name, _, _ := bytes.Cut(line, []byte(":")); !goes[string(name)] {
+			text.Write(line)
+			text.WriteByte('\n')
 		}
-		text.Write(line)
-		text.WriteByte('\n')
 	}
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -20,40 +21,29 @@ const (
 
 // over lays a plan over this one: what it says counts.
 func (p HeadPlan) over(plan HeadPlan) HeadPlan {
-	if plan.Respond != nil {
-		p.Respond = plan.Respond
-	}
-	if plan.Status != 0 {
-		p.Status = plan.Status
-	}
-	if len(plan.Header) > 0 {
-		header := maps.Clone(p.Header)
-		if header == nil {
-			header = map[string]*string{}
-		}
-		maps.Copy(header, plan.Header)
-		p.Header = header
-	}
-	if len(plan.Challenge) > 0 {
-		challenge := maps.Clone(p.Challenge)
-		if challenge == nil {
-			challenge = map[string]*string{}
-		}
-		maps.Copy(challenge, plan.Challenge)
-		p.Challenge = challenge
-	}
-	if plan.Body != nil {
-		p.Body = plan.Body
-	}
-	if plan.As != "" {
-		p.As = plan.As
-	}
+	p.Respond = cmp.Or(plan.Respond, p.Respond)
+	p.Status = cmp.Or(plan.Status, p.Status)
+	p.Header = mapOver(plan.Header, p.Header)
+	p.Challenge = mapOver(plan.Challenge, p.Challenge)
+	p.Body = cmp.Or(plan.Body, p.Body)
+	p.As = cmp.Or(plan.As, p.As)
 	p.Wait = max(p.Wait, plan.Wait)
 	p.Chunk = max(p.Chunk, plan.Chunk)
 	p.Drop = p.Drop || plan.Drop
 	p.Cut = p.Cut || plan.Cut
 	p.KeepOpen = p.KeepOpen || plan.KeepOpen
 	return p
+}
+
+// mapOver is one map with what another has beside it.
+func mapOver(over, under map[string]*string) map[string]*string {
+	if len(over) == 0 {
+		return under
+	}
+	both := map[string]*string{}
+	maps.Copy(both, under)
+	maps.Copy(both, over)
+	return both
 }
 
 // changeHeader sets and removes what the plan says; %s stands for the value that
@@ -93,15 +83,11 @@ func (p HeadPlan) changed(challenge oauth.Challenge) oauth.Challenge {
 	for _, name := range slices.Sorted(maps.Keys(p.Challenge)) {
 		value := p.Challenge[name]
 		was, _ := challenge.Get(name)
-		challenge.Params = slices.DeleteFunc(
-			slices.Clone(challenge.Params),
-			func(one oauth.Param) bool { return one.Name == name },
-		)
+		isIt := func(one oauth.Param) bool { return one.Name == name }
+		challenge.Params = slices.DeleteFunc(slices.Clone(challenge.Params), isIt)
 		if value != nil {
-			challenge.Params = append(
-				challenge.Params,
-				oauth.Param{Name: name, Value: strings.ReplaceAll(*value, "%s", was)},
-			)
+			now := oauth.Param{Name: name, Value: strings.ReplaceAll(*value, "%s", was)}
+			challenge.Params = append(challenge.Params, now)
 		}
 	}
 	return challenge

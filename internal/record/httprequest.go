@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/sessions"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -60,8 +62,8 @@ func mirror(header http.Header, name string, from http.Header) {
 func (e *exchange) receive() (*outgoing, error) {
 	r := e.request
 	out := &outgoing{header: r.Header.Clone(), host: r.Host, body: r.Body, length: r.ContentLength}
-	if given, id := out.header.Get(sessionHeader), e.connection.sessionID(); given != "" && given != id {
-		out.header.Set(sessionHeader, id) // the client was told another
+	if given, id := out.header.Get(sessions.Header), e.connection.sessionID(); given != "" && given != id {
+		out.header.Set(sessions.Header, id) // the client was told another
 	}
 	if e.connection.changes == nil {
 		if e.connection.log != nil && r.Method == http.MethodPost {
@@ -78,14 +80,8 @@ func (e *exchange) receive() (*outgoing, error) {
 	}
 	if r.Method == http.MethodPost {
 		body, whole, err := readBody(r.Body, e.http.options.Limits.Message)
-		switch {
-		case err != nil:
-			e.recordBody(protocol.Client, body, cutBody)
+		if e.recordBody(protocol.Client, body, err != nil); err != nil {
 			return nil, err
-		case !whole:
-			e.recordBody(protocol.Client, body, tooLongBody)
-		default:
-			e.recordBody(protocol.Client, body, wholeBody)
 		}
 		if !whole {
 			out.body = io.MultiReader(bytes.NewReader(body), r.Body)
@@ -121,9 +117,7 @@ func (i *inbox) take(body []byte) error {
 	i.body, i.kind, i.out.method, i.passed = body, message.Kind, message.Method, false
 	for _, step := range i.connection.changes.Message(Passage{Direction: In, Raw: body, Carried: inBody, Head: &i.head, Exchange: i.stream}) {
 		i.plan = i.plan.over(step.Head)
-		if step.As != "" {
-			i.out.as = step.As
-		}
+		i.out.as = cmp.Or(step.As, i.out.as)
 		i.place(step)
 		if step.Cut && i.passed {
 			i.out.cut = true // the target gets it
@@ -181,16 +175,12 @@ func (i *inbox) settle() (*outgoing, error) {
 	case !i.passed:
 		return nil, i.unanswered()
 	}
-	if i.out.as == "" {
-		i.out.as = i.plan.As
-	}
+	i.out.as = cmp.Or(i.out.as, i.plan.As)
 	if i.plan.Body != nil {
 		i.out.carry([]byte(*i.plan.Body))
 	}
 	i.plan.changeHeader(i.out.header)
-	if host := i.out.header.Get("Host"); host != "" {
-		i.out.host = host
-	}
+	i.out.host = cmp.Or(i.out.header.Get("Host"), i.out.host)
 	return i.out, nil
 }
 

@@ -6,44 +6,36 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/sessions"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
-
-// sessionHeader tells to which session an exchange belongs.
-const sessionHeader = "Mcp-Session-Id"
 
 // maxSessions bounds the sessions that are remembered, by the ids that clients
 // know: beyond it the oldest is forgotten, and begins anew when it comes back.
 const maxSessions = 4096
 
-// sessions are the connections by session id.
-type sessions struct {
+// connections are those of one middleman.
+type connections struct {
 	begin func(number int) *connection
 
 	mu        sync.Mutex
 	count     int
-	known     map[string]*connection
-	order     []string    // of known, oldest first
+	named     sessions.Connections[*connection]
 	stateless *connection // of all that belongs to no session, by the revision that it names
 }
 
 // of returns the connection to which a request belongs. Requests of an era without
 // sessions have one in common; another that belongs to none begins a new one, which
-// bind may make known. Over HTTP with SSE what is posted belongs to the stream that
-// named its endpoint.
-func (s *sessions) of(r *http.Request) *connection {
+// bind may make known.
+func (s *connections) of(r *http.Request) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := r.Header.Get(sessionHeader)
-	if c := s.known[id]; c != nil {
-		return c
-	}
-	if c := s.known[postedTo(r.URL)]; c != nil && id == "" && r.Method == http.MethodPost {
+	c, id, known := s.named.Of(r.Method, r.URL.RequestURI(), r.Header)
+	if known {
 		return c
 	}
 	stateless := id == "" && protocol.Has(r.Header.Get(transport.VersionHeader), protocol.Statelessness)
@@ -51,24 +43,18 @@ func (s *sessions) of(r *http.Request) *connection {
 		return s.stateless
 	}
 	s.count++
-	c := s.begin(s.count)
-	switch {
-	case id != "":
-		c.id = id
-		s.keep(id, c)
-	case stateless:
+	c = s.begin(s.count)
+	c.id = id
+	s.named.Name(id, c)
+	if stateless {
 		s.stateless = c
 	}
 	return c
 }
 
-// postedTo is the name among sessions of the stream whose messages are posted to a URL. No
-// id of a session has a space.
-func postedTo(url *url.URL) string { return http.MethodPost + " " + url.RequestURI() }
-
 // bind makes a connection that of the session with an id, when the target has
 // given one.
-func (s *sessions) bind(id string, c *connection) {
+func (s *connections) bind(id string, c *connection) {
 	if id == "" {
 		return
 	}
@@ -79,27 +65,17 @@ func (s *sessions) bind(id string, c *connection) {
 }
 
 // alias lets a client know a session by another id than the target does.
-func (s *sessions) alias(id string, c *connection) {
-	if id == "" {
-		return
-	}
+func (s *connections) alias(id string, c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keep(id, c)
+	s.named.Name(id, c)
 }
 
-func (s *sessions) keep(id string, c *connection) {
-	if s.known == nil {
-		s.known = map[string]*connection{}
-	}
-	if _, there := s.known[id]; !there {
-		s.order = append(s.order, id)
-	}
-	s.known[id] = c
-	if len(s.order) > maxSessions {
-		delete(s.known, s.order[0])
-		s.order = s.order[1:]
-	}
+// endpoint lets a connection be known by where its messages are posted.
+func (s *connections) endpoint(at *url.URL, c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.named.Endpoint(at.RequestURI(), c)
 }
 
 // connection is a session, or an exchange that belongs to none, or all of an era
@@ -111,34 +87,31 @@ type connection struct {
 	hang    context.CancelFunc
 
 	mu        sync.Mutex
-	id        string         // of the session, as the target knows it; "" for none
-	count     map[string]int // exchanges by method
-	listening []*exchange    // streams for what comes unasked (GET, subscriptions/listen) that are open, newest last
-	listened  chan struct{}  // closed and replaced when one opens
+	id        string // of the session, as the target knows it; "" for none
+	streams   transcript.Streams
+	listening []*exchange   // streams for what comes unasked (GET, subscriptions/listen) that are open, newest last
+	listened  chan struct{} // closed and replaced when one opens
 }
 
 func (h *HTTP) newConnection(number int) *connection {
-	c := &connection{count: map[string]int{}, listened: make(chan struct{})}
+	c := &connection{streams: transcript.Streams{}, listened: make(chan struct{})}
 	c.alive, c.hang = context.WithCancel(context.Background())
 	if h.options.Changes != nil {
 		c.changes = h.options.Changes()
 	}
 	if h.options.Log != nil {
 		c.log = h.options.Log(fmt.Sprintf("connection-%d", number))
-		c.log.Append(
-			transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: "to " + h.upstream.Redacted()},
-		)
+		to := "to " + h.upstream.Redacted()
+		c.log.Append(transcript.Event{Kind: transcript.Open, From: protocol.Client, Note: to})
 	}
 	return c
 }
 
-// name numbers the exchanges of each method: post-1, get-1.
+// name names an exchange in the record.
 func (c *connection) name(method string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	method = strings.ToLower(method)
-	c.count[method]++
-	return fmt.Sprintf("%s-%d", method, c.count[method])
+	return c.streams.Next(method)
 }
 
 func (c *connection) sessionID() string {
@@ -160,12 +133,7 @@ func (c *connection) listen(e *exchange) {
 func (c *connection) deafen(e *exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, one := range c.listening {
-		if one == e {
-			c.listening = append(c.listening[:i:i], c.listening[i+1:]...)
-			return
-		}
-	}
+	c.listening = slices.DeleteFunc(c.listening, func(one *exchange) bool { return one == e })
 }
 
 // listeners returns all such streams that are open.

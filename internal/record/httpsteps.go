@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/sessions"
 	"github.com/mcpconform/mcpconform/internal/transport"
 )
 
@@ -272,7 +273,7 @@ func (e *exchange) letter(message []byte) *outgoing {
 		out.header.Del("Content-Type")
 	}
 	if id := e.connection.sessionID(); id != "" {
-		out.header.Set(sessionHeader, id)
+		out.header.Set(sessions.Header, id)
 	}
 	if out.header.Get(transport.MethodHeader) != "" {
 		mirrored := transport.Mirrored(jsonrpc.Parse(message))

@@ -80,17 +80,17 @@ func read(answer jsonrpc.Message) outcome {
 
 // change notes a difference.
 func (p *player) change(impact reports.Impact, item, where, says string, was, is any) {
-	of := 0
-	for _, one := range p.Changes {
-		if one.Item == item && one.Impact == impact {
-			of++
+	if impact == reports.Telling {
+		if p.told == nil {
+			p.told = map[string]int{}
 		}
-	}
-	switch {
-	case impact == reports.Telling && of == maxTold:
-		where, says, was, is = "", "more is other than recorded", nil, nil
-	case impact == reports.Telling && of > maxTold:
-		return
+		p.told[item]++
+		switch of := p.told[item]; {
+		case of == maxTold+1:
+			where, says, was, is = "", "more is other than recorded", nil, nil
+		case of > maxTold:
+			return
+		}
 	}
 	p.Changes = append(p.Changes, reports.Difference{
 		Impact: impact, Item: item, Where: where, Says: says, Was: shown(was), Is: shown(is),

@@ -95,7 +95,7 @@ func turnsOf(tape *Tape) (turns []*turn) {
 		case fromClient(message) && message.Kind == jsonrpc.Response, message.Kind == jsonrpc.Batch:
 		case fromClient(message):
 			one := &turn{
-				Message: message, params: withoutMeta(message.ParamsObject()),
+				Message: message, params: paramsOf(message.Message),
 				status: tape.statuses[message.Event.Stream], header: tape.replies[message.Event.Stream],
 			}
 			turns = append(turns, one)
@@ -153,8 +153,9 @@ func belongs(message *rules.Message, open []*turn, transport string) *turn {
 	return nil
 }
 
-func withoutMeta(params map[string]any) map[string]any {
-	params = maps.Clone(params)
+// paramsOf are the params of a message without _meta.
+func paramsOf(message jsonrpc.Message) map[string]any {
+	params := maps.Clone(mcp.Object(message.Params()))
 	delete(params, "_meta")
 	return params
 }
@@ -221,12 +222,8 @@ type visit struct {
 }
 
 func (m *Mock) visit() *visit {
-	return &visit{
-		mock:    m,
-		left:    make(chan struct{}),
-		used:    map[*turn]bool{},
-		waiting: map[jsonrpc.ID]chan jsonrpc.Message{},
-	}
+	waiting := map[jsonrpc.ID]chan jsonrpc.Message{}
+	return &visit{mock: m, left: make(chan struct{}), used: map[*turn]bool{}, waiting: waiting}
 }
 
 // answering is what the mock says to one request.
@@ -275,8 +272,7 @@ func notMessage(message jsonrpc.Message) []byte {
 
 // match finds what was recorded of such a message, and tells of what is not quite as recorded.
 func (v *visit) match(message jsonrpc.Message) *turn {
-	member, _ := message.Params().(map[string]any)
-	params := withoutMeta(member)
+	params := paramsOf(message)
 	for _, loosely := range []bool{false, true} {
 		one, again := v.pick(message, params, loosely)
 		switch {
@@ -351,8 +347,7 @@ func alike(one *turn, params map[string]any, loosely bool) bool {
 
 // refuse tells that the recording has no such request, with the nearest.
 func (m *Mock) refuse(message jsonrpc.Message) []byte {
-	member, _ := message.Params().(map[string]any)
-	text := "the recording has no " + described(message) + "; " + m.nearest(message.Method, withoutMeta(member))
+	text := "the recording has no " + described(message) + "; " + m.nearest(message)
 	m.mu.Lock()
 	if len(m.unmatched) < maxUnmatched {
 		m.unmatched = append(m.unmatched, text)
@@ -363,8 +358,7 @@ func (m *Mock) refuse(message jsonrpc.Message) []byte {
 }
 
 func described(message jsonrpc.Message) string {
-	member, _ := message.Params().(map[string]any)
-	params := withoutMeta(member)
+	params := paramsOf(message)
 	if len(params) == 0 {
 		return message.Method
 	}
@@ -372,10 +366,10 @@ func described(message jsonrpc.Message) string {
 }
 
 // nearest names the recorded request that is most like one, and where they differ first.
-func (m *Mock) nearest(method string, params map[string]any) string {
+func (m *Mock) nearest(message jsonrpc.Message) string {
 	var best *turn
-	var at []string
-	var names []string
+	var at, names []string
+	method, params := message.Method, paramsOf(message)
 	for _, one := range m.turns {
 		if one.Kind != jsonrpc.Request {
 			continue

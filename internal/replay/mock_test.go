@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -79,5 +80,35 @@ func TestMockRefuses(t *testing.T) {
 				t.Errorf("found HTTP %d, %.200s, %v", answer.StatusCode, body, err)
 			}
 		})
+	}
+}
+
+// What the server says unasked waits for a stream within bounds, and what goes beyond them is told.
+func TestMockBoundsWhatWaits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		size, sent, kept int
+	}{
+		"few":    {maxWaitingSize / 4, 4, 4},
+		"large":  {maxWaitingSize / 4, 6, 4},
+		"many":   {1, maxWaiting + 5, maxWaiting},
+		"beyond": {maxWaitingSize + 1, 1, 0},
+	} {
+		var texts []string
+		mock := NewMock([]*Tape{tape(t, hello)}, func(text string) { texts = append(texts, text) })
+		client := &httpClient{visit: mock.visit()}
+		for range test.sent {
+			client.unasked(make([]byte, test.size))
+		}
+		left := test.sent > test.kept
+		if len(client.waiting) != test.kept || len(texts) > 1 || left != strings.Contains(strings.Join(texts, ""), "left out") {
+			t.Errorf("%s: %d wait, told %q", name, len(client.waiting), texts)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		client.hear(ctx, newEventStream(httptest.NewRecorder()))
+		if client.unasked([]byte("x")); len(client.waiting) != 1 || client.size != 1 {
+			t.Errorf("%s: %d wait behind the stream, %d bytes", name, len(client.waiting), client.size)
+		}
 	}
 }

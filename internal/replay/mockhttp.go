@@ -33,6 +33,7 @@ type httpClient struct {
 	mu      sync.Mutex
 	streams []*eventStream // open for what comes unasked
 	waiting [][]byte       // for such a stream
+	size    int            // of what waits, in bytes
 }
 
 const (
@@ -40,8 +41,10 @@ const (
 	maxClients = 1000
 	// bodyTime is how long a client may take to send a message, and writeTime to read an event.
 	bodyTime, writeTime = 30 * time.Second, 30 * time.Second
-	// maxWaiting bounds what waits for a stream.
-	maxWaiting = 1000
+	// maxWaiting bounds the messages that wait for a stream of a client, and maxWaitingSize their
+	// bytes: the longest message has room.
+	maxWaiting     = 1000
+	maxWaitingSize = maxMessage
 )
 
 // Handler answers clients over Streamable HTTP, or over HTTP with SSE. It takes any path, and
@@ -225,7 +228,7 @@ func (c *httpClient) hear(ctx context.Context, to *eventStream) {
 	for _, raw := range c.waiting {
 		to.event(raw)
 	}
-	c.waiting = nil
+	c.waiting, c.size = nil, 0
 	c.mu.Unlock()
 	<-ctx.Done()
 	c.mu.Lock()
@@ -240,8 +243,11 @@ func (c *httpClient) unasked(raw []byte) {
 	switch {
 	case len(c.streams) > 0:
 		c.streams[len(c.streams)-1].event(raw)
-	case len(c.waiting) < maxWaiting:
-		c.waiting = append(c.waiting, raw)
+	case len(c.waiting) == maxWaiting || c.size+len(raw) > maxWaitingSize:
+		const text = "a client opens no stream for what the server says unasked: beyond %d messages or %d MiB it is left out"
+		c.mock.say(text, maxWaiting, maxWaitingSize>>20)
+	default:
+		c.waiting, c.size = append(c.waiting, raw), c.size+len(raw)
 	}
 }
 

@@ -50,7 +50,8 @@ type Played struct {
 	// Connections are the live ones, a recording each.
 	Connections []Connection
 
-	silent int // waits in a row that ended without what was recorded
+	silent int            // waits in a row that ended without what was recorded
+	told   map[string]int // other values, by the item that they are of
 }
 
 // maxSilent is how many waits in a row may end without what was recorded before the rest is not
@@ -75,10 +76,8 @@ func Play(ctx context.Context, tapes []*Tape, options Options) (*Played, error) 
 			played.Notes = append(played.Notes, tape.Name+" is not played: the server answers nothing")
 			continue
 		}
-		if slices.ContainsFunc(
-			options.Replace,
-			func(pair [2]string) bool { return strings.Contains(Hidden, pair[0]) },
-		) {
+		ofHidden := func(pair [2]string) bool { return strings.Contains(Hidden, pair[0]) }
+		if slices.ContainsFunc(options.Replace, ofHidden) {
 			tape.reveal()
 		}
 		p := &player{Played: played, options: options, tape: tape, values: known}
@@ -298,10 +297,8 @@ func (p *player) late(name string) {
 	case len(p.order) > 0 && p.client.Mark() == 0:
 		p.lose(name, "the rest is not played: the server says nothing")
 	case p.silent >= maxSilent:
-		p.lose(
-			name,
-			fmt.Sprintf("the rest is not played: the server left %d waits in a row without an answer", maxSilent),
-		)
+		const text = "the rest is not played: the server left %d waits in a row without an answer"
+		p.lose(name, fmt.Sprintf(text, maxSilent))
 	}
 }
 
@@ -397,20 +394,18 @@ func (p *player) unreachable(one *begun) error {
 	if len(p.Steps) > 1 || p.client.Transport().Processes() {
 		return nil
 	}
-	select {
-	case <-one.pending.Delivery.Head():
-	case <-time.After(p.options.Target.Reply):
-		return nil
+	delivery := one.pending.Delivery
+	for _, came := range []<-chan struct{}{delivery.Head(), delivery.Done()} { // without a head both at once
+		select {
+		case <-came:
+		case <-time.After(p.options.Target.Reply):
+			return nil
+		}
+		if delivery.Status != 0 {
+			return nil
+		}
 	}
-	if one.pending.Delivery.Status != 0 {
-		return nil
-	}
-	select {
-	case <-one.pending.Delivery.Done(): // at once: there is no head
-	case <-time.After(p.options.Target.Reply):
-		return nil
-	}
-	if failure, is := errors.AsType[*transport.Error](one.pending.Delivery.Err); is && failure.Unconnected() {
+	if failure, is := errors.AsType[*transport.Error](delivery.Err); is && failure.Unconnected() {
 		return failure
 	}
 	return nil
@@ -540,9 +535,9 @@ func (p *player) answerNow(requests []*rules.Message, request scripted.Received)
 	if len(left) == 0 {
 		return p.answerTo(requests[len(requests)-1], request.ID)
 	}
-	params, _ := request.Params().(map[string]any)
+	params := paramsOf(request.Message)
 	at := slices.IndexFunc(left, func(one *rules.Message) bool {
-		return jsonrpc.Equal(withoutMeta(one.ParamsObject()), withoutMeta(params))
+		return jsonrpc.Equal(paramsOf(one.Message), params)
 	})
 	found := left[max(at, 0)]
 	p.asked[found] = request.ID

@@ -43,12 +43,8 @@ func ReadRules(name string, text []byte) ([]Rule, error) {
 		}
 		switch {
 		case !slices.Contains([]Compare{Ignore, Shape, Exact}, rule.Compare):
-			return rule, fmt.Errorf(
-				"%s:%d: compare is %q, not one of ignore, shape, exact",
-				name,
-				item.Line,
-				rule.Compare,
-			)
+			return rule, fmt.Errorf("%s:%d: compare is %q, not one of ignore, shape, exact",
+				name, item.Line, rule.Compare)
 		case rule.Pointer != "" && !strings.HasPrefix(rule.Pointer, "/"):
 			return rule, fmt.Errorf("%s:%d: the pointer %q must begin with /, as in /content/*/text",
 				name, item.Line, rule.Pointer)

@@ -145,11 +145,8 @@ func (t *Tape) readEnd(events []transcript.Event) {
 // endsDuring tells whether the client ended the session while a request had no response: what
 // comes of it is a race.
 func (t *Tape) endsDuring(request *rules.Message) bool {
-	return request.Event.Sequence < t.ended &&
-		!slices.ContainsFunc(
-			request.Answers,
-			func(answer *rules.Message) bool { return answer.Event.Sequence < t.ended },
-		)
+	before := func(message *rules.Message) bool { return message.Event.Sequence < t.ended }
+	return before(request) && !slices.ContainsFunc(request.Answers, before)
 }
 
 // forgetWhatFollowed forgets answers to subscriptions whose streams the client left: a server may
@@ -204,10 +201,8 @@ func (t *Tape) exclude() {
 			t.excluded[message.Index] = exclusion{Why: fmt.Sprintf(
 				"it was turned away with HTTP %d; --header gives the replay a token", status)}
 		case bytes.Contains(message.Raw, []byte(Hidden)):
-			t.excluded[message.Index] = exclusion{
-				"a secret is hidden in it; --map '" + Hidden + "=VALUE' puts one there",
-				true,
-			}
+			why := "a secret is hidden in it; --map '" + Hidden + "=VALUE' puts one there"
+			t.excluded[message.Index] = exclusion{why, true}
 		}
 	}
 }
@@ -259,14 +254,11 @@ func (t *Tape) Notes() (notes []string) {
 			}
 		}
 	}
-	for _, stream := range slices.Sorted(func(yield func(string) bool) {
-		for stream, head := range t.heads {
-			if head.HTTP.Header.Get(scripted.LastEventID) != "" && !yield(stream) {
-				return
-			}
+	const back = "%s came back for a stream; the replay does so where the live server ends one before its answer"
+	for _, stream := range slices.Sorted(maps.Keys(t.heads)) {
+		if t.heads[stream].HTTP.Header.Get(scripted.LastEventID) != "" {
+			tell(back, stream)
 		}
-	}) {
-		tell("%s came back for a stream; the replay does so where the live server ends one before its answer", stream)
 	}
 	for stream, head := range t.heads {
 		if head.HTTP.Header.Get("Authorization") != "" && t.statuses[stream] < http.StatusBadRequest {

@@ -308,13 +308,9 @@ func (v *values) carry(to, recorded string, origin origin) {
 		return
 	}
 	v.told[recorded+"\x00"+origin.value] = true
+	quoted := func(text string) string { return strconv.Quote(excerpt.Short([]byte(text))) }
 	v.carried = append(v.carried, reports.ReplayValue{
-		From: origin.from,
-		To:   to,
-		Recorded: strconv.Quote(
-			excerpt.Short([]byte(recorded)),
-		),
-		Live: strconv.Quote(excerpt.Short([]byte(origin.value))),
+		From: origin.from, To: to, Recorded: quoted(recorded), Live: quoted(origin.value),
 	})
 }
 

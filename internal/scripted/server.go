@@ -279,7 +279,7 @@ func (s *Server) begin(begun bool) *Session {
 	if full {
 		return nil
 	}
-	session := &Session{Server: s, begun: begun, log: s.options.Log(), streams: map[string]int{}}
+	session := &Session{Server: s, begun: begun, log: s.options.Log(), streams: transcript.Streams{}}
 	session.inbox = newInbox(session.log)
 	s.mu.Lock()
 	session.Number = len(s.sessions) + 1

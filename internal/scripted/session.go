@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,11 +31,11 @@ type Session struct {
 	spawned *transport.Spawned // nil over HTTP
 
 	mu        sync.Mutex
-	id        string         // of the session over HTTP; "" for none
-	endpoint  *url.URL       // over HTTP+SSE, once the client is told
-	streams   map[string]int // exchanges by method
-	listening []*Exchange    // streams of what comes unasked: GET
-	filters   []subscribed   // subscriptions/listen
+	id        string   // of the session over HTTP; "" for none
+	endpoint  *url.URL // over HTTP+SSE, once the client is told
+	streams   transcript.Streams
+	listening []*Exchange  // streams of what comes unasked: GET
+	filters   []subscribed // subscriptions/listen
 	expired   bool
 	lastAsk   int64
 	lingering *time.Timer       // nil for nothing
@@ -100,9 +99,7 @@ func (s *Session) Expired() bool {
 func (s *Session) name(method string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	method = strings.ToLower(method)
-	s.streams[method]++
-	return fmt.Sprintf("%s-%d", method, s.streams[method])
+	return s.streams.Next(method)
 }
 
 // listen opens a stream for what the server says unasked.

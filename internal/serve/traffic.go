@@ -209,25 +209,19 @@ func (o *talk) title(from protocol.Party, message jsonrpc.Message) (title string
 
 // introduce takes from a message who the peers say that they are, and what they speak.
 func (o *talk) introduce(message jsonrpc.Message) {
-	params, _ := message.Object["params"].(map[string]any)
-	result, _ := message.Object["result"].(map[string]any)
 	for _, one := range []struct {
-		name     *string
-		from     map[string]any
-		key, own string
-	}{{&o.client, params, "clientInfo", mcp.MetaClientInfo}, {&o.server, result, "serverInfo", mcp.MetaServerInfo}} {
-		meta, _ := one.from["_meta"].(map[string]any)
-		for _, member := range []any{one.from[one.key], meta[one.own]} {
-			info, _ := member.(map[string]any)
-			name, _ := info["name"].(string)
-			version, _ := info["version"].(string)
-			if name != "" {
-				*one.name = line(name + " " + version)
+		name           *string
+		from, key, own string
+	}{{&o.client, "params", "clientInfo", mcp.MetaClientInfo}, {&o.server, "result", "serverInfo", mcp.MetaServerInfo}} {
+		from := mcp.Object(message.Object, one.from)
+		for _, info := range []any{from[one.key], mcp.Value(from, "_meta", one.own)} {
+			if name := mcp.Text(info, "name"); name != "" {
+				*one.name = line(name + " " + mcp.Text(info, "version"))
 			}
 		}
 	}
-	if meta, _ := params["_meta"].(map[string]any); o.revision == "" {
-		o.revision, _ = meta[mcp.MetaVersion].(string)
+	if o.revision == "" {
+		o.revision = mcp.Text(message.Object, "params", "_meta", mcp.MetaVersion)
 	}
 }
 

@@ -7,7 +7,9 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -113,6 +115,16 @@ func (e Event) isHeadOf(party protocol.Party) bool {
 	return e.Kind == Head && e.From == party && e.HTTP != nil
 }
 
+// Streams number the exchanges over HTTP of a connection by their methods: post-1, get-1.
+type Streams map[string]int
+
+// Next is the name of the next exchange of a method.
+func (s Streams) Next(method string) string {
+	method = strings.ToLower(method)
+	s[method]++
+	return fmt.Sprintf("%s-%d", method, s[method])
+}
+
 // IsContent reports a message, or a body that is none.
 func (e Event) IsContent() bool { return e.Kind == Message || e.Kind == Body }
 
@@ -162,4 +174,30 @@ type SSE struct {
 	HasData  bool     `json:"data,omitempty"`  // a data field, even an empty one
 	Comments []string `json:"comments,omitempty"`
 	Flaws    []string `json:"flaws,omitempty"` // malformed or unknown fields, in words
+}
+
+// Text is the block as it stands in a stream, with its data, which may have several lines.
+func (s *SSE) Text(data []byte) []byte {
+	var text bytes.Buffer
+	for _, comment := range s.Comments {
+		text.WriteString(":" + comment + "\n")
+	}
+	if s.ID != nil {
+		text.WriteString("id: " + *s.ID + "\n")
+	}
+	if s.Name != "" {
+		text.WriteString("event: " + s.Name + "\n")
+	}
+	if s.Retry != nil {
+		fmt.Fprintf(&text, "retry: %d\n", *s.Retry)
+	}
+	if s.HasData {
+		for line := range bytes.SplitSeq(data, []byte("\n")) {
+			text.WriteString("data: ")
+			text.Write(line)
+			text.WriteByte('\n')
+		}
+	}
+	text.WriteByte('\n')
+	return text.Bytes()
 }

@@ -113,10 +113,10 @@ type HTTP struct {
 	life      context.Context // ends with Close, for what waits for a head
 	stop      context.CancelFunc
 
-	mu     sync.Mutex
-	count  map[string]int // exchanges by method
-	open   map[*Exchange]struct{}
-	closed bool
+	mu      sync.Mutex
+	streams transcript.Streams
+	open    map[*Exchange]struct{}
+	closed  bool
 }
 
 // NewHTTP prepares exchanges with a server; nothing is sent yet. An error says
@@ -129,8 +129,8 @@ func NewHTTP(options HTTPOptions, log *transcript.Log) (*HTTP, error) {
 	h := &HTTP{
 		base: base, header: options.Header.Clone(), limits: options.Limits.orDefault(),
 		connect: options.ConnectTimeout, transport: options.Transport, pace: options.Pace, log: log,
-		peer:  cmp.Or(options.Peer, protocol.Server),
-		count: map[string]int{}, open: map[*Exchange]struct{}{},
+		peer:    cmp.Or(options.Peer, protocol.Server),
+		streams: transcript.Streams{}, open: map[*Exchange]struct{}{},
 	}
 	h.life, h.stop = context.WithCancel(context.Background())
 	if h.connect <= 0 {
@@ -364,9 +364,7 @@ func (h *HTTP) name(method string) (string, error) {
 	if h.closed {
 		return "", &Error{Kind: ErrClosed, Doing: method + " " + h.base.Redacted(), Detail: "the connection is closed"}
 	}
-	method = strings.ToLower(method)
-	h.count[method]++
-	return fmt.Sprintf("%s-%d", method, h.count[method]), nil
+	return h.streams.Next(method), nil
 }
 
 func (h *HTTP) logRequest(stream string, request Request, target *url.URL, header http.Header, host string) {

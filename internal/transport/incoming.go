@@ -301,18 +301,5 @@ func (i *Incoming) Serve() {
 // EventText writes one event of a stream: an id and a name where they are given,
 // and the data, which may have several lines; no data field when it is nil.
 func EventText(id *string, name string, data []byte) []byte {
-	var text bytes.Buffer
-	if id != nil {
-		text.WriteString("id: " + *id + "\n")
-	}
-	if name != "" {
-		text.WriteString("event: " + name + "\n")
-	}
-	if data != nil {
-		for line := range strings.SplitSeq(string(data), "\n") {
-			text.WriteString("data: " + line + "\n")
-		}
-	}
-	text.WriteString("\n")
-	return text.Bytes()
+	return (&transcript.SSE{ID: id, Name: name, HasData: data != nil}).Text(data)
 }
