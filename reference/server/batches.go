@@ -70,10 +70,8 @@ func (s *session) takeBatch(members []member, out outlet) *batch {
 			b.open++
 			b.mu.Unlock()
 			b.calls = append(b.calls, s.begin(m.message, (*batchOutlet)(b)))
-		case m.kind == notification:
-			s.notified(m.message)
 		default:
-			s.answered(m.message)
+			s.take(m.message)
 		}
 	}
 	(*batchOutlet)(b).close()

@@ -26,6 +26,7 @@ type call struct {
 	out           outlet          // carries what belongs to this request
 	progressToken json.RawMessage // nil when the client wants no progress
 	task          *task           // the task within which this runs, or nil
+	retry         *retry          // what the client brings from requests before, from 2026-07-28
 
 	settled     chan struct{} // closed when finished, or known to take time
 	settle      func()
@@ -59,6 +60,14 @@ type question struct {
 	params object
 }
 
+// request is the question as results and tasks put it, from 2026-07-28.
+func (q question) request() object {
+	if q.params == nil {
+		return object{"method": q.method}
+	}
+	return object{"method": q.method, "params": q.params}
+}
+
 func newCall(ctx context.Context, s *Server, e era, id requestID, out outlet) *call {
 	c := &call{server: s, era: e, id: id, out: out, settled: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
@@ -69,10 +78,11 @@ func newCall(ctx context.Context, s *Server, e era, id requestID, out outlet) *c
 // atLeast tells whether the call is of a revision, or of a later one.
 func (c *call) atLeast(revision string) bool { return c.revision >= revision }
 
-// run lets the handler answer, on a goroutine that spawn starts, and returns as
-// soon as the call is settled: finished, or known to take its time.
-func (c *call) run(handler method, params json.RawMessage, spawn func(func()) bool) {
-	if !spawn(func() { c.finish(handler.handle(c, params)) }) {
+// run lets the handler answer, on a goroutine among those in flight, and returns as soon as the
+// call is settled: finished, or known to take its time. Until then nothing else is read from a
+// pipe, so that quick requests are answered in order.
+func (c *call) run(among *inFlight, handler method, params json.RawMessage) {
+	if !among.spawn(func() { c.finish(handler.handle(c, params)) }) {
 		c.finish(nil, errSessionEnded)
 	}
 	<-c.settled
@@ -140,15 +150,15 @@ func (c *call) notify(method string, params object) {
 	}
 }
 
-// ask puts one question to the client.
-func (c *call) ask(key, method string, params object) (json.RawMessage, error) {
-	answers, err := c.askAll(question{key, method, params})
-	return answers[key], err
-}
+// An asker puts a question to the client and returns the answer.
+type asker func(method string, params object) (json.RawMessage, error)
 
-// askAll puts several questions to the client, which may answer them together.
-func (c *call) askAll(questions ...question) (map[string]json.RawMessage, error) {
-	return c.era.ask(c, questions)
+// asks puts single questions, under a key.
+func (c *call) asks(key string) asker {
+	return func(method string, params object) (json.RawMessage, error) {
+		answers, err := c.era.ask(c, []question{{key, method, params}})
+		return answers[key], err
+	}
 }
 
 // A clientError is a mistake of the client that is not in the request itself:

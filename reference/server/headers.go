@@ -129,8 +129,8 @@ func (e *stateless) checkParameters(r *http.Request, m message) *rpcError {
 	}
 	var params callToolParams
 	_ = decode(m.params, &params, "params") // what is wrong with them, the handler will say
-	t, known := e.features.tool(params.Name)
-	if !known {
+	t, err := e.features.tools.find(params.Name)
+	if err != nil {
 		return nil
 	}
 	var schema, arguments object

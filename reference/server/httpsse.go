@@ -167,13 +167,10 @@ func (h *httpSSE) post(w http.ResponseWriter, r *http.Request) *refusal {
 		h.answer(c, w, m)
 		return nil
 	}
-	switch {
-	case malformed != nil:
+	if malformed != nil {
 		h.refuse(c, m, malformed)
-	case m.kind == notification:
-		c.notified(m)
-	default:
-		c.answered(m)
+	} else {
+		c.take(m)
 	}
 	h.accept(w)
 	return nil

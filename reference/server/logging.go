@@ -17,15 +17,15 @@ type setLevelParams struct {
 	Level string `json:"level"`
 }
 
-func (c *call) setLevel(params setLevelParams) (emptyResult, error) {
+func (c *call) setLevel(params setLevelParams) (any, error) {
 	level := slices.Index(logLevels, params.Level)
 	if level < 0 {
-		return emptyResult{}, invalidParams("params.level must be one of %v, but is %q", logLevels, params.Level)
+		return nil, invalidParams("params.level must be one of %v, but is %q", logLevels, params.Level)
 	}
 	c.session.mu.Lock()
 	c.session.level = level
 	c.session.mu.Unlock()
-	return emptyResult{}, nil
+	return object{}, nil
 }
 
 // logsFrom is the level that the client has set.

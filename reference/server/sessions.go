@@ -48,11 +48,8 @@ func (h *streamableHTTP) postInSession(
 		return notUnderstood(w, s.speaks(), m, malformed)
 	case m.kind == request:
 		s.answer(w, r, m)
-	case m.kind == notification:
-		s.notified(m)
-		w.WriteHeader(http.StatusAccepted)
 	default:
-		s.answered(m)
+		s.take(m)
 		w.WriteHeader(http.StatusAccepted)
 	}
 	return nil
