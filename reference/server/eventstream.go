@@ -35,6 +35,8 @@ type eventStream struct {
 	id     string
 	retire func() // called when the stream is closed
 
+	listens bool // a GET has opened it; guarded by the session
+
 	mu         sync.Mutex
 	events     []event
 	size       int           // of events, in bytes

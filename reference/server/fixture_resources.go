@@ -71,10 +71,10 @@ var transientResource = &resource{
 	URI:       "test://transient", MIMEType: "text/plain", read: textual("Here today, gone tomorrow."),
 }
 
-func fixtureTemplates() []*resourceTemplate {
+func fixtureTemplates() []*template {
 	data := about("template", "Data by number", "A JSON object that repeats its id")
 	data.Icons = icons
-	return []*resourceTemplate{
+	return []*template{
 		{
 			described:   data,
 			URITemplate: "test://template/{id}/data", MIMEType: "application/json", Annotations: exampleAnnotations,

@@ -36,29 +36,14 @@ func newTool(name, title, description string) *tool {
 	return t.takes(noArguments)
 }
 
-func (t *tool) takes(
-	schema string,
-) *tool {
-	t.InputSchema = json.RawMessage(schema)
-	return t
-}
+func (t *tool) takes(schema string) *tool { t.InputSchema = json.RawMessage(schema); return t }
+func (t *tool) gives(schema string) *tool { t.OutputSchema = json.RawMessage(schema); return t }
 
-func (t *tool) gives(
-	schema string,
-) *tool {
-	t.OutputSchema = json.RawMessage(schema)
-	return t
-}
-func (t *tool) during(revisions span) *tool { t.span = revisions; return t }
-func (t *tool) changing() *tool             { t.Annotations = changes; return t }
+func (t *tool) during(revisions span) *tool          { t.span = revisions; return t }
+func (t *tool) changing() *tool                      { t.Annotations = changes; return t }
+func (t *tool) asTask(support string) *tool          { t.Execution = object{"taskSupport": support}; return t }
+func (t *tool) asExtensionTask(support string) *tool { t.async = support; return t }
 
-func (t *tool) asTask(
-	support string,
-) *tool {
-	t.Execution = object{"taskSupport": support}
-	return t
-}
-func (t *tool) asExtensionTask(support string) *tool                      { t.async = support; return t }
 func (t *tool) does(run func(*call, arguments) (toolResult, error)) *tool { t.run = run; return t }
 
 // answers makes a tool that always has the same result.

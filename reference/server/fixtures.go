@@ -12,7 +12,7 @@ type features struct {
 
 	tools     list[*tool]
 	resources list[*resource]
-	templates list[*resourceTemplate]
+	templates list[*template]
 	prompts   list[*prompt]
 	touched   atomic.Int64 // how often the watched resource has been changed
 }
@@ -76,10 +76,10 @@ func (d *described) limit(revision string) {
 func featuresOf(revision string, moreTools int, announce func(method string, params object)) *features {
 	f := &features{
 		announce:  announce,
-		tools:     list[*tool]{one: "tool", size: 20},
-		resources: list[*resource]{one: "resource", size: 4},
-		templates: list[*resourceTemplate]{one: "resource template", size: 2},
-		prompts:   list[*prompt]{one: "prompt", size: 4},
+		tools:     list[*tool]{name: "tools", size: 20},
+		resources: list[*resource]{name: "resources", size: 4},
+		templates: list[*template]{name: "resourceTemplates", size: 2},
+		prompts:   list[*prompt]{name: "prompts", size: 4},
 	}
 	fill(&f.tools, revision, append(fixtureTools(), moreOf(moreTools)...))
 	fill(&f.resources, revision, fixtureResources())

@@ -95,7 +95,7 @@ type letter string
 func (l letter) key() string { return string(l) }
 
 func TestCursorsSurviveChanges(t *testing.T) {
-	l := list[letter]{one: "letter", size: 2}
+	l := list[letter]{name: "letters", size: 2}
 	add := func(letters ...letter) {
 		for _, one := range letters {
 			if err := l.add(one); err != nil {

@@ -19,7 +19,7 @@ type listParams struct {
 // a number that is never given again, so that a cursor, which is the number of the last item
 // seen, stays valid while items are added and removed.
 type list[T interface{ key() string }] struct {
-	one  string // what an item is called
+	name string // of the member of a result that holds a page
 	size int    // of a page
 	most int    // items that there may be; 0 for any number
 
@@ -38,7 +38,7 @@ func (l *list[T]) add(item T) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.most > 0 && len(l.entries) >= l.most {
-		return internalError("more than %d %ss", l.most, l.one)
+		return internalError("more than %d %s", l.most, l.name)
 	}
 	l.last++
 	l.entries = append(l.entries, entry[T]{l.last, item})
@@ -71,7 +71,7 @@ func (l *list[T]) find(key string) (T, error) {
 		}
 	}
 	var none T
-	return none, invalidParams("unknown %s %q", l.one, key)
+	return none, invalidParams("unknown: %q is not among the %s", key, l.name)
 }
 
 // has tells whether there is an item with a key.
@@ -88,7 +88,7 @@ func (l *list[T]) page(mark string, cursor *string) (items []T, next string, err
 	defer l.mu.Unlock()
 	after := 0
 	if cursor != nil {
-		if after, err = readCursor(mark+l.one, *cursor); err != nil || after > l.last {
+		if after, err = readCursor(mark+l.name, *cursor); err != nil || after > l.last {
 			return nil, "", invalidParams("params.cursor %q was not given by this server for this list", *cursor)
 		}
 	}
@@ -98,7 +98,7 @@ func (l *list[T]) page(mark string, cursor *string) (items []T, next string, err
 			continue
 		}
 		if len(items) == l.size {
-			return items, writeCursor(mark+l.one, after), nil
+			return items, writeCursor(mark+l.name, after), nil
 		}
 		items = append(items, e.item)
 		after = e.number
@@ -107,10 +107,11 @@ func (l *list[T]) page(mark string, cursor *string) (items []T, next string, err
 }
 
 // lister makes the handler that lists what a server has of one kind.
-func lister[T interface{ key() string }](member string, of func(*features) *list[T]) handler {
+func lister[T interface{ key() string }](of func(*features) *list[T]) handler {
 	return handles(func(c *call, params listParams) (any, error) {
-		items, next, err := of(c.features).page(c.features.cursors, params.Cursor)
-		return pageResult(member, items, next), err
+		all := of(c.features)
+		items, next, err := all.page(c.features.cursors, params.Cursor)
+		return pageResult(all.name, items, next), err
 	})
 }
 

@@ -20,7 +20,7 @@ type resource struct {
 
 func (r *resource) key() string { return r.URI }
 
-type resourceTemplate struct {
+type template struct {
 	described
 
 	URITemplate string `json:"uriTemplate"`
@@ -31,7 +31,7 @@ type resourceTemplate struct {
 	complete map[string]completer // by variable
 }
 
-func (t *resourceTemplate) key() string { return t.URITemplate }
+func (t *template) key() string { return t.URITemplate }
 
 // textAt is what a resource holds, as text.
 func textAt(uri, mimeType, content string) object {

@@ -188,30 +188,15 @@ func methods() []method {
 		{until2025, "initialize", handles((*call).initialize), false, nil},
 		{until2025, "ping", handles((*call).ping), false, nil},
 		{from20260728, "server/discover", handles((*call).discover), false, aboutServer},
-		{always, "tools/list", lister("tools", func(f *features) *list[*tool] { return &f.tools }), false, lists},
+		{always, "tools/list", lister(func(f *features) *list[*tool] { return &f.tools }), false, lists},
 		{always, "tools/call", handles((*call).callTool), true, nil},
-		{always, "resources/list",
-			lister("resources", func(f *features) *list[*resource] { return &f.resources }), false, lists},
-		{
-			always,
-			"resources/templates/list",
-			lister(
-				"resourceTemplates",
-				func(f *features) *list[*resourceTemplate] { return &f.templates },
-			),
-			false,
-			lists,
-		},
+		{always, "resources/list", lister(func(f *features) *list[*resource] { return &f.resources }), false, lists},
+		{always, "resources/templates/list",
+			lister(func(f *features) *list[*template] { return &f.templates }), false, lists},
 		{always, "resources/read", handles((*call).readResource), true, contentsOfResources},
 		{until2025, "resources/subscribe", handles((*call).subscribe), false, nil},
 		{until2025, "resources/unsubscribe", handles((*call).unsubscribe), false, nil},
-		{
-			always,
-			"prompts/list",
-			lister("prompts", func(f *features) *list[*prompt] { return &f.prompts }),
-			false,
-			lists,
-		},
+		{always, "prompts/list", lister(func(f *features) *list[*prompt] { return &f.prompts }), false, lists},
 		{always, "prompts/get", handles((*call).getPrompt), true, nil},
 		{always, "completion/complete", handles((*call).complete), false, nil},
 		{until2025, "logging/setLevel", handles((*call).setLevel), false, nil},
@@ -273,7 +258,7 @@ func (s *Server) Handler() http.Handler {
 			s.http.ServeHTTP(w, r)
 		case s.sse.serves(r):
 			s.sse.ServeHTTP(w, r)
-		case s.guard != nil && r.URL.Path == s.resourcePath() && r.Method == http.MethodGet:
+		case s.guard != nil && r.URL.Path == s.guard.metadataPath() && r.Method == http.MethodGet:
 			s.guard.serveMetadata(w, r)
 		case s.guard != nil && r.URL.Path == oauth.ServerPath && r.Method == http.MethodGet && s.supports(Revision20250326):
 			s.guard.serveIssuer(w, r)

@@ -52,7 +52,7 @@ func (s *Server) newSession(unrelated outlet, listening func() bool) *session {
 		name:          rand.Text()[:6],
 		unrelated:     unrelated,
 		listening:     listening,
-		tasks:         list[*task]{one: "task", size: 3, most: maxTasks},
+		tasks:         list[*task]{name: "tasks", size: 3, most: maxTasks},
 		level:         defaultLogLevel,
 		questions:     map[int64]chan message{},
 		subscriptions: map[string]bool{},
@@ -65,11 +65,13 @@ func (s *session) logf(format string, args ...any) {
 
 // speaks returns the negotiated revision; before that, the newest one.
 func (s *session) speaks() string {
+	return orElse(s.agreed(), s.server.newest())
+}
+
+// agreed returns the negotiated revision; "" before that.
+func (s *session) agreed() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.revision == "" {
-		return s.server.newest()
-	}
 	return s.revision
 }
 

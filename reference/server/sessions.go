@@ -4,6 +4,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -79,25 +80,16 @@ func (h *streamableHTTP) initialize(w http.ResponseWriter, r *http.Request, m me
 	stream := s.newStream()
 	s.begin(m, stream)
 	answer, _ := stream.onlyMessage() // initialize sends nothing else
-	if !s.accepted() {
+	if s.agreed() == "" {
 		s.end()
-		writeJSON(w, http.StatusOK, answer)
-		return nil
-	}
-	if refused := h.keep(s); refused != nil {
+	} else if refused := h.keep(s); refused != nil {
 		s.end()
 		return refused
+	} else {
+		w.Header().Set(sessionHeader, s.id)
 	}
-	w.Header().Set(sessionHeader, s.id)
 	writeJSON(w, http.StatusOK, answer)
 	return nil
-}
-
-// accepted tells whether initialize has succeeded.
-func (s *session) accepted() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.revision != ""
 }
 
 // get lets the client listen: anew, or where it was interrupted.
@@ -117,16 +109,13 @@ func (h *streamableHTTP) get(w http.ResponseWriter, r *http.Request) *refusal {
 	name, after, valid := readEventID(lastEventID)
 	s.streams.Lock()
 	stream, known := s.open[name]
-	listener := s.isListener[name]
+	listens := known && stream.listens
 	s.streams.Unlock()
 	if !valid || !known || !stream.remembers(after) {
-		return refuse(
-			http.StatusBadRequest,
-			"the Last-Event-ID %q is not, or no longer, known in this session",
-			lastEventID,
-		)
+		return refuse(http.StatusBadRequest, "the Last-Event-ID %q is not, or no longer, known in this session",
+			lastEventID)
 	}
-	if listener {
+	if listens {
 		return s.listen(w, r, stream, after, false)
 	}
 	stream.serve(r.Context(), w, after, false)
@@ -139,7 +128,9 @@ func (h *streamableHTTP) delete(w http.ResponseWriter, r *http.Request) *refusal
 	if refused != nil {
 		return refused
 	}
-	h.drop(s)
+	h.mu.Lock()
+	delete(h.sessions, s.id)
+	h.mu.Unlock()
 	s.end()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -158,14 +149,13 @@ type httpSession struct {
 	ended      bool
 	lastStream int
 	open       map[string]*eventStream // all that can be read or resumed, by id
-	isListener map[string]bool         // those that a GET has opened, by id
 	listeners  []*eventStream          // those that a GET is reading, newest last
 	retired    []*eventStream          // those that are kept only to be resumed, oldest first
 	backlog    [][]byte                // unrelated messages that wait for a listener
 }
 
 func (h *streamableHTTP) newHTTPSession() *httpSession {
-	s := &httpSession{id: h.newID(), open: map[string]*eventStream{}, isListener: map[string]bool{}}
+	s := &httpSession{id: h.newID(), open: map[string]*eventStream{}}
 	s.session = h.server.newSession((*unrelatedOutlet)(s), s.hasListener)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -194,10 +184,7 @@ func (s *httpSession) end() {
 	s.running.Wait()
 	s.streams.Lock()
 	s.ended = true // streams that are opened from now on are closed at once
-	var streams []*eventStream
-	for _, stream := range s.open {
-		streams = append(streams, stream)
-	}
+	streams := slices.Collect(maps.Values(s.open))
 	s.streams.Unlock()
 	for _, stream := range streams {
 		stream.close()
@@ -210,21 +197,22 @@ func (s *httpSession) end() {
 func (h *streamableHTTP) keep(s *httpSession) *refusal {
 	h.mu.Lock()
 	var oldest *httpSession
-	if len(h.sessions) >= maxSessions {
+	full := h.closed || len(h.sessions) >= maxSessions
+	if full && !h.closed {
 		for _, other := range h.sessions {
 			if other.users == 0 && (oldest == nil || other.unused.Before(oldest.unused)) {
 				oldest = other
 			}
 		}
 	}
-	full := h.closed || len(h.sessions) >= maxSessions && oldest == nil
+	if oldest != nil {
+		delete(h.sessions, oldest.id)
+		full = false
+	}
 	if !full {
 		h.sessions[s.id] = s
 		s.unused = time.Now()
 		s.idle.Reset(h.server.options.SessionIdle)
-	}
-	if oldest != nil {
-		delete(h.sessions, oldest.id)
 	}
 	h.mu.Unlock()
 	if full {
@@ -234,13 +222,6 @@ func (h *streamableHTTP) keep(s *httpSession) *refusal {
 		oldest.end()
 	}
 	return nil
-}
-
-// drop makes the session unknown.
-func (h *streamableHTTP) drop(s *httpSession) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.sessions, s.id)
 }
 
 func (h *streamableHTTP) close() {
@@ -271,12 +252,8 @@ func (h *streamableHTTP) enter(r *http.Request) (*httpSession, *refusal) {
 		return nil, refuse(http.StatusNotFound, "the session has ended, or never was: begin a new one with initialize")
 	}
 	if version, sent := header(r, versionHeader); sent && version != s.speaks() {
-		return nil, refuse(
-			http.StatusBadRequest,
-			"the MCP-Protocol-Version %q is not the negotiated one, which is %s",
-			version,
-			s.speaks(),
-		)
+		return nil, refuse(http.StatusBadRequest, "the MCP-Protocol-Version %q is not the negotiated one, which is %s",
+			version, s.speaks())
 	}
 	s.users++
 	s.idle.Stop()
@@ -329,7 +306,6 @@ func (s *httpSession) retire(stream *eventStream) {
 	s.retired = append(without(s.retired, stream), stream)
 	if len(s.retired) > maxRetired {
 		delete(s.open, s.retired[0].id)
-		delete(s.isListener, s.retired[0].id)
 		s.retired = s.retired[1:]
 	}
 }
@@ -361,7 +337,7 @@ func (s *httpSession) listen(
 		s.retire(stream)
 		return refuse(http.StatusTooManyRequests, "the session has %d listening streams already", maxListeners)
 	}
-	s.isListener[stream.id] = true
+	stream.listens = true
 	s.listeners = append(without(s.listeners, stream), stream)
 	s.retired = without(s.retired, stream)
 	for _, message := range s.backlog {

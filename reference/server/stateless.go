@@ -44,7 +44,7 @@ func newStateless(s *Server, revisions []string) *stateless {
 	e.abandoned = func(c *call) { c.cancel(errCancelled) }
 	e.subscriptions.reached = wanting
 	e.features = featuresOf(Revision20260728, s.options.MoreTools, e.subscriptions.announce)
-	e.tasks.one, e.tasks.most = "task", maxAsyncTasks
+	e.tasks.name, e.tasks.most = "tasks", maxAsyncTasks
 	e.states = newStates(s.options.StateLife)
 	return e
 }
