@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,12 +29,13 @@ type call struct {
 	task          *task           // the task within which this runs, or nil
 	retry         *retry          // what the client brings from requests before, from 2026-07-28
 
-	settled     chan struct{} // closed when finished, or known to take time
-	settle      func()
-	afterwards  []func() // to be done once the response is on its way
+	settled    chan struct{} // closed when finished, or known to take time
+	settle     func()
+	afterwards []func()    // to be done once the response is on its way
+	slow       atomic.Bool // it took time
+
 	mu          sync.Mutex
 	finished    bool
-	slow        bool // it took time
 	hasProgress bool
 	progressed  float64 // the last progress that was sent
 }
@@ -109,18 +111,12 @@ func (c *call) readMeta(params json.RawMessage) error {
 // takesTime says that the answer is not ready. The transport then stops waiting for it:
 // HTTP opens an event stream, stdio reads on. A handler must call it before it waits.
 func (c *call) takesTime() {
-	c.mu.Lock()
-	c.slow = true
-	c.mu.Unlock()
+	c.slow.Store(true)
 	c.settle()
 }
 
 // tookTime tells whether takesTime was called.
-func (c *call) tookTime() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.slow
-}
+func (c *call) tookTime() bool { return c.slow.Load() }
 
 // wait lets time pass, or fails when the call is cancelled.
 func (c *call) wait(d time.Duration) error {

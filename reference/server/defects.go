@@ -6,7 +6,6 @@ package server
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"net/http"
@@ -44,36 +43,23 @@ var defects = map[string]func(*Server){
 
 // Defects lists what Options.Defect may be.
 func Defects() []string {
-	return slices.Sorted(func(yield func(string) bool) {
-		for _, all := range []iter.Seq[string]{maps.Keys(defects), maps.Keys(authorizationDefects), maps.Keys(sseDefects)} {
-			for one := range all {
-				if !yield(one) {
-					return
-				}
-			}
-		}
-	})
+	all := slices.Collect(maps.Keys(defects))
+	all = slices.AppendSeq(all, maps.Keys(authorizationDefects))
+	return slices.Sorted(slices.Values(slices.AppendSeq(all, maps.Keys(sseDefects))))
 }
 
 func (s *Server) spoil(defect string) error {
-	if defect == "" {
-		return nil
-	}
-	spoil, known := defects[defect]
-	if bad, ofGuard := authorizationDefects[defect]; ofGuard {
-		spoil, known = func(s *Server) {
-			if s.guard != nil {
-				bad(s.guard)
-			}
-		}, true
-	}
-	if bad, ofSSE := sseDefects[defect]; ofSSE {
-		spoil, known = func(s *Server) { bad(s.sse) }, true
-	}
-	if !known {
+	switch {
+	case defect == "":
+	case defects[defect] != nil:
+		defects[defect](s)
+	case sseDefects[defect] != nil:
+		sseDefects[defect](s.sse)
+	case authorizationDefects[defect] == nil:
 		return fmt.Errorf("the reference server has no defect %q, only %s", defect, strings.Join(Defects(), ", "))
+	case s.guard != nil:
+		authorizationDefects[defect](s.guard)
 	}
-	spoil(s)
 	return nil
 }
 

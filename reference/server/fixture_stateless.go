@@ -97,18 +97,13 @@ func formOf(field, kind string) json.RawMessage {
 func inputTools() []*tool {
 	return []*tool{
 		newTool("test_input_required_result_elicitation", "One question", "Asks the user for a name").
-			does(func(c *call, _ arguments) (toolResult, error) {
-				return saidByUser(c.elicitForm(c.asks("user_name"), "What is your name?", nameForm))
-			}),
+			asksUser("user_name", "What is your name?", nameForm),
 		newTool("test_input_required_result_sampling", "Question to the model", "Asks the client's model").
 			does(func(c *call, _ arguments) (toolResult, error) {
 				return saidByModel(c.sample(c.asks("capital_question"), "What is the capital of France?"))
 			}),
 		newTool("test_input_required_result_list_roots", "Question for roots", "Asks the client for its roots").
-			does(func(c *call, _ arguments) (toolResult, error) {
-				roots, err := c.listRoots("client_roots")
-				return contents(text(string(encode(roots)))), err
-			}),
+			asksForRoots("client_roots"),
 		newTool("test_input_required_result_request_state", "Question with a state",
 			"Asks the user to confirm, and gives the client something to bring along").does(confirmWithState),
 		newTool("test_input_required_result_tampered_state", "State that must not change",
@@ -240,10 +235,7 @@ func asyncTools() []*tool {
 			}),
 		newTool("confirm_delete", "Task with a question", "Asks the user to confirm, and pretends to delete").
 			takes(`{"type":"object","properties":{"filename":{"type":"string"}}}`).
-			asExtensionTask(taskOptional).
-			does(func(c *call, _ arguments) (toolResult, error) {
-				return saidByUser(c.elicitForm(c.asks("confirm"), "Delete it?", confirmForm))
-			}),
+			asExtensionTask(taskOptional).asksUser("confirm", "Delete it?", confirmForm),
 		newTool("multi_input", "Task with two questions", "Asks the user for a name and to confirm, at once").
 			asExtensionTask(taskOptional).
 			does(func(c *call, _ arguments) (toolResult, error) {

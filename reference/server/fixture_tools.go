@@ -60,6 +60,21 @@ func (t *tool) changesList(of string, change func(*features)) *tool {
 	})
 }
 
+// asksUser makes a tool that has the user fill in a form.
+func (t *tool) asksUser(key, message string, form json.RawMessage) *tool {
+	return t.does(func(c *call, _ arguments) (toolResult, error) {
+		return saidByUser(c.elicitForm(c.asks(key), message, form))
+	})
+}
+
+// asksForRoots makes a tool that asks the client for its roots.
+func (t *tool) asksForRoots(key string) *tool {
+	return t.does(func(c *call, _ arguments) (toolResult, error) {
+		roots, err := c.listRoots(key)
+		return contents(text(string(encode(roots)))), err
+	})
+}
+
 // said is the result of a tool that has only something to say.
 func said(words string) (toolResult, error) { return contents(text(words)), nil }
 
@@ -267,34 +282,28 @@ func clientTools() []*tool {
 			}),
 		newTool("test_elicitation_sep1034_defaults", "Form with defaults",
 			"Asks the user, and suggests a value for every type of field").during(from20251125).
-			does(func(c *call, _ arguments) (toolResult, error) {
-				return saidByUser(
-					c.elicitForm(c.asks("elicitation"), "Please review the suggested values.", json.RawMessage(`{
-					"type":"object","properties":{
-					"name":{"type":"string","description":"User name","default":"John Doe"},
-					"age":{"type":"integer","description":"User age","default":30},
-					"score":{"type":"number","description":"User score","default":95.5},
-					"status":{"type":"string","description":"User status","enum":["active","inactive","pending"],"default":"active"},
-					"verified":{"type":"boolean","description":"Verification status","default":true}}}`)),
-				)
-			}),
+			asksUser("elicitation", "Please review the suggested values.", json.RawMessage(`{
+				"type":"object","properties":{
+				"name":{"type":"string","description":"User name","default":"John Doe"},
+				"age":{"type":"integer","description":"User age","default":30},
+				"score":{"type":"number","description":"User score","default":95.5},
+				"status":{"type":"string","description":"User status","enum":["active","inactive","pending"],"default":"active"},
+				"verified":{"type":"boolean","description":"Verification status","default":true}}}`)),
 		newTool("test_elicitation_sep1330_enums", "Form with choices",
 			"Asks the user to choose, in every way that there is").during(from20251125).
-			does(func(c *call, _ arguments) (toolResult, error) {
-				return saidByUser(c.elicitForm(c.asks("elicitation"), "Please choose.", json.RawMessage(`{
-					"type":"object","properties":{
-					"untitledSingle":{"type":"string","enum":["option1","option2","option3"]},
-					"titledSingle":{"type":"string","oneOf":[
-						{"const":"value1","title":"First Option"},
-						{"const":"value2","title":"Second Option"},
-						{"const":"value3","title":"Third Option"}]},
-					"legacyEnum":{"type":"string","enum":["opt1","opt2","opt3"],"enumNames":["Option One","Option Two","Option Three"]},
-					"untitledMulti":{"type":"array","minItems":1,"maxItems":3,"items":{"type":"string","enum":["option1","option2","option3"]}},
-					"titledMulti":{"type":"array","minItems":1,"maxItems":3,"items":{"anyOf":[
-						{"const":"value1","title":"First Choice"},
-						{"const":"value2","title":"Second Choice"},
-						{"const":"value3","title":"Third Choice"}]}}}}`)))
-			}),
+			asksUser("elicitation", "Please choose.", json.RawMessage(`{
+				"type":"object","properties":{
+				"untitledSingle":{"type":"string","enum":["option1","option2","option3"]},
+				"titledSingle":{"type":"string","oneOf":[
+					{"const":"value1","title":"First Option"},
+					{"const":"value2","title":"Second Option"},
+					{"const":"value3","title":"Third Option"}]},
+				"legacyEnum":{"type":"string","enum":["opt1","opt2","opt3"],"enumNames":["Option One","Option Two","Option Three"]},
+				"untitledMulti":{"type":"array","minItems":1,"maxItems":3,"items":{"type":"string","enum":["option1","option2","option3"]}},
+				"titledMulti":{"type":"array","minItems":1,"maxItems":3,"items":{"anyOf":[
+					{"const":"value1","title":"First Choice"},
+					{"const":"value2","title":"Second Choice"},
+					{"const":"value3","title":"Third Choice"}]}}}}`)),
 		newTool("test_elicitation_url", "Visit to a URL",
 			"Asks the user to visit a URL, and pretends that it was done").during(from20251125).
 			does(func(c *call, _ arguments) (toolResult, error) {
@@ -320,10 +329,7 @@ func clientTools() []*tool {
 				return toolResult{}, c.urlRequired(id, "Please visit this page first.")
 			}),
 		newTool("test_list_roots", "Roots", "Asks the client for its roots").
-			does(func(c *call, _ arguments) (toolResult, error) {
-				roots, err := c.listRoots("roots")
-				return contents(text(string(encode(roots)))), err
-			}),
+			asksForRoots("roots"),
 		newTool("test_ping", "Ping", "Pings the client").during(until2025).
 			does(func(c *call, _ arguments) (toolResult, error) {
 				_, err := c.session.askFor(c, "ping", nil)
@@ -352,7 +358,8 @@ func changeTools() []*tool {
 			changesList("prompts", func(f *features) { f.prompts.toggle(transientPrompt) }),
 		newTool("test_touch_resource", "Change of a resource", "Changes "+watchedURI).changing().
 			does(func(c *call, _ arguments) (toolResult, error) {
-				c.features.touch()
+				c.features.touched.Add(1)
+				c.features.announce("notifications/resources/updated", object{"uri": watchedURI})
 				return said(watchedURI + " has changed")
 			}),
 	}

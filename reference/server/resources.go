@@ -100,31 +100,33 @@ func matchTemplate(template, uri string) (variables map[string]string, matches b
 	}
 }
 
-func (c *call) subscribe(params resourceParams) (any, error) {
-	if _, err := c.reader(params.URI); err != nil {
-		return nil, err
-	}
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	if len(c.session.subscriptions) >= maxSubscriptions {
-		return nil, internalError("more than %d subscriptions", maxSubscriptions)
-	}
-	c.session.subscriptions[params.URI] = true
-	return object{}, nil
-}
-
 // maxSubscriptions bounds the subscriptions of one client: templates make the
 // number of possible URIs infinite.
 const maxSubscriptions = 1000
 
+func (c *call) subscribe(params resourceParams) (any, error) {
+	return object{}, c.setSubscribed(params.URI, true)
+}
+
 func (c *call) unsubscribe(params resourceParams) (any, error) {
-	if _, err := c.reader(params.URI); err != nil {
-		return nil, err
+	return object{}, c.setSubscribed(params.URI, false)
+}
+
+func (c *call) setSubscribed(uri string, subscribed bool) error {
+	if _, err := c.reader(uri); err != nil {
+		return err
 	}
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
-	delete(c.session.subscriptions, params.URI)
-	return object{}, nil
+	if subscribed && len(c.session.subscriptions) >= maxSubscriptions {
+		return internalError("more than %d subscriptions", maxSubscriptions)
+	}
+	if subscribed {
+		c.session.subscriptions[uri] = true
+	} else {
+		delete(c.session.subscriptions, uri)
+	}
+	return nil
 }
 
 // announce tells the client of a change. Of those of one resource it hears only
@@ -139,10 +141,4 @@ func (s *session) announce(method string, params object) {
 		}
 	}
 	s.notify(method, params)
-}
-
-// touch changes the resource that can be watched.
-func (f *features) touch() {
-	f.touched.Add(1)
-	f.announce("notifications/resources/updated", object{"uri": watchedURI})
 }

@@ -65,10 +65,8 @@ type subscriptions struct {
 
 // wanting are the subscriptions that want to hear of a change.
 func wanting(open []*subscription, method string, params object) []*subscription {
-	return slices.DeleteFunc(
-		slices.Clone(open),
-		func(each *subscription) bool { return !each.filter.wants(method, params) },
-	)
+	unwanted := func(each *subscription) bool { return !each.filter.wants(method, params) }
+	return slices.DeleteFunc(slices.Clone(open), unwanted)
 }
 
 // announce tells a change to all that want to hear of it.
