@@ -14,6 +14,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -89,9 +90,7 @@ func New(options Options) (*Server, error) {
 		return nil, fmt.Errorf("the reference authorization server has no defect %q, only %s",
 			options.Defect, strings.Join(Defects(), ", "))
 	}
-	if options.Life == 0 {
-		options.Life = defaultLife
-	}
+	options.Life = cmp.Or(options.Life, defaultLife)
 	if len(options.Scopes) == 0 {
 		options.Scopes = DefaultScopes()
 	}

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,7 +77,6 @@ type guard struct {
 
 // checks are the parts that a defect replaces.
 type checks struct {
-	algorithms   []jose.SignatureAlgorithm
 	forged       func(ctx context.Context, g *guard, token string) bool // taken without any look at who signed it
 	trusts       func(ctx context.Context, g *guard, signed *jose.JSONWebSignature, claims object) bool
 	issuerFits   func(found, wanted string) bool
@@ -95,7 +95,6 @@ func newGuard(s *Server) *guard {
 		return nil
 	}
 	return &guard{Authorization: s.options.Authorization, server: s, checks: checks{
-		algorithms:   []jose.SignatureAlgorithm{jose.ES256, jose.RS256},
 		forged:       func(context.Context, *guard, string) bool { return false },
 		trusts:       trusts,
 		issuerFits:   func(found, wanted string) bool { return found == wanted },
@@ -290,7 +289,7 @@ func (g *guard) claims(ctx context.Context, token string) (object, error) {
 	if g.forged(ctx, g, token) {
 		return jwt.Claims, nil
 	}
-	signed, err := jose.ParseSignedCompact(token, g.algorithms)
+	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256, jose.RS256})
 	if err != nil {
 		return nil, errors.New("it is not signed by an algorithm that is accepted")
 	}
@@ -386,11 +385,7 @@ func (g *guard) get(ctx context.Context, address string, form url.Values, into a
 	if form != nil {
 		question.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	client := g.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	answer, err := client.Do(question)
+	answer, err := cmp.Or(g.Client, http.DefaultClient).Do(question)
 	if err != nil {
 		return err
 	}

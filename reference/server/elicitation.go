@@ -100,11 +100,11 @@ func (c *call) urlRequest(id, message string) object {
 
 // elicitURL asks the user to visit a URL, where what must not pass through the
 // client would be entered. To accept means only to be willing.
-func (c *call) elicitURL(key, id, message string) (elicitResult, error) {
+func (c *call) elicitURL(id, message string) (elicitResult, error) {
 	if !c.canElicitURL() {
 		return elicitResult{}, errNoURL
 	}
-	raw, err := c.asks(key)("elicitation/create", c.urlRequest(id, message))
+	raw, err := c.asks("visit")("elicitation/create", c.urlRequest(id, message))
 	if err != nil {
 		return elicitResult{}, err
 	}

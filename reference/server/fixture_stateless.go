@@ -150,7 +150,7 @@ func inputTools() []*tool {
 			"Asks the user to visit a URL, and knows by its state which visit it was").
 			does(func(c *call, _ arguments) (toolResult, error) {
 				c.retry.note = orElse(c.retry.note, timestamp())
-				return saidByUser(c.elicitURL("visit", "required", "Please visit this page first."))
+				return saidByUser(c.elicitURL("required", "Please visit this page first."))
 			}),
 	}
 }

@@ -308,7 +308,7 @@ func clientTools() []*tool {
 			"Asks the user to visit a URL, and pretends that it was done").during(from20251125).
 			does(func(c *call, _ arguments) (toolResult, error) {
 				id := rand.Text()
-				result, err := c.elicitURL("visit", id, "Please visit this page.")
+				result, err := c.elicitURL(id, "Please visit this page.")
 				if err == nil && result.Action == "accept" && c.session != nil {
 					c.notify(elicitationComplete(id))
 				}

@@ -154,7 +154,13 @@ func (h *httpSSE) post(w http.ResponseWriter, r *http.Request) *refusal {
 		return refused
 	}
 	if isBatch(body) && c.hasBatches() {
-		return h.postBatch(w, c, body)
+		members, malformed := parseBatch(body)
+		if malformed != nil {
+			return refuse(http.StatusBadRequest, "%s", malformed.Message)
+		}
+		c.takeBatch(members, c)
+		h.accept(w)
+		return nil
 	}
 	m, malformed := parseMessage(body)
 	if refused := h.server.guard.permitted(w, r, m); refused != nil {
@@ -172,16 +178,6 @@ func (h *httpSSE) post(w http.ResponseWriter, r *http.Request) *refusal {
 	} else {
 		c.take(m)
 	}
-	h.accept(w)
-	return nil
-}
-
-func (h *httpSSE) postBatch(w http.ResponseWriter, c *sseClient, body []byte) *refusal {
-	members, malformed := parseBatch(body)
-	if malformed != nil {
-		return refuse(http.StatusBadRequest, "%s", malformed.Message)
-	}
-	c.takeBatch(members, c)
 	h.accept(w)
 	return nil
 }

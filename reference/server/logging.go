@@ -10,9 +10,6 @@ var logLevels = []string{"debug", "info", "notice", "warning", "error", "critica
 // defaultLogLevel is in force until the client sets one: info.
 const defaultLogLevel = 1
 
-// loggerName is the one logger of this server.
-const loggerName = "reference"
-
 type setLevelParams struct {
 	Level string `json:"level"`
 }
@@ -40,5 +37,5 @@ func (c *call) log(level string, data any) {
 	if slices.Index(logLevels, level) < c.era.logsFrom() {
 		return
 	}
-	c.notify("notifications/message", object{"level": level, "logger": loggerName, "data": data})
+	c.notify("notifications/message", object{"level": level, "logger": "reference", "data": data})
 }

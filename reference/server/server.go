@@ -38,6 +38,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -135,19 +136,17 @@ func New(options Options) (*Server, error) {
 		}
 	}
 	options.Revisions = slices.Sorted(slices.Values(options.Revisions))
-	if options.Path == "" {
-		options.Path = "/mcp"
-	}
+	options.Path = cmp.Or(options.Path, "/mcp")
 	if !strings.HasPrefix(options.Path, "/") {
 		return nil, fmt.Errorf("the path of the MCP endpoint must begin with a slash: %q", options.Path)
 	}
 	if options.Log == nil {
 		options.Log = io.Discard
 	}
-	setDefault(&options.RequestTimeout, time.Minute)
-	setDefault(&options.PingInterval, 30*time.Second)
-	setDefault(&options.SessionIdle, 30*time.Minute)
-	setDefault(&options.StateLife, stateLife)
+	options.RequestTimeout = cmp.Or(options.RequestTimeout, time.Minute)
+	options.PingInterval = cmp.Or(options.PingInterval, 30*time.Second)
+	options.SessionIdle = cmp.Or(options.SessionIdle, 30*time.Minute)
+	options.StateLife = cmp.Or(options.StateLife, stateLife)
 
 	s := &Server{
 		options: options,
@@ -172,12 +171,6 @@ func New(options Options) (*Server, error) {
 	s.sse = newHTTPSSE(s)
 	s.guard = newGuard(s)
 	return s, s.spoil(options.Defect)
-}
-
-func setDefault(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
-	}
 }
 
 // methods says who handles which request, in each era: the function of a page of the

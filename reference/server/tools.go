@@ -104,14 +104,15 @@ func (c *call) callTool(params callToolParams) (any, error) {
 	}
 	run := func(c *call) (toolResult, error) { return t.call(c, given) }
 
-	asTask, support := params.Task != nil, t.taskSupport()
+	support, _ := t.Execution["taskSupport"].(string)
+	asTask := params.Task != nil
 	switch declared := tasksOfClient(c.client); {
 	case c.atLeast(Revision20260728) && t.async == taskRequired && declared != nil:
 		return nil, declared
 	case c.atLeast(Revision20260728) && t.async != "" && declared == nil:
 		return c.startAsyncTask(run)
 	case c.revision != Revision20251125: // the only one with such tasks
-	case asTask && support == taskForbidden:
+	case asTask && support != taskOptional && support != taskRequired:
 		return nil, methodNotFound("the tool %q cannot be called as a task", t.Name)
 	case !asTask && support == taskRequired:
 		return nil, methodNotFound("the tool %q must be called as a task", t.Name)
@@ -144,13 +145,6 @@ func (c *call) isProtocolError(err error) bool {
 	var unanswered *inputRequiredError
 	return errors.As(err, &protocolError) || errors.As(err, &unanswered) ||
 		errors.As(err, &ofClient) && c.atLeast(Revision20260728)
-}
-
-func (t *tool) taskSupport() string {
-	if support, given := t.Execution["taskSupport"].(string); given {
-		return support
-	}
-	return taskForbidden
 }
 
 // limit takes away what a revision does not have.
