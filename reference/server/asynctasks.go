@@ -113,7 +113,7 @@ func (t *asyncTask) ask(c *call, questions []question) (map[string]json.RawMessa
 		state["inputRequests"] = open
 	})
 	for {
-		answers, open, news := t.answered(keys)
+		answers, open, news := t.given(keys)
 		if !open {
 			return answers, nil
 		}
@@ -125,11 +125,9 @@ func (t *asyncTask) ask(c *call, questions []question) (map[string]json.RawMessa
 	}
 }
 
-// answered returns the answers so far, whether some are open, and what tells of
+// given returns the answers so far, whether some are open, and what tells of
 // the next.
-func (t *asyncTask) answered(
-	keys map[string]string,
-) (answers map[string]json.RawMessage, open bool, news chan struct{}) {
+func (t *asyncTask) given(keys map[string]string) (answers map[string]json.RawMessage, open bool, news chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	answers = map[string]json.RawMessage{}

@@ -80,14 +80,18 @@ func newCall(ctx context.Context, s *Server, e era, id requestID, out outlet) *c
 // atLeast tells whether the call is of a revision, or of a later one.
 func (c *call) atLeast(revision string) bool { return c.revision >= revision }
 
-// run lets the handler answer, on a goroutine among those in flight, and returns as soon as the
+// run lets the handler answer, unless the request is refused, on a goroutine among those in flight, and returns as soon as the
 // call is settled: finished, or known to take its time. Until then nothing else is read from a
 // pipe, so that quick requests are answered in order.
-func (c *call) run(among *inFlight, handler method, params json.RawMessage) {
-	if !among.spawn(func() { c.finish(handler.handle(c, params)) }) {
+func (c *call) run(among *inFlight, handler method, params json.RawMessage, refused error) *call {
+	switch {
+	case refused != nil:
+		c.finish(nil, refused)
+	case !among.spawn(func() { c.finish(handler.handle(c, params)) }):
 		c.finish(nil, errSessionEnded)
 	}
 	<-c.settled
+	return c
 }
 
 // readMeta looks for what any request may carry in params._meta.

@@ -103,9 +103,7 @@ func forgetsSessions(s *Server) {
 func lendsToolsWithoutEnd(s *Server) { s.toolRounds = math.MaxInt }
 
 // listensOnAllAddresses listens on all interfaces in place of the given host.
-func listensOnAllAddresses(s *Server) {
-	s.bindTo = func(string) string { return "" }
-}
+func listensOnAllAddresses(s *Server) { s.bindTo = func(string) string { return "" } }
 
 // tellsAllOfUpdates sends what a session has subscribed to to all that are open over HTTP.
 func tellsAllOfUpdates(s *Server) {

@@ -67,10 +67,8 @@ func readElicitResult(raw, schema json.RawMessage) (elicitResult, error) {
 		return result, wronglyAnswered("the client's answer to elicitation/create is wrong: %v", err)
 	}
 	if !slices.Contains([]string{"accept", "decline", "cancel"}, result.Action) {
-		return result, wronglyAnswered(
-			"the client's answer to elicitation/create has the unknown action %q",
-			result.Action,
-		)
+		return result, wronglyAnswered("the client's answer to elicitation/create has the unknown action %q",
+			result.Action)
 	}
 	if result.Action == "accept" && schema != nil {
 		if result.Content == nil {

@@ -44,12 +44,12 @@ func fixturePrompts() []*prompt {
 		{
 			described: about("test_prompt_with_image", "Prompt with a picture",
 				"A picture of one pixel, and what to do with it"),
-			get: always(user(image(pixelPNG)), user(text("Please analyze the image above."))),
+			get: always(user(image()), user(text("Please analyze the image above."))),
 		},
 		{
 			described: about("test_prompt_with_audio", "Prompt with a sound",
 				"A moment of silence, and an answer of the assistant").during(from20250326),
-			get: always(user(audio(silenceWAV)), object{"role": "assistant", "content": text("I hear nothing.")}),
+			get: always(user(audio()), object{"role": "assistant", "content": text("I hear nothing.")}),
 		},
 		{
 			described: about("test_prompt_with_completion", "Prompt with suggestions",
@@ -80,11 +80,8 @@ func fixturePrompts() []*prompt {
 				"Asks the user for a context, and repeats it").during(from20260728),
 			get: func(c *call, _ map[string]string) ([]object, error) {
 				c.retry.note = "asked for a context" // so that the client has a state to bring along
-				result, err := c.elicitForm(
-					c.asks("user_context"),
-					"Please provide context for the prompt",
-					contextForm,
-				)
+				ask := c.asks("user_context")
+				result, err := c.elicitForm(ask, "Please provide context for the prompt", contextForm)
 				return []object{user(text("Context: " + result.entered()))}, err
 			},
 		},

@@ -123,10 +123,7 @@ func inputTools() []*tool {
 			does(func(c *call, _ arguments) (toolResult, error) {
 				questions, lacking := c.threeQuestions()
 				if len(lacking) > 0 {
-					return toolResult{}, lacks(
-						"the client has not declared all of elicitation, sampling and roots",
-						lacking,
-					)
+					return toolResult{}, lacks("the client has not declared all that is to be asked", lacking)
 				}
 				return c.askThese(questions...)
 			}),

@@ -93,9 +93,7 @@ func (c *call) works(pace time.Duration, total float64, steps ...float64) error 
 func seconds(count float64) time.Duration { return time.Duration(count * float64(time.Second)) }
 
 func fixtureTools() []*tool {
-	return slices.Concat(
-		contentTools(), utilityTools(), clientTools(), changeTools(), taskTools(), statelessTools(),
-	)
+	return slices.Concat(contentTools(), utilityTools(), clientTools(), changeTools(), taskTools(), statelessTools())
 }
 
 // moreOf makes tools that are alike but for their names: a long list.
@@ -121,19 +119,19 @@ func contentTools() []*tool {
 	linked["title"] = "Static text"
 	return []*tool{
 		simple,
-		newTool("test_image_content", "Picture", "Answers with a picture").answers(contents(image(pixelPNG))),
+		newTool("test_image_content", "Picture", "Answers with a picture").answers(contents(image())),
 		newTool("test_audio_content", "Sound", "Answers with a sound").during(from20250326).
-			answers(contents(audio(silenceWAV))),
+			answers(contents(audio())),
 		newTool("test_embedded_resource", "Embedded resource", "Answers with a resource in full").
 			answers(contents(embedded(
 				textAt("test://embedded-resource", "text/plain", "This is an embedded resource content.")))),
 		newTool("test_resource_link", "Link to a resource", "Answers with a resource to be read").during(from20250618).
 			answers(contents(linked)),
 		newTool("test_multiple_content_types", "Several things", "Answers with a text, a picture and a resource").
-			answers(contents(text("Multiple content types test:"), image(pixelPNG),
+			answers(contents(text("Multiple content types test:"), image(),
 				embedded(textAt("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`)))),
 		newTool("test_annotated_content", "Annotated content", "Answers with content for certain readers").
-			answers(contents(annotated(text("For everybody")), annotated(image(pixelPNG)))),
+			answers(contents(annotated(text("For everybody")), annotated(image()))),
 		newTool("test_structured_content", "Structured result", "Answers with the weather, as data and as text").
 			during(from20250618).
 			takes(`{"type":"object","properties":{"location":{"type":"string"}}}`).
@@ -258,12 +256,12 @@ func clientTools() []*tool {
 			"Asks the client's model, and lends it a tool that knows the weather").takes(promptSchema).
 			during(from20251125).
 			does(func(c *call, given arguments) (toolResult, error) {
-				weather := newTool("get_weather", "", "Tells the weather in a city").
-					takes(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)
-				weather.Annotations = nil
-				return saidByModel(
-					c.sampleWithTool(argument(given, "prompt", ""), weather, "Partly cloudy, 22.5 degrees"),
-				)
+				return saidByModel(c.sampleWithTool(argument(given, "prompt", ""), object{
+					"name":        "get_weather",
+					"description": "Tells the weather in a city",
+					"inputSchema": json.RawMessage(
+						`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
+				}, "Partly cloudy, 22.5 degrees"))
 			}),
 		newTool("test_sampling_as_task", "Sampling as a task", "Asks the client's model by way of a task").
 			takes(promptSchema).during(at20251125).

@@ -112,8 +112,8 @@ func (e *stateless) checkParameters(r *http.Request, m message) *rpcError {
 	}
 	var params callToolParams
 	_ = decode(m.params, &params, "params") // what is wrong with them, the handler will say
-	t, err := e.features.tools.find(params.Name)
-	if err != nil {
+	t, _ := e.features.tools.find(params.Name)
+	if t == nil {
 		return nil
 	}
 	var schema, arguments object

@@ -130,9 +130,7 @@ func serverInfoAt(revision string) implementation {
 func (s *session) initialized(json.RawMessage) {
 	s.mu.Lock()
 	first := s.revision != "" && !s.ready
-	if first {
-		s.ready = true
-	}
+	s.ready = s.ready || first
 	s.mu.Unlock()
 	if first {
 		s.keepPinging()

@@ -95,12 +95,12 @@ func (c *call) sample(ask asker, prompt string) (words string, err error) {
 // sampleWithTool asks the client's model and lends it one tool, which always says the same.
 // Every use of the tool is answered, in one message that holds nothing else, until the
 // model has its answer. In the last round it may not use the tool any more.
-func (c *call) sampleWithTool(prompt string, lent *tool, says string) (words string, err error) {
+func (c *call) sampleWithTool(prompt string, lent object, says string) (words string, err error) {
 	if c.client.Sampling == nil || c.client.Sampling.Tools == nil {
 		return "", errNoSamplingTools
 	}
 	params := samplingRequest(prompt)
-	params["tools"] = []*tool{lent}
+	params["tools"] = []object{lent}
 	for round := 1; ; round++ {
 		params["toolChoice"] = object{"mode": "auto"}
 		if round == c.server.toolRounds {

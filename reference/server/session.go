@@ -95,12 +95,7 @@ func (s *session) notify(method string, params object) {
 func (s *session) begin(m message, out outlet) *call {
 	c := s.newCall(m.id, out)
 	handler, err := s.admit(m, c)
-	if err != nil {
-		c.finish(nil, err)
-		return c
-	}
-	c.run(s.inFlight, handler, m.params)
-	return c
+	return c.run(s.inFlight, handler, m.params, err)
 }
 
 // newCall makes a call under the rules that were agreed on with initialize.

@@ -21,13 +21,8 @@ const (
 	maxBacklog   = 256  // messages of one session that wait for a GET stream
 )
 
-// postInSession takes one message of a session, or the one that begins it.
-func (h *streamableHTTP) postInSession(
-	w http.ResponseWriter,
-	r *http.Request,
-	m message,
-	malformed *rpcError,
-) *refusal {
+// inSession takes one message of a session, or the one that begins it.
+func (h *streamableHTTP) inSession(w http.ResponseWriter, r *http.Request, m message, malformed *rpcError) *refusal {
 	if refused := h.checkVersion(r); refused != nil {
 		return refused
 	}
@@ -324,35 +319,29 @@ func without(streams []*eventStream, stream *eventStream) []*eventStream {
 
 // listen serves a stream of unrelated messages for as long as the client
 // listens. It begins with the backlog.
-func (s *httpSession) listen(
-	w http.ResponseWriter,
-	r *http.Request,
-	stream *eventStream,
-	after int,
-	prime bool,
-) *refusal {
+func (s *httpSession) listen(w http.ResponseWriter, r *http.Request, to *eventStream, after int, prime bool) *refusal {
 	s.streams.Lock()
 	if len(s.listeners) >= maxListeners {
 		s.streams.Unlock()
-		s.retire(stream)
+		s.retire(to)
 		return refuse(http.StatusTooManyRequests, "the session has %d listening streams already", maxListeners)
 	}
-	stream.listens = true
-	s.listeners = append(without(s.listeners, stream), stream)
-	s.retired = without(s.retired, stream)
+	to.listens = true
+	s.listeners = append(without(s.listeners, to), to)
+	s.retired = without(s.retired, to)
 	for _, message := range s.backlog {
-		stream.send(message)
+		to.send(message)
 	}
 	s.backlog = nil
 	s.streams.Unlock()
 
-	if replaced := stream.serve(r.Context(), w, after, prime); replaced {
+	if replaced := to.serve(r.Context(), w, after, prime); replaced {
 		return nil
 	}
 	s.streams.Lock()
-	s.listeners = without(s.listeners, stream)
+	s.listeners = without(s.listeners, to)
 	s.streams.Unlock()
-	s.retire(stream)
+	s.retire(to)
 	return nil
 }
 

@@ -112,12 +112,7 @@ func (n *connection) begin(m message, out outlet) *call {
 	x := &exchange{connection: n, method: m.method, params: m.params}
 	c := newCall(n.ctx, n.server, x, m.id, out)
 	handler, err := n.admit(m, c, x)
-	if err != nil {
-		c.finish(nil, err)
-		return c
-	}
-	c.run(n.inFlight, handler, m.params)
-	return c
+	return c.run(n.inFlight, handler, m.params, err)
 }
 
 // admit decides whether a request may be handled, and by whom.

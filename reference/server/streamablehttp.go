@@ -157,7 +157,7 @@ func (h *streamableHTTP) post(w http.ResponseWriter, r *http.Request) *refusal {
 	if h.server.isStateless(m, r.Header) {
 		return h.server.stateless.post(w, r, m, malformed)
 	}
-	return h.postInSession(w, r, m, malformed)
+	return h.inSession(w, r, m, malformed)
 }
 
 // notUnderstood answers a malformed message. What would not be answered if it

@@ -73,9 +73,9 @@ func structured(value any) toolResult {
 
 func text(s string) object { return object{"type": "text", "text": s} }
 
-func image(png string) object { return object{"type": "image", "data": png, "mimeType": "image/png"} }
+func image() object { return object{"type": "image", "data": pixelPNG, "mimeType": "image/png"} }
 
-func audio(wav string) object { return object{"type": "audio", "data": wav, "mimeType": "audio/wav"} }
+func audio() object { return object{"type": "audio", "data": silenceWAV, "mimeType": "audio/wav"} }
 
 func embedded(resource object) object { return object{"type": "resource", "resource": resource} }
 
