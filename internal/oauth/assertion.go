@@ -45,7 +45,7 @@ func (k *Key) AssertionFlaw(assertion, client string, audiences []string, now ti
 		return "whose iss is not the client_id"
 	case jwt.Claims["sub"] != client:
 		return "whose sub is not the client_id"
-	case !slices.ContainsFunc(audiencesOf(jwt), func(one string) bool { return slices.Contains(audiences, one) }):
+	case !slices.ContainsFunc(Audiences(jwt.Claims), func(one string) bool { return slices.Contains(audiences, one) }):
 		return "whose aud is not the authorization server"
 	}
 	switch expires, has := jwt.Claims["exp"].(float64); {
@@ -57,9 +57,9 @@ func (k *Key) AssertionFlaw(assertion, client string, audiences []string, now ti
 	return ""
 }
 
-// audiencesOf are the values of aud, which is a text or a list.
-func audiencesOf(jwt JWT) []string {
-	switch aud := jwt.Claims["aud"].(type) {
+// Audiences are the values of the claim aud, which is a text or a list.
+func Audiences(claims map[string]any) []string {
+	switch aud := claims["aud"].(type) {
 	case string:
 		return []string{aud}
 	case []any:

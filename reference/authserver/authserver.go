@@ -14,12 +14,12 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -67,7 +67,6 @@ type Server struct {
 	base    *url.URL
 	key     *oauth.Key // signs access tokens
 	rsa     *oauth.Key // nil for none
-	parts
 
 	mu        sync.Mutex
 	clients   map[string]*client
@@ -87,9 +86,11 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.Life == 0 {
-		options.Life = defaultLife
+	if options.Defect != "" && !slices.Contains(Defects(), options.Defect) {
+		return nil, fmt.Errorf("the reference authorization server has no defect %q, only %s",
+			options.Defect, strings.Join(Defects(), ", "))
 	}
+	options.Life = cmp.Or(options.Life, defaultLife)
 	if len(options.Scopes) == 0 {
 		options.Scopes = DefaultScopes()
 	}
@@ -99,7 +100,6 @@ func New(options Options) (*Server, error) {
 	s := &Server{
 		options:   options,
 		base:      base,
-		parts:     good(),
 		clients:   map[string]*client{},
 		documents: map[string]Document{},
 		codes:     map[string]*grant{},
@@ -118,7 +118,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.spoil(options.Defect)
+	return s, nil
 }
 
 // Issuer is the URL by which the server is known.
@@ -202,129 +202,20 @@ func keep[T any](in map[string]T, key string, value T) {
 	in[key] = value
 }
 
-// parts are what a defect replaces.
-type parts struct {
-	redirectFits  func(registered []string, asked string) bool
-	redirectsAll  bool // errors go to any redirect URI
-	codeOnce      bool
-	provesPKCE    func(challenge, method, verifier string) bool
-	demandsPKCE   bool
-	rotates       bool
-	issuerOf      func(issuer string) string // in answers; "" for none
-	saysIss       bool
-	named         func(issuer string) string // in metadata
-	challenges    []string                   // code_challenge_methods_supported; nil for none
-	documentFits  func(document, address string) bool
-	demandsAuth   bool // of confidential clients
-	takesResource func(wanted, registered string) bool
-	bindsClient   bool // codes and refresh tokens are good for one client alone
-	endsRotated   bool // refresh tokens that were rotated are refused
-	narrowsScope  bool // a refresh grants no scope that was not granted before
-	stateOf       func(asked string) string
-	caches        bool                                         // client id metadata documents
-	publicOnly    bool                                         // is where such documents are fetched from
-	wholeOnly     bool                                         // documents that lack a member are refused
-	bindsURIs     bool                                         // to those of the document
-	registersURI  func(address, applicationType string) string // what is wrong with a redirect URI, or ""
-}
-
-func good() parts {
-	same := func(issuer string) string { return issuer }
-	return parts{
-		redirectFits:  redirectFits,
-		codeOnce:      true,
-		provesPKCE:    oauth.ProvesChallenge,
-		demandsPKCE:   true,
-		rotates:       true,
-		issuerOf:      same,
-		saysIss:       true,
-		named:         same,
-		challenges:    []string{"S256"},
-		documentFits:  func(document, address string) bool { return document == address },
-		demandsAuth:   true,
-		takesResource: func(wanted, granted string) bool { return granted == "" || oauth.SameResource(wanted, granted) },
-		bindsClient:   true,
-		endsRotated:   true,
-		narrowsScope:  true,
-		stateOf:       same,
-		caches:        true,
-		publicOnly:    true,
-		wholeOnly:     true,
-		bindsURIs:     true,
-		registersURI:  redirectFlaw,
+// Defects lists what Options.Defect may be. What each does stands where it is done.
+func Defects() []string {
+	return []string{
+		"answers-issuer-of-another", "cuts-states", "does-not-advertise-iss", "does-not-advertise-s256",
+		"does-not-authenticate", "does-not-cache-documents", "does-not-compare-documents", "does-not-enforce-pkce",
+		"does-not-rotate", "fetches-from-anywhere", "issues-for-other-resources", "names-another-issuer",
+		"redeems-codes-twice", "redeems-for-other-clients", "redirects-anywhere", "redirects-beside-documents",
+		"redirects-errors-anywhere", "redirects-to-prefixes", "registers-any-redirect-uri", "sends-no-iss",
+		"takes-documents-without-a-name", "takes-no-verifier", "takes-rotated-tokens", "widens-scopes",
 	}
 }
 
-// defects make a good server bad in one way each.
-var defects = map[string]func(*parts){
-	"answers-issuer-of-another": func(p *parts) {
-		p.issuerOf = func(string) string { return "https://another.example" }
-	},
-	"does-not-advertise-iss":  func(p *parts) { p.saysIss = false },
-	"does-not-advertise-s256": func(p *parts) { p.challenges = nil },
-	"does-not-compare-documents": func(p *parts) {
-		p.documentFits = func(string, string) bool { return true }
-	},
-	"does-not-enforce-pkce": func(p *parts) {
-		p.demandsPKCE = false
-		p.provesPKCE = func(string, string, string) bool { return true }
-	},
-	"does-not-rotate": func(p *parts) { p.rotates = false },
-	"names-another-issuer": func(p *parts) {
-		p.named = func(string) string { return "https://another.example" }
-	},
-	"redirects-to-prefixes": func(p *parts) {
-		p.redirectFits = func(registered []string, asked string) bool {
-			return slices.ContainsFunc(registered, func(one string) bool { return strings.HasPrefix(asked, one) })
-		}
-	},
-	"redirects-anywhere": func(p *parts) {
-		p.redirectFits = func([]string, string) bool { return true }
-	},
-	"redirects-errors-anywhere": func(p *parts) { p.redirectsAll = true },
-	"redeems-codes-twice":       func(p *parts) { p.codeOnce = false },
-	"sends-no-iss":              func(p *parts) { p.issuerOf = func(string) string { return "" } },
-	"does-not-authenticate":     func(p *parts) { p.demandsAuth = false },
-	"redeems-for-other-clients": func(p *parts) { p.bindsClient = false },
-	"takes-rotated-tokens":      func(p *parts) { p.endsRotated = false },
-	"takes-no-verifier": func(p *parts) {
-		p.provesPKCE = func(method, challenge, verifier string) bool {
-			return verifier == "" || oauth.ProvesChallenge(method, challenge, verifier)
-		}
-	},
-	"widens-scopes": func(p *parts) { p.narrowsScope = false },
-	"cuts-states": func(p *parts) {
-		p.stateOf = func(asked string) string { return asked[:min(len(asked), longestState)] }
-	},
-	"does-not-cache-documents":       func(p *parts) { p.caches = false },
-	"fetches-from-anywhere":          func(p *parts) { p.publicOnly = false },
-	"takes-documents-without-a-name": func(p *parts) { p.wholeOnly = false },
-	"redirects-beside-documents":     func(p *parts) { p.bindsURIs = false },
-	"registers-any-redirect-uri":     func(p *parts) { p.registersURI = func(string, string) string { return "" } },
-	"issues-for-other-resources":     func(p *parts) { p.takesResource = func(string, string) bool { return true } },
-}
-
-// longestState is where one defect ends states.
-const longestState = 64
-
-// Defects lists what Options.Defect may be.
-func Defects() []string { return slices.Sorted(maps.Keys(defects)) }
-
-func (s *Server) spoil(defect string) error {
-	if defect == "" {
-		return nil
-	}
-	spoil, known := defects[defect]
-	if !known {
-		return fmt.Errorf(
-			"the reference authorization server has no defect %q, only %s",
-			defect,
-			strings.Join(Defects(), ", "),
-		)
-	}
-	spoil(&s.parts)
-	return nil
-}
+// has tells whether the server has a defect.
+func (s *Server) has(defect string) bool { return s.options.Defect == defect }
 
 // secret makes a code, token or secret that cannot be guessed.
 func secret(kind string) string { return kind + "-" + rand.Text() }

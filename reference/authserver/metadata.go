@@ -5,7 +5,7 @@ import "net/http"
 // metadata is the same document for OAuth and for OpenID Connect Discovery.
 func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 	document := map[string]any{
-		"issuer":                                s.named(s.options.Issuer),
+		"issuer":                                s.options.Issuer,
 		"authorization_endpoint":                s.at("authorize"),
 		"token_endpoint":                        s.at("token"),
 		"registration_endpoint":                 s.at("register"),
@@ -21,11 +21,14 @@ func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
 		"subject_types_supported":               []string{"public"},
 		"id_token_signing_alg_values_supported": []string{s.key.Alg},
 	}
-	if s.saysIss {
+	if s.has("names-another-issuer") {
+		document["issuer"] = anotherIssuer
+	}
+	if !s.has("does-not-advertise-iss") {
 		document["authorization_response_iss_parameter_supported"] = true
 	}
-	if s.challenges != nil {
-		document["code_challenge_methods_supported"] = s.challenges
+	if !s.has("does-not-advertise-s256") {
+		document["code_challenge_methods_supported"] = []string{"S256"}
 	}
 	writeJSON(w, http.StatusOK, document)
 }

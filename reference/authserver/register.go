@@ -85,7 +85,7 @@ func (s *Server) validMetadata(one *client) *oauthError {
 		return wrong("invalid_redirect_uri", "redirect_uris is missing")
 	}
 	for _, address := range one.RedirectURIs {
-		if flaw := s.registersURI(address, one.Type); flaw != "" {
+		if flaw := redirectFlaw(address, one.Type); flaw != "" && !s.has("registers-any-redirect-uri") {
 			return wrong("invalid_redirect_uri", "the redirect URI %q %s", address, flaw)
 		}
 	}
@@ -116,9 +116,11 @@ func redirectFlaw(address, applicationType string) string {
 
 // redirectFits tells whether a redirect URI is one that was registered, exactly; on a
 // loopback address the port may be another (RFC 8252, section 7.3).
-func redirectFits(registered []string, asked string) bool {
+func (s *Server) redirectFits(registered []string, asked string) bool {
 	return slices.ContainsFunc(registered, func(one string) bool {
-		return one == asked || withoutLoopbackPort(one) != "" && withoutLoopbackPort(one) == withoutLoopbackPort(asked)
+		return one == asked || s.has("redirects-anywhere") ||
+			s.has("redirects-to-prefixes") && strings.HasPrefix(asked, one) ||
+			withoutLoopbackPort(one) != "" && withoutLoopbackPort(one) == withoutLoopbackPort(asked)
 	})
 }
 
@@ -158,9 +160,9 @@ func (s *Server) clientOf(ctx context.Context, id string) (*client, error) {
 	switch err := json.Unmarshal(document.Text, one); {
 	case err != nil:
 		return nil, fmt.Errorf("the client's metadata document is not JSON: %w", err)
-	case s.wholeOnly && (one.ID == "" || one.Name == "" || len(one.RedirectURIs) == 0):
+	case !s.has("takes-documents-without-a-name") && (one.ID == "" || one.Name == "" || len(one.RedirectURIs) == 0):
 		return nil, errors.New("the client's metadata document lacks client_id, client_name or redirect_uris")
-	case !s.documentFits(one.ID, id):
+	case one.ID != id && !s.has("does-not-compare-documents"):
 		return nil, errors.New("the client's metadata document has another client_id")
 	}
 	one.ID, one.Secret, one.AuthMethod = id, "", "none"
@@ -200,14 +202,13 @@ func (s *Server) documentAt(ctx context.Context, address string) (Document, erro
 	s.mu.Lock()
 	known, has := s.documents[address]
 	s.mu.Unlock()
-	if has && s.caches && time.Now().Before(known.Fresh) {
+	if has && !s.has("does-not-cache-documents") && time.Now().Before(known.Fresh) {
 		return known, nil
 	}
-	fetch := s.options.Fetch
-	if !s.publicOnly {
-		fetch = fetchFromAnywhere(fetch)
+	document, err := s.options.Fetch(ctx, address)
+	if err != nil && s.has("fetches-from-anywhere") {
+		document, err = fetchOver(ctx, &http.Transport{TLSHandshakeTimeout: fetchTimeout}, address)
 	}
-	document, err := fetch(ctx, address)
 	if err == nil {
 		s.mu.Lock()
 		keep(s.documents, address, document)
@@ -232,19 +233,6 @@ func FetchFrom(under, address string) func(context.Context, string) (Document, e
 func fetchDocument(ctx context.Context, address string) (Document, error) {
 	dialer := &net.Dialer{Timeout: fetchTimeout, Control: onlyPublic}
 	return fetchOver(ctx, &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: fetchTimeout}, address)
-}
-
-// fetchFromAnywhere does so from any address where another way does not.
-func fetchFromAnywhere(
-	fetch func(context.Context, string) (Document, error),
-) func(context.Context, string) (Document, error) {
-	return func(ctx context.Context, address string) (Document, error) {
-		document, err := fetch(ctx, address)
-		if err != nil {
-			document, err = fetchOver(ctx, &http.Transport{TLSHandshakeTimeout: fetchTimeout}, address)
-		}
-		return document, err
-	}
 }
 
 func fetchOver(ctx context.Context, transport *http.Transport, address string) (Document, error) {

@@ -81,7 +81,7 @@ func (s *Server) authenticate(r *http.Request) (*client, *oauthError) {
 		return nil, unauthenticated(err.Error())
 	}
 	right := subtle.ConstantTimeCompare([]byte(client.Secret), []byte(given)) == 1
-	if s.demandsAuth && !right {
+	if !right && !s.has("does-not-authenticate") {
 		return nil, unauthenticated("the client secret is wrong")
 	}
 	return client, nil
@@ -95,23 +95,29 @@ func unauthenticated(description string) *oauthError {
 func (s *Server) redeem(client *client, form url.Values) (*grant, *oauthError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	granted := s.codes[form.Get("code")]
-	if granted != nil && s.codeOnce && granted.client == client.ID {
+	granted, verifier := s.codes[form.Get("code")], form.Get("code_verifier")
+	if granted != nil && granted.client == client.ID && !s.has("redeems-codes-twice") {
 		delete(s.codes, form.Get("code"))
 	}
 	switch {
-	case granted == nil, granted.over(), s.bindsClient && granted.client != client.ID:
+	case granted == nil, granted.over(), granted.client != client.ID && !s.has("redeems-for-other-clients"):
 		return nil, wrong("invalid_grant", "the code is not good")
 	case form.Has("redirect_uri") && form.Get("redirect_uri") != granted.redirectURI:
 		return nil, wrong("invalid_grant", "the redirect URI is not that of the code")
-	case granted.challenge != "" && !s.provesPKCE(granted.challenge, granted.method, form.Get("code_verifier")):
+	case granted.challenge != "" && !s.proves(verifier, granted):
 		return nil, wrong("invalid_grant", "the code verifier does not fit the challenge")
-	case granted.challenge == "" && form.Get("code_verifier") != "" && s.demandsPKCE:
+	case granted.challenge == "" && verifier != "" && !s.has("does-not-enforce-pkce"):
 		return nil, wrong("invalid_grant", "there is a code verifier, and there was no challenge")
 	}
 	renewed := *granted
 	renewed.family = secret("family")
 	return &renewed, nil
+}
+
+// proves tells whether a code verifier fits the challenge of a code.
+func (s *Server) proves(verifier string, granted *grant) bool {
+	return s.has("does-not-enforce-pkce") || s.has("takes-no-verifier") && verifier == "" ||
+		oauth.ProvesChallenge(granted.challenge, granted.method, verifier)
 }
 
 // renew takes a refresh token. One that was used before ends all that came of it.
@@ -120,7 +126,7 @@ func (s *Server) renew(client *client, form url.Values) (*grant, *oauthError) {
 	defer s.mu.Unlock()
 	granted := s.refresh[form.Get("refresh_token")]
 	switch {
-	case granted == nil, s.bindsClient && granted.client != client.ID:
+	case granted == nil, granted.client != client.ID && !s.has("redeems-for-other-clients"):
 		return nil, wrong("invalid_grant", "the refresh token is not good")
 	case granted.expires.IsZero(): // rotated and used again: one of the two was stolen
 		keep(s.revoked, granted.family, true)
@@ -131,7 +137,7 @@ func (s *Server) renew(client *client, form url.Values) (*grant, *oauthError) {
 	renewed := *granted
 	if wanted := form.Get("scope"); wanted != "" {
 		for _, one := range oauth.Scopes(wanted) {
-			if s.narrowsScope && !slices.Contains(oauth.Scopes(granted.scope), one) {
+			if !s.has("widens-scopes") && !slices.Contains(oauth.Scopes(granted.scope), one) {
 				return nil, wrong("invalid_scope", "the scope %q was not granted", one)
 			}
 		}
@@ -148,7 +154,7 @@ func (s *Server) resource(granted *grant, form url.Values) *oauthError {
 		return nil
 	case oauth.ResourceFlaw(wanted) != "":
 		return wrong("invalid_target", "the resource %s", oauth.ResourceFlaw(wanted))
-	case !s.takesResource(wanted, granted.resource):
+	case granted.resource != "" && !oauth.SameResource(wanted, granted.resource) && !s.has("issues-for-other-resources"):
 		return wrong("invalid_target", "the resource is not that of the authorization")
 	}
 	granted.resource = wanted
@@ -160,10 +166,10 @@ func (s *Server) refreshToken(granted *grant, used string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if used != "" {
-		if !s.rotates {
+		if s.has("does-not-rotate") {
 			return used
 		}
-		if !s.endsRotated {
+		if s.has("takes-rotated-tokens") {
 			used = secret("unused")
 		}
 		s.refresh[used] = &grant{client: granted.client, family: granted.family, expires: time.Time{}}

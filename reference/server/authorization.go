@@ -4,6 +4,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,9 +55,6 @@ func Scoped(issuer string) *Authorization {
 	}
 }
 
-// resourcePath is where the metadata of the resource stands (RFC 9728, section 3.1).
-func (s *Server) resourcePath() string { return oauth.ResourcePath + s.options.Path }
-
 const (
 	// keysTimeout bounds one question to the authorization server.
 	keysTimeout = 5 * time.Second
@@ -79,12 +77,11 @@ type guard struct {
 
 // checks are the parts that a defect replaces.
 type checks struct {
-	algorithms   []jose.SignatureAlgorithm
 	forged       func(ctx context.Context, g *guard, token string) bool // taken without any look at who signed it
-	trusts       func(ctx context.Context, g *guard, signed *jose.JSONWebSignature, claims map[string]any) bool
+	trusts       func(ctx context.Context, g *guard, signed *jose.JSONWebSignature, claims object) bool
 	issuerFits   func(found, wanted string) bool
 	audienceFits func(audience []string, resource string) bool
-	inTime       func(claims map[string]any, now time.Time) string
+	inTime       func(claims object, now time.Time) string
 	tokenOf      func(r *http.Request) (token string, given bool)
 	exempt       func(r *http.Request) bool // needs no token
 	allows       func(g *guard, granted, needed []string) bool
@@ -98,7 +95,6 @@ func newGuard(s *Server) *guard {
 		return nil
 	}
 	return &guard{Authorization: s.options.Authorization, server: s, checks: checks{
-		algorithms:   []jose.SignatureAlgorithm{jose.ES256, jose.RS256},
 		forged:       func(context.Context, *guard, string) bool { return false },
 		trusts:       trusts,
 		issuerFits:   func(found, wanted string) bool { return found == wanted },
@@ -144,29 +140,26 @@ func originOf(r *http.Request) string {
 // resource is the server as this client knows it.
 func (g *guard) resource(r *http.Request) string { return originOf(r) + g.server.options.Path }
 
-func (g *guard) metadataURL(r *http.Request) string { return originOf(r) + g.server.resourcePath() }
+// metadataPath is where the metadata of the resource stands (RFC 9728, section 3.1).
+func (g *guard) metadataPath() string { return oauth.ResourcePath + g.server.options.Path }
 
 // serveMetadata serves the protected resource metadata, without a token.
 func (g *guard) serveMetadata(w http.ResponseWriter, r *http.Request) {
-	document := map[string]any{
+	document := object{
 		"resource": g.resource(r), "authorization_servers": []string{g.Issuer},
 		"bearer_methods_supported": []string{"header"},
 	}
 	if g.Scope != "" {
 		document["scopes_supported"] = g.allScopes()
 	}
-	body, err := json.Marshal(document)
-	if err != nil {
-		panic(err) // texts only
-	}
-	writeJSON(w, http.StatusOK, body)
+	writeJSON(w, http.StatusOK, encode(document))
 }
 
 // serveIssuer tells clients of 2025-03-26, for which the server is its own authorization
 // server, of the one that it trusts.
 func (g *guard) serveIssuer(w http.ResponseWriter, r *http.Request) {
 	places, err := oauth.IssuerPlaces(g.Issuer)
-	var document map[string]any
+	var document object
 	if err == nil {
 		err = g.get(r.Context(), places[0], nil, &document)
 	}
@@ -175,11 +168,7 @@ func (g *guard) serveIssuer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	document["issuer"] = originOf(r)
-	body, err := json.Marshal(document)
-	if err != nil {
-		panic(err) // it was read from JSON
-	}
-	writeJSON(w, http.StatusOK, body)
+	writeJSON(w, http.StatusOK, encode(document))
 }
 
 // allScopes are those of every request, and of all tools.
@@ -233,19 +222,20 @@ func tokenOf(r *http.Request) (token string, given bool) {
 
 // challenge writes the WWW-Authenticate header of a refusal.
 func (g *guard) challenge(w http.ResponseWriter, r *http.Request, code, description string, scopes ...string) {
-	challenge := oauth.Challenge{Scheme: "Bearer"}
-	add := func(name, value string) {
-		if value != "" {
-			challenge.Params = append(challenge.Params, oauth.Param{Name: name, Value: value})
-		}
-	}
-	add("error", code)
-	add("error_description", description)
 	if len(scopes) == 0 {
 		scopes = []string{g.Scope}
 	}
-	add("scope", strings.Join(scopes, " "))
-	add("resource_metadata", g.metadataURL(r))
+	challenge := oauth.Challenge{Scheme: "Bearer"}
+	for _, param := range []oauth.Param{
+		{Name: "error", Value: code},
+		{Name: "error_description", Value: description},
+		{Name: "scope", Value: strings.Join(scopes, " ")},
+		{Name: "resource_metadata", Value: originOf(r) + g.metadataPath()},
+	} {
+		if param.Value != "" {
+			challenge.Params = append(challenge.Params, param)
+		}
+	}
 	w.Header().Set("WWW-Authenticate", challenge.String())
 }
 
@@ -285,13 +275,13 @@ func allows(g *guard, granted, needed []string) bool {
 	})
 }
 
-func scopesOf(claims map[string]any) []string {
+func scopesOf(claims object) []string {
 	list, _ := claims["scope"].(string)
 	return oauth.Scopes(list)
 }
 
 // claims are what a token says, if the authorization server has issued it.
-func (g *guard) claims(ctx context.Context, token string) (map[string]any, error) {
+func (g *guard) claims(ctx context.Context, token string) (object, error) {
 	jwt, isJWT := oauth.Decode(token)
 	if !isJWT {
 		return g.introspected(ctx, token)
@@ -299,7 +289,7 @@ func (g *guard) claims(ctx context.Context, token string) (map[string]any, error
 	if g.forged(ctx, g, token) {
 		return jwt.Claims, nil
 	}
-	signed, err := jose.ParseSignedCompact(token, g.algorithms)
+	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256, jose.RS256})
 	if err != nil {
 		return nil, errors.New("it is not signed by an algorithm that is accepted")
 	}
@@ -313,7 +303,7 @@ func (g *guard) claims(ctx context.Context, token string) (map[string]any, error
 }
 
 // trusts tells whether a key of the issuer has signed it.
-func trusts(ctx context.Context, g *guard, signed *jose.JSONWebSignature, _ map[string]any) bool {
+func trusts(ctx context.Context, g *guard, signed *jose.JSONWebSignature, _ object) bool {
 	id := signed.Signatures[0].Header.KeyID
 	for _, again := range []bool{false, true} { // the issuer may have a new key
 		keys, err := g.trusted(ctx, again)
@@ -339,7 +329,20 @@ func (g *guard) trusted(ctx context.Context, again bool) (*jose.JSONWebKeySet, e
 	if g.keys != nil && !again {
 		return g.keys, nil
 	}
-	metadata, err := g.issuerMetadata(ctx)
+	var metadata struct {
+		Issuer        string `json:"issuer"`
+		Keys          string `json:"jwks_uri"`
+		Introspection string `json:"introspection_endpoint"`
+	}
+	places, err := oauth.IssuerPlaces(g.Issuer)
+	for _, place := range places {
+		if err = g.get(ctx, place, nil, &metadata); err == nil && metadata.Issuer != g.Issuer {
+			err = fmt.Errorf("%s is metadata of %q", place, metadata.Issuer)
+		}
+		if err == nil {
+			break
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -352,34 +355,12 @@ func (g *guard) trusted(ctx context.Context, again bool) (*jose.JSONWebKeySet, e
 	return keys, nil
 }
 
-type issuerMetadata struct {
-	Issuer        string `json:"issuer"`
-	Keys          string `json:"jwks_uri"`
-	Introspection string `json:"introspection_endpoint"`
-}
-
-func (g *guard) issuerMetadata(ctx context.Context) (found issuerMetadata, err error) {
-	places, err := oauth.IssuerPlaces(g.Issuer)
-	if err != nil {
-		return found, err
-	}
-	for _, place := range places {
-		if err = g.get(ctx, place, nil, &found); err == nil && found.Issuer != g.Issuer {
-			err = fmt.Errorf("%s is metadata of %q", place, found.Issuer)
-		}
-		if err == nil {
-			return found, nil
-		}
-	}
-	return found, err
-}
-
 // introspected asks the issuer what an opaque token is (RFC 7662).
-func (g *guard) introspected(ctx context.Context, token string) (map[string]any, error) {
+func (g *guard) introspected(ctx context.Context, token string) (object, error) {
 	if _, err := g.trusted(ctx, false); err != nil {
 		return nil, err
 	}
-	var claims map[string]any
+	var claims object
 	if err := g.get(ctx, g.ask, url.Values{"token": {token}}, &claims); err != nil {
 		return nil, err
 	}
@@ -393,22 +374,18 @@ func (g *guard) introspected(ctx context.Context, token string) (map[string]any,
 func (g *guard) get(ctx context.Context, address string, form url.Values, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, keysTimeout)
 	defer cancel()
-	method, body := http.MethodGet, io.Reader(http.NoBody)
+	method := http.MethodGet
 	if form != nil {
-		method, body = http.MethodPost, strings.NewReader(form.Encode())
+		method = http.MethodPost
 	}
-	question, err := http.NewRequestWithContext(ctx, method, address, body)
+	question, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
 	}
 	if form != nil {
 		question.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	client := g.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	answer, err := client.Do(question)
+	answer, err := cmp.Or(g.Client, http.DefaultClient).Do(question)
 	if err != nil {
 		return err
 	}
@@ -420,21 +397,21 @@ func (g *guard) get(ctx context.Context, address string, form url.Values, into a
 }
 
 // valid says what is wrong with the claims of a token for a resource.
-func (g *guard) valid(claims map[string]any, resource string) error {
+func (g *guard) valid(claims object, resource string) error {
 	issuer, _ := claims["iss"].(string)
 	switch wrong := g.inTime(claims, time.Now()); {
 	case wrong != "":
 		return errors.New(wrong)
 	case !g.issuerFits(issuer, g.Issuer):
 		return errors.New("another issuer has issued it")
-	case !g.audienceFits(textsOf(claims["aud"]), resource):
+	case !g.audienceFits(oauth.Audiences(claims), resource):
 		return errors.New("it is not for this server")
 	}
 	return nil
 }
 
 // inTime says why a token is not valid now; "" when it is.
-func inTime(claims map[string]any, now time.Time) string {
+func inTime(claims object, now time.Time) string {
 	expires, limited := claims["exp"].(float64)
 	begins, waits := claims["nbf"].(float64)
 	switch {
@@ -450,19 +427,4 @@ func inTime(claims map[string]any, now time.Time) string {
 
 func audienceFits(audience []string, resource string) bool {
 	return slices.ContainsFunc(audience, func(one string) bool { return oauth.SameResource(one, resource) })
-}
-
-// textsOf is a claim that is a text, or a list of such.
-func textsOf(claim any) []string {
-	if one, isText := claim.(string); isText {
-		return []string{one}
-	}
-	list, _ := claim.([]any)
-	var texts []string
-	for _, element := range list {
-		if one, isText := element.(string); isText {
-			texts = append(texts, one)
-		}
-	}
-	return texts
 }

@@ -70,10 +70,8 @@ func (s *session) takeBatch(members []member, out outlet) *batch {
 			b.open++
 			b.mu.Unlock()
 			b.calls = append(b.calls, s.begin(m.message, (*batchOutlet)(b)))
-		case m.kind == notification:
-			s.notified(m.message)
 		default:
-			s.answered(m.message)
+			s.take(m.message)
 		}
 	}
 	(*batchOutlet)(b).close()
@@ -134,12 +132,10 @@ func (h *streamableHTTP) postBatch(w http.ResponseWriter, r *http.Request, body 
 	case len(b.calls) == 0 && !only:
 		s.discard(stream)
 		w.WriteHeader(http.StatusAccepted)
-	case b.apart:
-		stream.serve(r.Context(), w, 0, false)
-	case len(b.calls) == 0:
+	case len(b.calls) == 0 && !b.apart:
 		s.discard(stream)
 		writeJSON(w, http.StatusBadRequest, answer)
-	case only && !slices.ContainsFunc(b.calls, (*call).tookTime):
+	case only && !b.apart && !slices.ContainsFunc(b.calls, (*call).tookTime):
 		s.discard(stream)
 		writeJSON(w, http.StatusOK, answer)
 	default:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,13 +27,15 @@ type call struct {
 	out           outlet          // carries what belongs to this request
 	progressToken json.RawMessage // nil when the client wants no progress
 	task          *task           // the task within which this runs, or nil
+	retry         *retry          // what the client brings from requests before, from 2026-07-28
 
-	settled     chan struct{} // closed when finished, or known to take time
-	settle      func()
-	afterwards  []func() // to be done once the response is on its way
+	settled    chan struct{} // closed when finished, or known to take time
+	settle     func()
+	afterwards []func()    // to be done once the response is on its way
+	slow       atomic.Bool // it took time
+
 	mu          sync.Mutex
 	finished    bool
-	slow        bool // it took time
 	hasProgress bool
 	progressed  float64 // the last progress that was sent
 }
@@ -59,6 +62,14 @@ type question struct {
 	params object
 }
 
+// request is the question as results and tasks put it, from 2026-07-28.
+func (q question) request() object {
+	if q.params == nil {
+		return object{"method": q.method}
+	}
+	return object{"method": q.method, "params": q.params}
+}
+
 func newCall(ctx context.Context, s *Server, e era, id requestID, out outlet) *call {
 	c := &call{server: s, era: e, id: id, out: out, settled: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
@@ -69,13 +80,18 @@ func newCall(ctx context.Context, s *Server, e era, id requestID, out outlet) *c
 // atLeast tells whether the call is of a revision, or of a later one.
 func (c *call) atLeast(revision string) bool { return c.revision >= revision }
 
-// run lets the handler answer, on a goroutine that spawn starts, and returns as
-// soon as the call is settled: finished, or known to take its time.
-func (c *call) run(handler method, params json.RawMessage, spawn func(func()) bool) {
-	if !spawn(func() { c.finish(handler.handle(c, params)) }) {
+// run lets the handler answer, unless the request is refused, on a goroutine among those in flight, and returns as soon as the
+// call is settled: finished, or known to take its time. Until then nothing else is read from a
+// pipe, so that quick requests are answered in order.
+func (c *call) run(among *inFlight, handler method, params json.RawMessage, refused error) *call {
+	switch {
+	case refused != nil:
+		c.finish(nil, refused)
+	case !among.spawn(func() { c.finish(handler.handle(c, params)) }):
 		c.finish(nil, errSessionEnded)
 	}
 	<-c.settled
+	return c
 }
 
 // readMeta looks for what any request may carry in params._meta.
@@ -99,18 +115,12 @@ func (c *call) readMeta(params json.RawMessage) error {
 // takesTime says that the answer is not ready. The transport then stops waiting for it:
 // HTTP opens an event stream, stdio reads on. A handler must call it before it waits.
 func (c *call) takesTime() {
-	c.mu.Lock()
-	c.slow = true
-	c.mu.Unlock()
+	c.slow.Store(true)
 	c.settle()
 }
 
 // tookTime tells whether takesTime was called.
-func (c *call) tookTime() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.slow
-}
+func (c *call) tookTime() bool { return c.slow.Load() }
 
 // wait lets time pass, or fails when the call is cancelled.
 func (c *call) wait(d time.Duration) error {
@@ -140,15 +150,15 @@ func (c *call) notify(method string, params object) {
 	}
 }
 
-// ask puts one question to the client.
-func (c *call) ask(key, method string, params object) (json.RawMessage, error) {
-	answers, err := c.askAll(question{key, method, params})
-	return answers[key], err
-}
+// An asker puts a question to the client and returns the answer.
+type asker func(method string, params object) (json.RawMessage, error)
 
-// askAll puts several questions to the client, which may answer them together.
-func (c *call) askAll(questions ...question) (map[string]json.RawMessage, error) {
-	return c.era.ask(c, questions)
+// asks puts single questions, under a key.
+func (c *call) asks(key string) asker {
+	return func(method string, params object) (json.RawMessage, error) {
+		answers, err := c.era.ask(c, []question{{key, method, params}})
+		return answers[key], err
+	}
 }
 
 // A clientError is a mistake of the client that is not in the request itself:

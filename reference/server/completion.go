@@ -29,20 +29,10 @@ type completeParams struct {
 	} `json:"context,omitzero"`
 }
 
-type completeResult struct {
-	Completion completion `json:"completion"`
-}
-
-type completion struct {
-	Values  []string `json:"values"`
-	Total   int      `json:"total"`
-	HasMore bool     `json:"hasMore"`
-}
-
-func (c *call) complete(params completeParams) (completeResult, error) {
+func (c *call) complete(params completeParams) (any, error) {
 	all, err := c.features.completer(params)
 	if err != nil {
-		return completeResult{}, err
+		return nil, err
 	}
 	values := []string{} // no suggestion is [], not null
 	if all != nil {
@@ -55,7 +45,7 @@ func (c *call) complete(params completeParams) (completeResult, error) {
 	}
 	total := len(values)
 	values = values[:min(total, maxCompletions)]
-	return completeResult{completion{values, total, total > len(values)}}, nil
+	return object{"completion": object{"values": values, "total": total, "hasMore": total > len(values)}}, nil
 }
 
 // completer finds what completes the argument: nil when nothing does.
@@ -63,7 +53,7 @@ func (f *features) completer(params completeParams) (completer, error) {
 	name := params.Argument.Name
 	switch params.Ref.Type {
 	case "ref/prompt":
-		p, err := f.prompt(params.Ref.Name)
+		p, err := f.prompts.find(params.Ref.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -73,11 +63,9 @@ func (f *features) completer(params completeParams) (completer, error) {
 		}
 		return p.Arguments[i].complete, nil
 	case "ref/resource":
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		t, known := f.templates.find(func(t *resourceTemplate) bool { return t.URITemplate == params.Ref.URI })
-		if !known {
-			return nil, invalidParams("unknown resource template %q", params.Ref.URI)
+		t, err := f.templates.find(params.Ref.URI)
+		if err != nil {
+			return nil, err
 		}
 		if !strings.Contains(t.URITemplate, "{"+name+"}") {
 			return nil, invalidParams("the resource template %q has no variable %q", t.URITemplate, name)

@@ -6,7 +6,6 @@ package server
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"net/http"
@@ -44,36 +43,23 @@ var defects = map[string]func(*Server){
 
 // Defects lists what Options.Defect may be.
 func Defects() []string {
-	return slices.Sorted(func(yield func(string) bool) {
-		for _, all := range []iter.Seq[string]{maps.Keys(defects), maps.Keys(authorizationDefects), maps.Keys(sseDefects)} {
-			for one := range all {
-				if !yield(one) {
-					return
-				}
-			}
-		}
-	})
+	all := slices.Collect(maps.Keys(defects))
+	all = slices.AppendSeq(all, maps.Keys(authorizationDefects))
+	return slices.Sorted(slices.Values(slices.AppendSeq(all, maps.Keys(sseDefects))))
 }
 
 func (s *Server) spoil(defect string) error {
-	if defect == "" {
-		return nil
-	}
-	spoil, known := defects[defect]
-	if bad, ofGuard := authorizationDefects[defect]; ofGuard {
-		spoil, known = func(s *Server) {
-			if s.guard != nil {
-				bad(s.guard)
-			}
-		}, true
-	}
-	if bad, ofSSE := sseDefects[defect]; ofSSE {
-		spoil, known = func(s *Server) { bad(s.sse) }, true
-	}
-	if !known {
+	switch {
+	case defect == "":
+	case defects[defect] != nil:
+		defects[defect](s)
+	case sseDefects[defect] != nil:
+		sseDefects[defect](s.sse)
+	case authorizationDefects[defect] == nil:
 		return fmt.Errorf("the reference server has no defect %q, only %s", defect, strings.Join(Defects(), ", "))
+	case s.guard != nil:
+		authorizationDefects[defect](s.guard)
 	}
-	spoil(s)
 	return nil
 }
 
@@ -117,28 +103,30 @@ func forgetsSessions(s *Server) {
 func lendsToolsWithoutEnd(s *Server) { s.toolRounds = math.MaxInt }
 
 // listensOnAllAddresses listens on all interfaces in place of the given host.
-func listensOnAllAddresses(s *Server) {
-	s.bindTo = func(string) string { return "" }
-}
+func listensOnAllAddresses(s *Server) { s.bindTo = func(string) string { return "" } }
 
 // tellsAllOfUpdates sends what a session has subscribed to to all that are open over HTTP.
 func tellsAllOfUpdates(s *Server) {
-	callTool := s.methods["tools/call"]
-	s.methods["tools/call"] = method{handle: func(c *call, params json.RawMessage) (any, error) {
-		before := c.session.features.touches()
-		result, err := callTool.handle(c, params)
-		if c.session.features.touches() == before {
-			return result, err
-		}
-		for _, other := range s.others(c.session) {
-			other.notify("notifications/resources/updated", object{"uri": watchedURI})
+	wrap(s.methods, "tools/call", func(callTool handler, c *call, params json.RawMessage) (any, error) {
+		before := c.features.touched.Load()
+		result, err := callTool(c, params)
+		if c.features.touched.Load() != before {
+			s.tellOthers(c.session, "notifications/resources/updated", object{"uri": watchedURI})
 		}
 		return result, err
-	}}
+	})
 }
 
-// others are the sessions of all clients over HTTP but one.
-func (s *Server) others(one *session) []*session {
+// wrap puts something around the handler of a method.
+func wrap(methods map[string]method, name string, around func(handler, *call, json.RawMessage) (any, error)) {
+	known := methods[name]
+	handle := known.handle
+	known.handle = func(c *call, params json.RawMessage) (any, error) { return around(handle, c, params) }
+	methods[name] = known
+}
+
+// tellOthers notifies the sessions of all clients over HTTP but one.
+func (s *Server) tellOthers(but *session, method string, params object) {
 	s.http.mu.Lock()
 	defer s.http.mu.Unlock()
 	var all []*session
@@ -148,24 +136,25 @@ func (s *Server) others(one *session) []*session {
 	for _, other := range s.sse.all() {
 		all = append(all, other.session)
 	}
-	return slices.DeleteFunc(all, func(other *session) bool { return other == one })
+	for _, other := range all {
+		if other != but {
+			other.notify(method, params)
+		}
+	}
 }
 
 // tellsAllOfVisits announces to every client over HTTP that a visit to a URL is
 // complete, whichever of them a tool had asked for it.
 func tellsAllOfVisits(tool string) func(*Server) {
 	return func(s *Server) {
-		callTool := s.methods["tools/call"]
-		s.methods["tools/call"] = method{handle: func(c *call, params json.RawMessage) (any, error) {
-			result, err := callTool.handle(c, params)
+		wrap(s.methods, "tools/call", func(callTool handler, c *call, params json.RawMessage) (any, error) {
+			result, err := callTool(c, params)
 			var called struct{ Name string }
-			if json.Unmarshal(params, &called) != nil || called.Name != tool {
-				return result, err
-			}
-			for _, other := range s.others(c.session) {
-				other.notify(elicitationComplete("a-visit-of-another"))
+			if json.Unmarshal(params, &called) == nil && called.Name == tool {
+				method, of := elicitationComplete("a-visit-of-another")
+				s.tellOthers(c.session, method, of)
 			}
 			return result, err
-		}}
+		})
 	}
 }

@@ -24,10 +24,8 @@ var authorizationDefects = map[string]func(*guard){
 	},
 	"accepts-audience-prefixes": func(g *guard) {
 		g.audienceFits = func(audience []string, resource string) bool {
-			return slices.ContainsFunc(
-				audience,
-				func(one string) bool { return strings.HasPrefix(strings.ToLower(one), resource) },
-			)
+			begins := func(one string) bool { return strings.HasPrefix(strings.ToLower(one), resource) }
+			return slices.ContainsFunc(audience, begins)
 		}
 	},
 	"accepts-no-audience": func(g *guard) {
@@ -55,9 +53,7 @@ var authorizationDefects = map[string]func(*guard){
 			return inTime(claims, now)
 		}
 	},
-	"accepts-capitals-not-in-audiences": func(g *guard) {
-		g.audienceFits = slices.Contains[[]string]
-	},
+	"accepts-capitals-not-in-audiences": func(g *guard) { g.audienceFits = slices.Contains[[]string] },
 	"accepts-tokens-in-the-query": func(g *guard) {
 		g.tokenOf = func(r *http.Request) (string, bool) {
 			if token := r.URL.Query().Get("access_token"); token != "" {
@@ -95,16 +91,12 @@ var authorizationDefects = map[string]func(*guard){
 	"shares-sessions":         func(g *guard) { g.ownedBy = sharedAt(http.MethodPost, http.MethodGet, http.MethodDelete) },
 	"shares-ends-of-sessions": func(g *guard) { g.ownedBy = sharedAt(http.MethodDelete) },
 	"shares-streams":          func(g *guard) { g.ownedBy = sharedAt(http.MethodGet) },
-	"ignores-scopes": func(g *guard) {
-		g.allows = func(*guard, []string, []string) bool { return true }
-	},
-	"ignores-broader-scopes": func(g *guard) { g.Implies = nil },
+	"ignores-scopes":          func(g *guard) { g.allows = func(*guard, []string, []string) bool { return true } },
+	"ignores-broader-scopes":  func(g *guard) { g.Implies = nil },
 	"names-one-scope-at-a-time": func(g *guard) {
 		g.challenged = func(needed, granted []string) []string {
-			missing := slices.DeleteFunc(
-				slices.Clone(needed),
-				func(one string) bool { return slices.Contains(granted, one) },
-			)
+			has := func(one string) bool { return slices.Contains(granted, one) }
+			missing := slices.DeleteFunc(slices.Clone(needed), has)
 			return missing[:min(1, len(missing))]
 		}
 	},

@@ -24,20 +24,10 @@ var sseDefects = map[string]func(*httpSSE){
 	"sse-stream-missing": func(h *httpSSE) {
 		h.admitStream = func(*http.Request) *refusal { return refuse(http.StatusNotFound, "nothing is here") }
 	},
-	"sse-stream-of-the-last-client": func(h *httpSSE) {
-		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
-			c.begin(m, h.newest())
-			h.accept(w)
-		}
-	},
-	"sse-stream-lost-with-another": func(h *httpSSE) { h.left = h.closeOthers },
-	"sse-streams-end-each-other":   func(h *httpSSE) { h.opened = h.closeOthers },
-	"sse-answers-everybody": func(h *httpSSE) {
-		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
-			c.begin(m, &everyOutlet{c})
-			h.accept(w)
-		}
-	},
+	"sse-stream-of-the-last-client": sseAnswers(func(c *sseClient) outlet { return c.http.newest() }),
+	"sse-stream-lost-with-another":  func(h *httpSSE) { h.left = h.closeOthers },
+	"sse-streams-end-each-other":    func(h *httpSSE) { h.opened = h.closeOthers },
+	"sse-answers-everybody":         sseAnswers(func(c *sseClient) outlet { return &everyOutlet{c} }),
 	"sse-posts-held": func(h *httpSSE) {
 		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
 			c.begin(m, c)
@@ -183,6 +173,16 @@ func (h *httpSSE) closeOthers(but *sseClient) {
 	for _, client := range h.all() {
 		if client != but {
 			client.stream.close()
+		}
+	}
+}
+
+// sseAnswers sends answers another way.
+func sseAnswers(by func(*sseClient) outlet) func(*httpSSE) {
+	return func(h *httpSSE) {
+		h.answer = func(c *sseClient, w http.ResponseWriter, m message) {
+			c.begin(m, by(c))
+			h.accept(w)
 		}
 	}
 }

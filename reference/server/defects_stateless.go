@@ -124,20 +124,17 @@ const taskDelay = 200 * time.Millisecond
 // server does whose memory is copied from place to place.
 func tellsOfTasksTooEarly(s *Server) {
 	for _, name := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-		known := s.stateless.methods[name]
-		handle := known.handle
-		known.handle = func(c *call, raw json.RawMessage) (any, error) {
+		wrap(s.stateless.methods, name, func(handle handler, c *call, raw json.RawMessage) (any, error) {
 			var params taskIDParams
 			_ = decode(raw, &params, "params")
 			if t, err := s.stateless.tasks.find(params.TaskID); err == nil && tasksOfClient(c.client) == nil {
-				created, _ := time.Parse(time.RFC3339, t.snapshot().CreatedAt)
+				created, _ := time.Parse(time.RFC3339, t.snapshot()["createdAt"].(string))
 				if time.Since(created) < taskDelay {
 					return nil, invalidParams("no task has the id %q", params.TaskID)
 				}
 			}
 			return handle(c, raw)
-		}
-		s.stateless.methods[name] = known
+		})
 	}
 }
 
@@ -151,16 +148,13 @@ func sendsOnAfterDisconnect(s *Server) {
 		defer mu.Unlock()
 		return newest.send(message)
 	}}
-	known := s.stateless.methods["tools/call"]
-	handle := known.handle
-	known.handle = func(c *call, params json.RawMessage) (any, error) {
+	wrap(s.stateless.methods, "tools/call", func(handle handler, c *call, params json.RawMessage) (any, error) {
 		mu.Lock()
 		newest = c.out
 		mu.Unlock()
 		c.ctx = context.WithoutCancel(c.ctx)
 		return handle(c, params)
-	}
-	s.stateless.methods["tools/call"] = known
+	})
 	abandoned := s.stateless.abandoned
 	s.stateless.abandoned = func(c *call) {
 		if c.era.(*exchange).method != "tools/call" {

@@ -4,7 +4,6 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/mcpconform/mcpconform/reference/jsonschema"
@@ -14,6 +13,9 @@ type elicitResult struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content,omitempty"`
 }
+
+// entered is what the user has entered or, instead, done.
+func (r elicitResult) entered() string { return orElse(string(r.Content), r.Action) }
 
 // canElicitForm tells whether the client shows forms. The empty capability
 // means forms alone.
@@ -48,30 +50,11 @@ func (c *call) formRequest(message string, schema json.RawMessage) object {
 }
 
 // elicitForm asks the user to fill in a form, and checks what was entered.
-func (c *call) elicitForm(key, message string, schema json.RawMessage) (elicitResult, error) {
+func (c *call) elicitForm(ask asker, message string, schema json.RawMessage) (elicitResult, error) {
 	if !c.canElicitForm() {
 		return elicitResult{}, errNoForm
 	}
-	raw, err := c.ask(key, "elicitation/create", c.formRequest(message, schema))
-	if err != nil {
-		return elicitResult{}, err
-	}
-	return readElicitResult(raw, schema)
-}
-
-// elicitFormAsTask does the same by way of a task of the client.
-func (c *call) elicitFormAsTask(message string, schema json.RawMessage) (elicitResult, error) {
-	if !c.canElicitForm() {
-		return elicitResult{}, errNoForm
-	}
-	tasks := c.client.Tasks
-	if tasks == nil || tasks.Requests == nil || tasks.Requests.Elicitation == nil ||
-		tasks.Requests.Elicitation.Create == nil {
-		return elicitResult{}, errors.New(
-			"the client has not declared the capability tasks.requests.elicitation.create",
-		)
-	}
-	raw, err := c.askAsTask("elicitation/create", c.formRequest(message, schema))
+	raw, err := ask("elicitation/create", c.formRequest(message, schema))
 	if err != nil {
 		return elicitResult{}, err
 	}
@@ -84,10 +67,8 @@ func readElicitResult(raw, schema json.RawMessage) (elicitResult, error) {
 		return result, wronglyAnswered("the client's answer to elicitation/create is wrong: %v", err)
 	}
 	if !slices.Contains([]string{"accept", "decline", "cancel"}, result.Action) {
-		return result, wronglyAnswered(
-			"the client's answer to elicitation/create has the unknown action %q",
-			result.Action,
-		)
+		return result, wronglyAnswered("the client's answer to elicitation/create has the unknown action %q",
+			result.Action)
 	}
 	if result.Action == "accept" && schema != nil {
 		if result.Content == nil {
@@ -117,11 +98,11 @@ func (c *call) urlRequest(id, message string) object {
 
 // elicitURL asks the user to visit a URL, where what must not pass through the
 // client would be entered. To accept means only to be willing.
-func (c *call) elicitURL(key, id, message string) (elicitResult, error) {
+func (c *call) elicitURL(id, message string) (elicitResult, error) {
 	if !c.canElicitURL() {
 		return elicitResult{}, errNoURL
 	}
-	raw, err := c.ask(key, "elicitation/create", c.urlRequest(id, message))
+	raw, err := c.asks("visit")("elicitation/create", c.urlRequest(id, message))
 	if err != nil {
 		return elicitResult{}, err
 	}

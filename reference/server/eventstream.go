@@ -35,6 +35,8 @@ type eventStream struct {
 	id     string
 	retire func() // called when the stream is closed
 
+	listens bool // a GET has opened it; guarded by the session
+
 	mu         sync.Mutex
 	events     []event
 	size       int           // of events, in bytes
@@ -114,15 +116,6 @@ func (e *eventStream) remembers(after int) bool {
 	return after >= e.last-len(e.events) && after <= e.last
 }
 
-// attach makes a new connection the one that reads.
-func (e *eventStream) attach() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.connection++
-	e.news()
-	return e.connection
-}
-
 // next returns the events after the given one that a connection is to write
 // now. It is over when no more will come for this connection. Otherwise, when
 // there is nothing yet, changed tells when to ask again.
@@ -134,13 +127,6 @@ func (e *eventStream) next(connection, after int) (events []event, over bool, ch
 		return nil, true, nil // another one reads, or this one is too slow to keep up
 	}
 	return slices.Clone(e.events[after+1-first:]), e.closed, e.changed
-}
-
-// replacedSince tells whether a newer connection reads.
-func (e *eventStream) replacedSince(connection int) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return connection != e.connection
 }
 
 // takeDisconnect tells whether an event is the wish to disconnect, which
@@ -162,9 +148,15 @@ func (e *eventStream) takeDisconnect(number int) time.Duration {
 // with an event that holds no message but tells the client an id to resume at.
 // It reports whether a newer connection has taken over.
 func (e *eventStream) serve(ctx context.Context, w http.ResponseWriter, after int, prime bool) (replaced bool) {
-	connection := e.attach()
+	e.mu.Lock()
+	e.connection++
+	connection := e.connection
+	e.news() // the one that has read so far ends
+	e.mu.Unlock()
 	e.write(ctx, w, connection, after, prime)
-	return e.replacedSince(connection)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return connection != e.connection
 }
 
 func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connection, after int, prime bool) {
@@ -190,7 +182,7 @@ func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connecti
 		for _, sent := range events {
 			after++
 			if sent.message != nil {
-				if !put("%s%sdata: %s\n\n", e.idField(after), sent.nameField(), sent.message) {
+				if !put("%sdata: %s\n\n", e.head(sent, after), sent.message) {
 					return
 				}
 			} else if retry := e.takeDisconnect(after); retry > 0 {
@@ -213,21 +205,16 @@ func (e *eventStream) write(ctx context.Context, w http.ResponseWriter, connecti
 	}
 }
 
-// nameField is the line with the name of an event; "" for none.
-func (e event) nameField() string {
-	if e.name == "" {
-		return ""
+// head is the lines of an event before its message. A stream without an id cannot be taken
+// up again, as from 2026-07-28.
+func (e *eventStream) head(sent event, number int) (lines string) {
+	if e.id != "" {
+		lines = "id: " + e.eventID(number) + "\n"
 	}
-	return "event: " + e.name + "\n"
-}
-
-// idField is the line of an event that says where to go on. A stream without an
-// id cannot be taken up again, as from 2026-07-28.
-func (e *eventStream) idField(number int) string {
-	if e.id == "" {
-		return ""
+	if sent.name != "" {
+		lines += "event: " + sent.name + "\n"
 	}
-	return "id: " + e.eventID(number) + "\n"
+	return lines
 }
 
 func (e *eventStream) eventID(number int) string { return e.id + "-" + strconv.Itoa(number) }

@@ -13,94 +13,89 @@ const watchedURI = "test://watched-resource"
 // staticText is the content of test://static-text.
 const staticText = "This is the content of the static text resource."
 
-func fixtureResources() []resource {
-	return []resource{
+func fixtureResources() []*resource {
+	return []*resource{
 		{
-			URI: "test://static-text", Name: "static-text", Title: "Static text",
-			Description: "Text that never changes", MIMEType: "text/plain", Size: len(staticText),
-			Icons: icons, Annotations: exampleAnnotations, Meta: exampleMeta,
-			read: textual(func(*call) string { return staticText }),
+			described: about("static-text", "Static text", "Text that never changes").decorated(),
+			URI:       "test://static-text", MIMEType: "text/plain", Size: len(staticText),
+			Annotations: exampleAnnotations, read: textual(staticText),
 		},
 		{
-			URI: "test://static-binary", Name: "static-binary", Title: "Static picture",
-			Description: "A picture of one pixel", MIMEType: "image/png",
-			read: func(_ *call, r *resource) ([]resourceContents, error) {
-				return []resourceContents{{URI: r.URI, MIMEType: r.MIMEType, Blob: pixelPNG}}, nil
+			described: about("static-binary", "Static picture", "A picture of one pixel"),
+			URI:       "test://static-binary", MIMEType: "image/png",
+			read: func(_ *call, r *resource) ([]object, error) { return []object{pictureAt(r.URI)}, nil },
+		},
+		{
+			described: about("watched-resource", "Watched text",
+				"Text that changes with every call of test_touch_resource"),
+			URI: watchedURI, MIMEType: "text/plain",
+			read: func(c *call, r *resource) ([]object, error) {
+				text := fmt.Sprintf("Watched resource content, touched %d times.", c.features.touched.Load())
+				return []object{textAt(r.URI, r.MIMEType, text)}, nil
 			},
 		},
 		{
-			URI: watchedURI, Name: "watched-resource", Title: "Watched text",
-			Description: "Text that changes with every call of test_touch_resource", MIMEType: "text/plain",
-			read: textual(func(c *call) string {
-				return fmt.Sprintf("Watched resource content, touched %d times.", c.features.touches())
-			}),
-		},
-		{
-			URI: "test://collection", Name: "collection", Title: "Collection",
-			Description: "One resource with two contents, a text and a picture",
-			read: func(_ *call, r *resource) ([]resourceContents, error) {
-				return []resourceContents{
-					textAt(r.URI+"/text", "text/plain", "The text of the collection."),
-					{URI: r.URI + "/picture", MIMEType: "image/png", Blob: pixelPNG},
-				}, nil
+			described: about("collection", "Collection", "One resource with two contents, a text and a picture"),
+			URI:       "test://collection",
+			read: func(_ *call, r *resource) ([]object, error) {
+				text := textAt(r.URI+"/text", "text/plain", "The text of the collection.")
+				return []object{text, pictureAt(r.URI + "/picture")}, nil
 			},
 		},
 		{
-			URI: "test://empty", Name: "empty", Title: "Empty text",
-			Description: "Text without a character", MIMEType: "text/plain",
-			read: textual(func(*call) string { return "" }),
+			described: about("empty", "Empty text", "Text without a character"),
+			URI:       "test://empty", MIMEType: "text/plain", read: textual(""),
 		},
-		inputResource(),
+		{
+			described: about("test_input_required_result_resource", "Text with a question",
+				"Asks the user for a name, and repeats it").during(from20260728),
+			URI: "test://input-required", MIMEType: "text/plain",
+			read: func(c *call, r *resource) ([]object, error) {
+				result, err := c.elicitForm(c.asks("user_name"), "Who wants to read this?", nameForm)
+				return []object{textAt(r.URI, r.MIMEType, "Read by "+result.entered())}, err
+			},
+		},
 	}
 }
 
-// textual reads a resource that is one text.
-func textual(content func(*call) string) func(*call, *resource) ([]resourceContents, error) {
-	return func(c *call, r *resource) ([]resourceContents, error) {
-		return []resourceContents{textAt(r.URI, r.MIMEType, content(c))}, nil
+// textual reads a resource that is always the same text.
+func textual(content string) func(*call, *resource) ([]object, error) {
+	return func(_ *call, r *resource) ([]object, error) {
+		return []object{textAt(r.URI, r.MIMEType, content)}, nil
 	}
 }
 
 // transientResource is there or not, as test_trigger_resource_change decides.
 var transientResource = &resource{
-	URI: "test://transient", Name: "transient", Title: "Transient text",
-	Description: "Text that comes and goes", MIMEType: "text/plain",
-	read: textual(func(*call) string { return "Here today, gone tomorrow." }),
+	described: about("transient", "Transient text", "Text that comes and goes"),
+	URI:       "test://transient", MIMEType: "text/plain", read: textual("Here today, gone tomorrow."),
 }
 
-func fixtureTemplates() []resourceTemplate {
-	return []resourceTemplate{
+func fixtureTemplates() []*template {
+	data := about("template", "Data by number", "A JSON object that repeats its id")
+	data.Icons = icons
+	return []*template{
 		{
-			URITemplate: "test://template/{id}/data", Name: "template", Title: "Data by number",
-			Description: "A JSON object that repeats its id", MIMEType: "application/json",
-			Icons: icons, Annotations: exampleAnnotations,
-			read: func(uri string, variables map[string]string) resourceContents {
-				return textAt(uri, "application/json", string(encode(object{
-					"id":           variables["id"],
-					"templateTest": true,
-					"data":         "Data for ID: " + variables["id"],
-				})))
+			described:   data,
+			URITemplate: "test://template/{id}/data", MIMEType: "application/json", Annotations: exampleAnnotations,
+			read: func(variables map[string]string) string {
+				id := variables["id"]
+				return string(encode(object{"id": id, "templateTest": true, "data": "Data for ID: " + id}))
 			},
 			complete: map[string]completer{"id": numbers},
 		},
 		{
-			URITemplate: "test://greeting/{language}/{name}", Name: "greeting", Title: "Greeting",
-			Description: "A greeting of somebody in some language", MIMEType: "text/plain",
-			read: func(uri string, variables map[string]string) resourceContents {
-				hello, known := greetings[variables["language"]]
-				if !known {
-					hello = "Hello"
-				}
-				return textAt(uri, "text/plain", hello+", "+variables["name"]+"!")
+			described:   about("greeting", "Greeting", "A greeting of somebody in some language"),
+			URITemplate: "test://greeting/{language}/{name}", MIMEType: "text/plain",
+			read: func(variables map[string]string) string {
+				return orElse(greetings[variables["language"]], "Hello") + ", " + variables["name"] + "!"
 			},
 			complete: map[string]completer{"language": languages, "name": names},
 		},
 		{
-			URITemplate: "test://echo/{text}", Name: "echo", Title: "Echo",
-			Description: "The text itself; there is nothing to suggest for it", MIMEType: "text/plain",
-			read: func(uri string, variables map[string]string) resourceContents {
-				return textAt(uri, "text/plain", variables["text"])
-			},
+			described:   about("echo", "Echo", "The text itself; there is nothing to suggest for it"),
+			URITemplate: "test://echo/{text}", MIMEType: "text/plain",
+			read: func(variables map[string]string) string { return variables["text"] },
 		},
 	}
 }

@@ -23,10 +23,8 @@ const (
 func (n *connection) checkHeaders(r *http.Request, m message) *rpcError {
 	version, sent := header(r, versionHeader)
 	if !sent {
-		return headerMismatch(
-			"the header MCP-Protocol-Version is missing: this server speaks %s",
-			strings.Join(n.server.supported(), ", "),
-		)
+		return headerMismatch("the header MCP-Protocol-Version is missing: this server speaks %s",
+			strings.Join(n.server.supported(), ", "))
 	}
 	if m.method == "initialize" && len(n.server.handshake) == 0 {
 		return n.server.noHandshake()
@@ -38,11 +36,7 @@ func (n *connection) checkHeaders(r *http.Request, m message) *rpcError {
 	if version != meta.Version {
 		return headerMismatch("the header MCP-Protocol-Version is %q, but params._meta says %q", version, meta.Version)
 	}
-	method, sent := header(r, methodHeader)
-	if !sent {
-		return headerMismatch("the header Mcp-Method is missing")
-	}
-	if method != m.method {
+	if method, sent := header(r, methodHeader); !sent || method != m.method {
 		return headerMismatch("the header Mcp-Method is %q, but the method is %q", method, m.method)
 	}
 	if err := checkName(r, m); err != nil {
@@ -74,8 +68,7 @@ func checkName(r *http.Request, m message) *rpcError {
 	default:
 		return nil
 	}
-	raw, sent := header(r, nameHeader)
-	if !sent && !needed {
+	if _, sent := header(r, nameHeader); !sent && !needed {
 		return nil
 	}
 	var params object
@@ -84,17 +77,7 @@ func checkName(r *http.Request, m message) *rpcError {
 	if !isText {
 		return nil // which the handler will say
 	}
-	if !sent {
-		return headerMismatch("the header Mcp-Name is missing")
-	}
-	name, err := decodeHeader(raw)
-	if err != nil {
-		return headerMismatch("the header Mcp-Name %v", err)
-	}
-	if name != about {
-		return headerMismatch("the header Mcp-Name is %q, but params.%s is %q", name, member, about)
-	}
-	return nil
+	return mirrors(r, nameHeader, about)
 }
 
 // Marks of a value that is encoded, since a header could not hold it as it is.
@@ -129,8 +112,8 @@ func (e *stateless) checkParameters(r *http.Request, m message) *rpcError {
 	}
 	var params callToolParams
 	_ = decode(m.params, &params, "params") // what is wrong with them, the handler will say
-	t, known := e.features.tool(params.Name)
-	if !known {
+	t, _ := e.features.tools.find(params.Name)
+	if t == nil {
 		return nil
 	}
 	var schema, arguments object
@@ -160,13 +143,19 @@ func checkMirrored(r *http.Request, schema, arguments object) *rpcError {
 
 func checkParameter(r *http.Request, title string, value any) *rpcError {
 	name := http.CanonicalHeaderKey(paramHeader + title)
-	raw, sent := header(r, name)
-	switch {
-	case value == nil && sent:
+	if value != nil {
+		return mirrors(r, name, value)
+	}
+	if _, sent := header(r, name); sent {
 		return headerMismatch("the header %s stands for an argument that is not given", name)
-	case value == nil:
-		return nil
-	case !sent:
+	}
+	return nil
+}
+
+// mirrors compares a header with the value of the body that it repeats.
+func mirrors(r *http.Request, name string, value any) *rpcError {
+	raw, sent := header(r, name)
+	if !sent {
 		return headerMismatch("the header %s is missing", name)
 	}
 	words, err := decodeHeader(raw)
@@ -174,7 +163,7 @@ func checkParameter(r *http.Request, title string, value any) *rpcError {
 		return headerMismatch("the header %s %v", name, err)
 	}
 	if !says(words, value) {
-		return headerMismatch("the header %s is %q, but the argument is %v", name, words, value)
+		return headerMismatch("the header %s is %q, but the body says %v", name, words, value)
 	}
 	return nil
 }

@@ -154,7 +154,13 @@ func (h *httpSSE) post(w http.ResponseWriter, r *http.Request) *refusal {
 		return refused
 	}
 	if isBatch(body) && c.hasBatches() {
-		return h.postBatch(w, c, body)
+		members, malformed := parseBatch(body)
+		if malformed != nil {
+			return refuse(http.StatusBadRequest, "%s", malformed.Message)
+		}
+		c.takeBatch(members, c)
+		h.accept(w)
+		return nil
 	}
 	m, malformed := parseMessage(body)
 	if refused := h.server.guard.permitted(w, r, m); refused != nil {
@@ -167,24 +173,11 @@ func (h *httpSSE) post(w http.ResponseWriter, r *http.Request) *refusal {
 		h.answer(c, w, m)
 		return nil
 	}
-	switch {
-	case malformed != nil:
-		h.refuse(c, m, malformed)
-	case m.kind == notification:
-		c.notified(m)
-	default:
-		c.answered(m)
-	}
-	h.accept(w)
-	return nil
-}
-
-func (h *httpSSE) postBatch(w http.ResponseWriter, c *sseClient, body []byte) *refusal {
-	members, malformed := parseBatch(body)
 	if malformed != nil {
-		return refuse(http.StatusBadRequest, "%s", malformed.Message)
+		h.refuse(c, m, malformed)
+	} else {
+		c.take(m)
 	}
-	c.takeBatch(members, c)
 	h.accept(w)
 	return nil
 }

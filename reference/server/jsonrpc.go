@@ -5,7 +5,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -117,12 +116,12 @@ func parseMessage(raw []byte) (message, *rpcError) {
 	if id := requestID(rawID); id.valid() {
 		m.id = id
 	}
-	_, hasMethod := members["method"]
-	method, methodErr := decodeString(members["method"])
-	_, hasResult := members["result"]
-	_, hasError := members["error"]
+	method, methodIsText := textIn(members["method"])
+	version, _ := textIn(members["jsonrpc"])
+	hasMethod, hasError := members["method"] != nil, members["error"] != nil
+	hasResult := m.result != nil
 	switch {
-	case hasMethod && methodErr == nil && !hasID:
+	case methodIsText && !hasID:
 		m.kind = notification
 	case hasMethod:
 		m.kind = request
@@ -130,23 +129,23 @@ func parseMessage(raw []byte) (message, *rpcError) {
 		m.kind = response
 	}
 
-	if version, err := decodeString(members["jsonrpc"]); err != nil || version != "2.0" {
+	switch {
+	case version != "2.0":
 		return m, invalidRequest(`the member jsonrpc must be "2.0"`)
-	}
-	if (hasID || m.kind == response) && m.id == "" {
+	case (hasID || m.kind == response) && m.id == "":
 		return m, invalidRequest("the member id must be a string or an integer")
-	}
-	if m.kind == response {
-		refusal := m.readResponse(members)
-		return m, refusal
-	}
-	if methodErr != nil {
+	case m.kind == response && hasResult == hasError:
+		return m, invalidRequest("a response must have either result or error")
+	case m.kind == response && hasError:
+		if err := decode(members["error"], &m.err, "error"); err != nil || m.err == nil {
+			return m, invalidRequest("the member error must be an object with code and message")
+		}
+	case m.kind == response:
+	case !methodIsText:
 		return m, invalidRequest("the member method must be a string")
-	}
-	if hasResult || hasError {
+	case hasResult || hasError:
 		return m, invalidRequest("a message with a method must have neither result nor error")
-	}
-	if m.kind == notification && m.params != nil && !bytes.HasPrefix(m.params, []byte("{")) {
+	case m.kind == notification && m.params != nil && !bytes.HasPrefix(m.params, []byte("{")):
 		return m, invalidRequest("the params of a notification must be an object")
 	}
 	m.method = method
@@ -160,7 +159,7 @@ func membersOf(raw []byte) (members map[string]json.RawMessage, refusal *rpcErro
 		return nil, &rpcError{Code: codeParseError, Message: "Parse error: the message is not UTF-8"}
 	case !json.Valid(raw):
 		return nil, &rpcError{Code: codeParseError, Message: "Parse error: the message is not JSON"}
-	case bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")):
+	case isBatch(raw):
 		return nil, invalidRequest("batches are not part of this protocol: send one message at a time")
 	}
 	if json.Unmarshal(raw, &members) != nil || members == nil {
@@ -169,34 +168,10 @@ func membersOf(raw []byte) (members map[string]json.RawMessage, refusal *rpcErro
 	return members, nil
 }
 
-// readResponse reads what a response says beside its result.
-func (m *message) readResponse(members map[string]json.RawMessage) *rpcError {
-	_, hasResult := members["result"]
-	rawError, hasError := members["error"]
-	if hasResult == hasError {
-		return invalidRequest("a response must have either result or error")
-	}
-	if !hasError {
-		return nil
-	}
-	if err := decode(rawError, &m.err, "error"); err != nil || m.err == nil {
-		return invalidRequest("the member error must be an object with code and message")
-	}
-	return nil
-}
-
-func decodeString(raw json.RawMessage) (string, error) {
-	var text *string // nil for null
-	if raw == nil {
-		return "", errors.New("absent")
-	}
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return "", err
-	}
-	if text == nil {
-		return "", errors.New("null is not a string")
-	}
-	return *text, nil
+// textIn reads a JSON value that is to be a string.
+func textIn(raw json.RawMessage) (text string, isText bool) {
+	isText = bytes.HasPrefix(raw, []byte(`"`)) && json.Unmarshal(raw, &text) == nil
+	return text, isText
 }
 
 // encode writes a value as JSON on one line.
@@ -210,45 +185,34 @@ func encode(value any) []byte {
 	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
 }
 
+// An envelope is a message as it is sent.
+type envelope struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  object          `json:"params,omitempty"`
+	Result  any             `json:"result,omitempty"`
+	Error   *rpcError       `json:"error,omitempty"`
+}
+
 func encodeRequest(id int64, method string, params object) []byte {
-	return encode(struct {
-		Version string `json:"jsonrpc"`
-		ID      int64  `json:"id"`
-		Method  string `json:"method"`
-		Params  object `json:"params,omitempty"`
-	}{"2.0", id, method, params})
+	return encode(envelope{Version: "2.0", ID: encode(id), Method: method, Params: params})
 }
 
 func encodeNotification(method string, params object) []byte {
-	return encode(struct {
-		Version string `json:"jsonrpc"`
-		Method  string `json:"method"`
-		Params  object `json:"params,omitempty"`
-	}{"2.0", method, params})
+	return encode(envelope{Version: "2.0", Method: method, Params: params})
 }
 
 func encodeResult(id requestID, result any) []byte {
-	return encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  any             `json:"result"`
-	}{"2.0", json.RawMessage(id), result})
+	return encode(envelope{Version: "2.0", ID: json.RawMessage(id), Result: result})
 }
 
 // encodeError writes an error response. When the id of the request could not
 // be read, JSON-RPC wants null in its place; from 2025-11-25 the schema has
 // the member left out.
 func encodeError(revision string, id requestID, err *rpcError) []byte {
-	rawID := json.RawMessage(id)
-	if id == "" {
-		rawID = nil
-		if revision < Revision20251125 {
-			rawID = json.RawMessage("null")
-		}
+	if id == "" && revision < Revision20251125 {
+		id = "null"
 	}
-	return encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id,omitempty"`
-		Error   *rpcError       `json:"error"`
-	}{"2.0", rawID, err})
+	return encode(envelope{Version: "2.0", ID: json.RawMessage(id), Error: err})
 }

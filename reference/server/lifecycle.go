@@ -22,28 +22,13 @@ type initializeParams struct {
 	ClientInfo      implementation     `json:"clientInfo"`
 }
 
-type initializeResult struct {
-	ProtocolVersion string         `json:"protocolVersion"`
-	Capabilities    object         `json:"capabilities"`
-	ServerInfo      implementation `json:"serverInfo"`
-	Instructions    string         `json:"instructions"`
-}
-
 type implementation struct {
-	Name        string `json:"name"`
-	Title       string `json:"title,omitempty"`
-	Version     string `json:"version"`
-	Description string `json:"description,omitempty"` // from 2025-11-25
-	Icons       []icon `json:"icons,omitempty"`       // from 2025-11-25
-	WebsiteURL  string `json:"websiteUrl,omitempty"`  // from 2025-11-25
-}
-
-// An icon is a picture for user interfaces, from 2025-11-25.
-type icon struct {
-	Src      string   `json:"src"`
-	MIMEType string   `json:"mimeType,omitempty"`
-	Sizes    []string `json:"sizes,omitempty"`
-	Theme    string   `json:"theme,omitempty"`
+	Name        string   `json:"name"`
+	Title       string   `json:"title,omitempty"`
+	Version     string   `json:"version"`
+	Description string   `json:"description,omitempty"` // from 2025-11-25
+	Icons       []object `json:"icons,omitempty"`       // from 2025-11-25
+	WebsiteURL  string   `json:"websiteUrl,omitempty"`  // from 2025-11-25
 }
 
 // declared is a capability without further settings.
@@ -61,15 +46,8 @@ type clientCapabilities struct {
 		URL  *declared `json:"url,omitempty"`  // from 2025-11-25
 	} `json:"elicitation,omitempty"`
 	Tasks *struct { // at 2025-11-25
-		Cancel   *declared `json:"cancel,omitempty"`
-		Requests *struct {
-			Sampling *struct {
-				CreateMessage *declared `json:"createMessage,omitempty"`
-			} `json:"sampling,omitempty"`
-			Elicitation *struct {
-				Create *declared `json:"create,omitempty"`
-			} `json:"elicitation,omitempty"`
-		} `json:"requests,omitempty"`
+		Cancel   *declared                    `json:"cancel,omitempty"`
+		Requests map[string]map[string]object `json:"requests,omitempty"` // as sampling/createMessage
 	} `json:"tasks,omitempty"`
 	Extensions *struct { // from 2026-07-28
 		Tasks *declared `json:"io.modelcontextprotocol/tasks,omitempty"`
@@ -91,12 +69,12 @@ func (s *Server) supports(revision string) bool {
 
 // initialize negotiates the revision: the one that the client asks for, or
 // else the newest, which the client may then refuse by leaving.
-func (c *call) initialize(params initializeParams) (initializeResult, error) {
+func (c *call) initialize(params initializeParams) (any, error) {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.revision != "" {
-		return initializeResult{}, invalidRequest("the session is already initialized")
+		return nil, invalidRequest("the session is already initialized")
 	}
 	s.revision = s.server.newest()
 	if s.server.supports(params.ProtocolVersion) {
@@ -106,11 +84,11 @@ func (c *call) initialize(params initializeParams) (initializeResult, error) {
 	s.features = featuresOf(s.revision, s.server.options.MoreTools, s.announce)
 	s.logf("client %q version %q asks for %q and gets %s",
 		params.ClientInfo.Name, params.ClientInfo.Version, params.ProtocolVersion, s.revision)
-	return initializeResult{
-		ProtocolVersion: s.revision,
-		Capabilities:    capabilitiesAt(s.revision),
-		ServerInfo:      serverInfoAt(s.revision),
-		Instructions:    instructions,
+	return object{
+		"protocolVersion": s.revision,
+		"capabilities":    capabilitiesAt(s.revision),
+		"serverInfo":      serverInfoAt(s.revision),
+		"instructions":    instructions,
 	}, nil
 }
 
@@ -136,10 +114,7 @@ func capabilitiesAt(revision string) object {
 }
 
 func serverInfoAt(revision string) implementation {
-	info := implementation{
-		Name:    serverName,
-		Version: serverVersion,
-	}
+	info := implementation{Name: serverName, Version: serverVersion}
 	if revision >= Revision20250618 {
 		info.Title = "mcpconform reference server"
 	}
@@ -155,9 +130,7 @@ func serverInfoAt(revision string) implementation {
 func (s *session) initialized(json.RawMessage) {
 	s.mu.Lock()
 	first := s.revision != "" && !s.ready
-	if first {
-		s.ready = true
-	}
+	s.ready = s.ready || first
 	s.mu.Unlock()
 	if first {
 		s.keepPinging()

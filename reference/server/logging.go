@@ -10,22 +10,19 @@ var logLevels = []string{"debug", "info", "notice", "warning", "error", "critica
 // defaultLogLevel is in force until the client sets one: info.
 const defaultLogLevel = 1
 
-// loggerName is the one logger of this server.
-const loggerName = "reference"
-
 type setLevelParams struct {
 	Level string `json:"level"`
 }
 
-func (c *call) setLevel(params setLevelParams) (emptyResult, error) {
+func (c *call) setLevel(params setLevelParams) (any, error) {
 	level := slices.Index(logLevels, params.Level)
 	if level < 0 {
-		return emptyResult{}, invalidParams("params.level must be one of %v, but is %q", logLevels, params.Level)
+		return nil, invalidParams("params.level must be one of %v, but is %q", logLevels, params.Level)
 	}
 	c.session.mu.Lock()
 	c.session.level = level
 	c.session.mu.Unlock()
-	return emptyResult{}, nil
+	return object{}, nil
 }
 
 // logsFrom is the level that the client has set.
@@ -40,5 +37,5 @@ func (c *call) log(level string, data any) {
 	if slices.Index(logLevels, level) < c.era.logsFrom() {
 		return
 	}
-	c.notify("notifications/message", object{"level": level, "logger": loggerName, "data": data})
+	c.notify("notifications/message", object{"level": level, "logger": "reference", "data": data})
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -89,19 +90,36 @@ func TestMatchTemplate(t *testing.T) {
 	}
 }
 
+// letter is an item of a list.
+type letter string
+
+func (l letter) key() string { return string(l) }
+
 func TestCursorsSurviveChanges(t *testing.T) {
-	var l list[string]
-	for _, letter := range []string{"a", "b", "c", "d"} {
-		l.add(letter)
+	l := list[letter]{name: "letters", size: 2}
+	add := func(letters ...letter) {
+		for _, one := range letters {
+			if err := l.add(one); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	first, cursor, err := l.page("letters", nil, 2)
-	if err != nil || strings.Join(first, "") != "ab" {
-		t.Fatalf("%v %v", first, err)
+	page := func(cursor *string) (letters, next string) {
+		items, next, err := l.page("", cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(items), next
 	}
-	l.remove(func(s string) bool { return s == "b" || s == "c" })
-	l.add("e")
-	second, end, err := l.page("letters", &cursor, 2)
-	if err != nil || strings.Join(second, "") != "de" || end != "" {
-		t.Errorf("%v %q %v", second, end, err)
+	add("a", "b", "c", "d")
+	first, cursor := page(nil)
+	if first != "[a b]" {
+		t.Fatal(first)
+	}
+	l.remove("b")
+	l.remove("c")
+	add("e")
+	if second, end := page(&cursor); second != "[d e]" || end != "" {
+		t.Errorf("%v %q", second, end)
 	}
 }

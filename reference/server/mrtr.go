@@ -27,18 +27,6 @@ type inputRequiredError struct {
 
 func (*inputRequiredError) Error() string { return "the client must be asked first" }
 
-func asInputRequired(err error) (*inputRequiredError, bool) {
-	return errors.AsType[*inputRequiredError](err)
-}
-
-func asClientError(err error) (*clientError, bool) { return errors.AsType[*clientError](err) }
-
-// asking makes a method one whose results may ask the client.
-func (m method) asking() method {
-	m.asks = true
-	return m
-}
-
 // A retry is what a request brings from those before it.
 type retry struct {
 	answers map[string]json.RawMessage // by key, whether or not there is such a question
@@ -47,95 +35,61 @@ type retry struct {
 }
 
 // readRetry reads what the client brings with its request.
-func (x *exchange) readRetry() error {
+func (x *exchange) readRetry() (*retry, error) {
 	var params struct {
 		Answers map[string]json.RawMessage `json:"inputResponses,omitempty"`
 		State   *string                    `json:"requestState,omitempty"`
 	}
 	if err := decode(x.params, &params, "params"); err != nil {
-		return invalidParams("%v", err)
+		return nil, invalidParams("%v", err)
 	}
-	x.retry = retry{answers: map[string]json.RawMessage{}, used: map[string]json.RawMessage{}}
+	read := &retry{answers: map[string]json.RawMessage{}, used: map[string]json.RawMessage{}}
 	if params.State != nil {
 		state, err := x.states.open(*params.State, x.digest())
 		if err != nil {
-			return invalidParams("params.requestState %v", err)
+			return nil, invalidParams("params.requestState %v", err)
 		}
-		x.retry.note = state.Note
-		maps.Copy(x.retry.answers, state.Answers)
+		read.note = state.Note
+		maps.Copy(read.answers, state.Answers)
 	}
 	for key, answer := range params.Answers {
 		if !bytes.HasPrefix(bytes.TrimSpace(answer), []byte("{")) {
-			return invalidParams("params.inputResponses.%s must be an object", key)
+			return nil, invalidParams("params.inputResponses.%s must be an object", key)
 		}
-		x.retry.answers[key] = answer
+		read.answers[key] = answer
 	}
-	return nil
+	return read, nil
 }
 
 // ask looks for the answers to the questions of a call, and puts those that are
 // still to be answered. What it has answered already it need not answer again:
 // that goes into the state.
-func (x *exchange) ask(_ *call, questions []question) (map[string]json.RawMessage, error) {
+func (x *exchange) ask(c *call, questions []question) (map[string]json.RawMessage, error) {
 	answers, open := map[string]json.RawMessage{}, map[string]object{}
 	for _, q := range questions {
-		if answer, given := x.retry.answers[q.key]; given {
-			answers[q.key], x.retry.used[q.key] = answer, answer
-			continue
-		}
-		open[q.key] = object{"method": q.method}
-		if q.params != nil {
-			open[q.key]["params"] = q.params
+		if answer, given := c.retry.answers[q.key]; given {
+			answers[q.key], c.retry.used[q.key] = answer, answer
+		} else {
+			open[q.key] = q.request()
 		}
 	}
 	if len(open) == 0 {
 		return answers, nil
 	}
-	return nil, &inputRequiredError{Questions: open, State: x.state()}
+	return nil, &inputRequiredError{Questions: open, State: x.state(c.retry)}
 }
 
 // state is what the client is to bring along, or "" when there is nothing.
-func (x *exchange) state() string {
-	if len(x.retry.used) == 0 && x.retry.note == "" {
+func (x *exchange) state(of *retry) string {
+	if len(of.used) == 0 && of.note == "" {
 		return ""
 	}
-	return x.states.seal(state{
-		Request: x.digest(),
-		Expires: time.Now().Add(x.states.life).UnixMilli(),
-		Answers: x.retry.used,
-		Note:    x.retry.note,
-	})
-}
-
-// note is what the handler has told itself when the request came before.
-func (c *call) note() string {
-	if x, ok := c.era.(*exchange); ok {
-		return x.retry.note
-	}
-	return ""
-}
-
-// remember tells the handler something for when the request comes again.
-func (c *call) remember(note string) {
-	if x, ok := c.era.(*exchange); ok {
-		x.retry.note = note
-	}
-}
-
-// forgetAnswers takes no notice of what the client brings.
-func (c *call) forgetAnswers() {
-	if x, ok := c.era.(*exchange); ok {
-		clear(x.retry.answers)
-	}
+	expires := time.Now().Add(x.states.life).UnixMilli()
+	return x.states.seal(state{Request: x.digest(), Expires: expires, Answers: of.used, Note: of.note})
 }
 
 // again asks the client to come again, without a question.
-func (c *call) again() error {
-	if x, ok := c.era.(*exchange); ok {
-		return &inputRequiredError{State: x.state()}
-	}
-	return errors.New("only a client of the stateless era can be asked to come again")
-}
+func (c *call) again() error { return &inputRequiredError{State: c.era.(*exchange).state(c.retry)} }
 
 // digest identifies the request by its method and all that it asks for.
 func (x *exchange) digest() string {

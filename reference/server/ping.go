@@ -6,15 +6,7 @@ import "time"
 
 type noParams struct{}
 
-type emptyResult struct{}
-
-func (c *call) ping(noParams) (emptyResult, error) { return emptyResult{}, nil }
-
-// pingClient asks the client for a sign of life, as part of a call.
-func (c *call) pingClient() error {
-	_, err := c.session.askFor(c, "ping", nil)
-	return err
-}
+func (c *call) ping(noParams) (any, error) { return object{}, nil }
 
 // keepPinging pings the client now and then, and logs when it does not answer.
 func (s *session) keepPinging() {

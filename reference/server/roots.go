@@ -18,16 +18,16 @@ func (c *call) listRoots(key string) ([]root, error) {
 	if c.client.Roots == nil {
 		return nil, errNoRoots
 	}
-	raw, err := c.ask(key, "roots/list", nil)
-	if err != nil {
-		return nil, err
-	}
-	return readRoots(raw)
+	return readRoots(c.asks(key)("roots/list", nil))
 }
 
 var errNoRoots = lacks("the client has not declared the capability roots", object{"roots": object{}})
 
-func readRoots(raw json.RawMessage) ([]root, error) {
+// readRoots reads an answer, if there is one.
+func readRoots(raw json.RawMessage, err error) ([]root, error) {
+	if err != nil {
+		return nil, err
+	}
 	var result struct {
 		Roots []root `json:"roots"`
 	}

@@ -4,7 +4,6 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -15,11 +14,15 @@ const maxTokens = 100
 // maxToolRounds bounds how often the model may use tools before it must answer.
 const maxToolRounds = 3
 
+// samplingResult is the answer of the client's model. Its content is one block or, from
+// 2025-11-25, an array of blocks.
 type samplingResult struct {
 	Role       string          `json:"role"`
 	Model      string          `json:"model"`
 	Content    json.RawMessage `json:"content"`
 	StopReason string          `json:"stopReason,omitempty"`
+
+	blocks []samplingBlock
 }
 
 // A samplingBlock is one content block of the model's answer.
@@ -31,35 +34,31 @@ type samplingBlock struct {
 	Input json.RawMessage `json:"input,omitempty"` // of type tool_use
 }
 
-// blocks returns the content, which is one block or, from 2025-11-25, an array
-// of blocks.
-func (r samplingResult) blocks() ([]samplingBlock, error) {
-	var many []json.RawMessage
-	if json.Unmarshal(r.Content, &many) != nil {
-		many = []json.RawMessage{r.Content}
-	}
-	blocks := make([]samplingBlock, len(many))
-	for i, raw := range many {
-		if err := decode(raw, &blocks[i], "result.content"); err != nil {
-			return nil, wronglyAnswered("the client's answer to sampling/createMessage is wrong: %v", err)
-		}
-	}
-	return blocks, nil
-}
-
 // text joins the texts of the answer.
-func (r samplingResult) text() (string, error) {
-	blocks, err := r.blocks()
+func (r samplingResult) text() string {
 	var joined strings.Builder
-	for _, block := range blocks {
+	for _, block := range r.blocks {
 		joined.WriteString(block.Text)
 	}
-	return joined.String(), err
+	return joined.String()
 }
 
-func readSamplingResult(raw json.RawMessage) (samplingResult, error) {
+// readSamplingResult reads an answer, if there is one.
+func readSamplingResult(raw json.RawMessage, err error) (samplingResult, error) {
 	var result samplingResult
-	if err := decode(raw, &result, "result"); err != nil {
+	if err != nil {
+		return result, err
+	}
+	err = decode(raw, &result, "result")
+	var many []json.RawMessage
+	if json.Unmarshal(result.Content, &many) != nil {
+		many = []json.RawMessage{result.Content}
+	}
+	result.blocks = make([]samplingBlock, len(many))
+	for i := 0; i < len(many) && err == nil; i++ {
+		err = decode(many[i], &result.blocks[i], "result.content")
+	}
+	if err != nil {
 		return result, wronglyAnswered("the client's answer to sampling/createMessage is wrong: %v", err)
 	}
 	return result, nil
@@ -85,79 +84,43 @@ func samplingRequest(prompt string) object {
 }
 
 // sample asks the client's model.
-func (c *call) sample(key, prompt string) (samplingResult, error) {
+func (c *call) sample(ask asker, prompt string) (words string, err error) {
 	if c.client.Sampling == nil {
-		return samplingResult{}, errNoSampling
+		return "", errNoSampling
 	}
-	raw, err := c.ask(key, "sampling/createMessage", samplingRequest(prompt))
-	if err != nil {
-		return samplingResult{}, err
-	}
-	return readSamplingResult(raw)
+	answer, err := readSamplingResult(ask("sampling/createMessage", samplingRequest(prompt)))
+	return answer.text(), err
 }
 
-// sampleAsTask asks the client's model by way of a task of the client.
-func (c *call) sampleAsTask(prompt string) (samplingResult, error) {
-	client := c.client
-	if client.Sampling == nil {
-		return samplingResult{}, errNoSampling
-	}
-	if client.Tasks == nil || client.Tasks.Requests == nil || client.Tasks.Requests.Sampling == nil ||
-		client.Tasks.Requests.Sampling.CreateMessage == nil {
-		return samplingResult{}, errors.New(
-			"the client has not declared the capability tasks.requests.sampling.createMessage",
-		)
-	}
-	raw, err := c.askAsTask("sampling/createMessage", samplingRequest(prompt))
-	if err != nil {
-		return samplingResult{}, err
-	}
-	return readSamplingResult(raw)
-}
-
-// sampleWithTool asks the client's model and lends it one tool. Every use of
-// the tool is answered, in one message that holds nothing else, until the
+// sampleWithTool asks the client's model and lends it one tool, which always says the same.
+// Every use of the tool is answered, in one message that holds nothing else, until the
 // model has its answer. In the last round it may not use the tool any more.
-func (c *call) sampleWithTool(
-	prompt string,
-	lent *tool,
-	use func(input json.RawMessage) string,
-) (samplingResult, error) {
-	client := c.client
-	if client.Sampling == nil || client.Sampling.Tools == nil {
-		return samplingResult{}, errNoSamplingTools
+func (c *call) sampleWithTool(prompt string, lent object, says string) (words string, err error) {
+	if c.client.Sampling == nil || c.client.Sampling.Tools == nil {
+		return "", errNoSamplingTools
 	}
 	params := samplingRequest(prompt)
-	params["tools"] = []*tool{lent}
+	params["tools"] = []object{lent}
 	for round := 1; ; round++ {
 		params["toolChoice"] = object{"mode": "auto"}
 		if round == c.server.toolRounds {
 			params["toolChoice"] = object{"mode": "none"}
 		}
-		raw, err := c.ask(fmt.Sprintf("turn_%d", round), "sampling/createMessage", params)
+		ask := c.asks(fmt.Sprintf("turn_%d", round))
+		answer, err := readSamplingResult(ask("sampling/createMessage", params))
 		if err != nil {
-			return samplingResult{}, err
-		}
-		answer, err := readSamplingResult(raw)
-		if err != nil {
-			return samplingResult{}, err
-		}
-		blocks, err := answer.blocks()
-		if err != nil {
-			return samplingResult{}, err
+			return "", err
 		}
 		var results []any
-		for _, block := range blocks {
+		for _, block := range answer.blocks {
 			if block.Type == "tool_use" {
 				results = append(results, object{
-					"type":      "tool_result",
-					"toolUseId": block.ID,
-					"content":   []any{text(use(block.Input))},
+					"type": "tool_result", "toolUseId": block.ID, "content": []any{text(says)},
 				})
 			}
 		}
 		if len(results) == 0 || round == c.server.toolRounds {
-			return answer, nil
+			return answer.text(), nil
 		}
 		params["messages"] = append(params["messages"].([]any),
 			object{"role": "assistant", "content": answer.Content},

@@ -4,7 +4,7 @@
 // It is written to be read. Each file keeps to one page of the specification
 // and names it in its first line. What both eras have in common is written once:
 //
-//	basic              jsonrpc.go decode.go call.go authorization.go
+//	basic              jsonrpc.go decode.go call.go inflight.go authorization.go
 //	basic/transports   stdio.go streamablehttp.go eventstream.go
 //	basic/utilities    cancellation.go progress.go
 //	server             tools.go resources.go prompts.go
@@ -38,6 +38,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -135,34 +136,36 @@ func New(options Options) (*Server, error) {
 		}
 	}
 	options.Revisions = slices.Sorted(slices.Values(options.Revisions))
-	if options.Path == "" {
-		options.Path = "/mcp"
-	}
+	options.Path = cmp.Or(options.Path, "/mcp")
 	if !strings.HasPrefix(options.Path, "/") {
 		return nil, fmt.Errorf("the path of the MCP endpoint must begin with a slash: %q", options.Path)
 	}
 	if options.Log == nil {
 		options.Log = io.Discard
 	}
-	setDefault(&options.RequestTimeout, time.Minute)
-	setDefault(&options.PingInterval, 30*time.Second)
-	setDefault(&options.SessionIdle, 30*time.Minute)
-	setDefault(&options.StateLife, stateLife)
+	options.RequestTimeout = cmp.Or(options.RequestTimeout, time.Minute)
+	options.PingInterval = cmp.Or(options.PingInterval, 30*time.Second)
+	options.SessionIdle = cmp.Or(options.SessionIdle, 30*time.Minute)
+	options.StateLife = cmp.Or(options.StateLife, stateLife)
 
 	s := &Server{
-		options:       options,
-		log:           log.New(options.Log, "", log.LstdFlags|log.Lmicroseconds),
-		methods:       methods(),
-		notifications: notifications(),
-		bindTo:        orLoopback,
-		toolRounds:    maxToolRounds,
-		asksBy:        func(_ *session, c *call) sender { return c.send },
+		options: options,
+		log:     log.New(options.Log, "", log.LstdFlags|log.Lmicroseconds),
+		// All other notifications are ignored, as a receiver should.
+		notifications: map[string]func(*session, json.RawMessage){
+			"notifications/initialized": (*session).initialized, // basic/lifecycle
+			"notifications/cancelled":   (*session).cancelled,   // basic/utilities/cancellation
+		},
+		bindTo:     orLoopback,
+		toolRounds: maxToolRounds,
+		asksBy:     func(_ *session, c *call) sender { return c.send },
 	}
 	first := slices.IndexFunc(options.Revisions, func(revision string) bool { return revision >= Revision20260728 })
 	if first < 0 {
 		first = len(options.Revisions)
 	}
 	s.handshake = options.Revisions[:first]
+	s.methods = methodsOf(s.handshake)
 	s.stateless = newStateless(s, options.Revisions[first:])
 	s.http = newStreamableHTTP(s)
 	s.sse = newHTTPSSE(s)
@@ -170,69 +173,72 @@ func New(options Options) (*Server, error) {
 	return s, s.spoil(options.Defect)
 }
 
-func setDefault(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
+// methods says who handles which request, in each era: the function of a page of the
+// specification, in the file of that page.
+func methods() []method {
+	always := span{}
+	return []method{
+		{until2025, "initialize", handles((*call).initialize), false, nil},
+		{until2025, "ping", handles((*call).ping), false, nil},
+		{from20260728, "server/discover", handles((*call).discover), false, aboutServer},
+		{always, "tools/list", lister(func(f *features) *list[*tool] { return &f.tools }), false, lists},
+		{always, "tools/call", handles((*call).callTool), true, nil},
+		{always, "resources/list", lister(func(f *features) *list[*resource] { return &f.resources }), false, lists},
+		{always, "resources/templates/list",
+			lister(func(f *features) *list[*template] { return &f.templates }), false, lists},
+		{always, "resources/read", handles((*call).readResource), true, contentsOfResources},
+		{until2025, "resources/subscribe", handles((*call).subscribe), false, nil},
+		{until2025, "resources/unsubscribe", handles((*call).unsubscribe), false, nil},
+		{always, "prompts/list", lister(func(f *features) *list[*prompt] { return &f.prompts }), false, lists},
+		{always, "prompts/get", handles((*call).getPrompt), true, nil},
+		{always, "completion/complete", handles((*call).complete), false, nil},
+		{until2025, "logging/setLevel", handles((*call).setLevel), false, nil},
+		{from20260728, "subscriptions/listen", handles((*call).listen), false, nil},
+
+		{at20251125, "tasks/get", handles((*call).getTask), false, nil},
+		{at20251125, "tasks/list", handles((*call).listTasks), false, nil},
+		{at20251125, "tasks/result", handles((*call).taskResult), false, nil},
+		{at20251125, "tasks/cancel", handles((*call).cancelTask), false, nil},
+
+		{from20260728, "tasks/get", withTasks(handles((*call).getAsyncTask)), false, nil},
+		{from20260728, "tasks/update", withTasks(handles((*call).updateAsyncTask)), false, nil},
+		{from20260728, "tasks/cancel", withTasks(handles((*call).cancelAsyncTask)), false, nil},
 	}
 }
 
-// methods says who handles which request in a session. The text beside each is
-// the page of the specification.
-func methods() map[string]method {
-	return map[string]method{
-		"initialize":               handles((*call).initialize),    // basic/lifecycle
-		"ping":                     handles((*call).ping),          // basic/utilities/ping
-		"tools/list":               handles((*call).listTools),     // server/tools
-		"tools/call":               handles((*call).callTool),      // server/tools
-		"resources/list":           handles((*call).listResources), // server/resources
-		"resources/templates/list": handles((*call).listTemplates), // server/resources
-		"resources/read":           handles((*call).readResource),  // server/resources
-		"resources/subscribe":      handles((*call).subscribe),     // server/resources
-		"resources/unsubscribe":    handles((*call).unsubscribe),   // server/resources
-		"prompts/list":             handles((*call).listPrompts),   // server/prompts
-		"prompts/get":              handles((*call).getPrompt),     // server/prompts
-		"completion/complete":      handles((*call).complete),      // server/utilities/completion
-		"logging/setLevel":         handles((*call).setLevel),      // server/utilities/logging
-
-		"tasks/get":    handles((*call).getTask).since(Revision20251125),    // basic/utilities/tasks
-		"tasks/list":   handles((*call).listTasks).since(Revision20251125),  // basic/utilities/tasks
-		"tasks/result": handles((*call).taskResult).since(Revision20251125), // basic/utilities/tasks
-		"tasks/cancel": handles((*call).cancelTask).since(Revision20251125), // basic/utilities/tasks
+// methodsOf are the methods that there are at some revisions, by name.
+func methodsOf(revisions []string) map[string]method {
+	found := map[string]method{}
+	for _, m := range methods() {
+		if slices.ContainsFunc(revisions, m.has) {
+			found[m.name] = m
+		}
 	}
+	return found
 }
 
-// notifications says who takes which notification. All others are ignored, as
-// a receiver of notifications should.
-func notifications() map[string]func(*session, json.RawMessage) {
-	return map[string]func(*session, json.RawMessage){
-		"notifications/initialized": (*session).initialized, // basic/lifecycle
-		"notifications/cancelled":   (*session).cancelled,   // basic/utilities/cancellation
-	}
-}
-
-// A method handles one kind of request.
+// A method is one kind of request.
 type method struct {
-	handle func(c *call, params json.RawMessage) (result any, err error)
-	from   string // the first revision that has it; "" for all
+	span
+
+	name   string
+	handle handler
 	asks   bool   // whether results may ask the client for input, from 2026-07-28
-	hints  *hints // for how long results may be kept, from 2026-07-28; nil for not at all
+	hints  object // for how long results may be kept, from 2026-07-28; nil for not at all
 }
 
-// handles makes a method of a typed function: params are decoded and checked
+type handler func(c *call, params json.RawMessage) (result any, err error)
+
+// handles makes a handler of a typed function: params are decoded and checked
 // before it runs, and what does not fit is answered with Invalid params.
-func handles[P, R any](f func(*call, P) (R, error)) method {
-	return method{handle: func(c *call, raw json.RawMessage) (any, error) {
+func handles[P any](f func(*call, P) (any, error)) handler {
+	return func(c *call, raw json.RawMessage) (any, error) {
 		var params P
 		if err := decode(raw, &params, "params"); err != nil {
 			return nil, invalidParams("%v", err)
 		}
 		return f(c, params)
-	}}
-}
-
-func (m method) since(revision string) method { //nolint:unparam // each revision may bring methods
-	m.from = revision
-	return m
+	}
 }
 
 // Handler returns the HTTP side of the server: the MCP endpoint at Options.Path, HTTP with
@@ -245,7 +251,7 @@ func (s *Server) Handler() http.Handler {
 			s.http.ServeHTTP(w, r)
 		case s.sse.serves(r):
 			s.sse.ServeHTTP(w, r)
-		case s.guard != nil && r.URL.Path == s.resourcePath() && r.Method == http.MethodGet:
+		case s.guard != nil && r.URL.Path == s.guard.metadataPath() && r.Method == http.MethodGet:
 			s.guard.serveMetadata(w, r)
 		case s.guard != nil && r.URL.Path == oauth.ServerPath && r.Method == http.MethodGet && s.supports(Revision20250326):
 			s.guard.serveIssuer(w, r)
@@ -258,7 +264,7 @@ func (s *Server) Handler() http.Handler {
 // Close ends every HTTP session, and all that runs in them or without one. Open
 // subscriptions are told.
 func (s *Server) Close() {
-	s.stateless.cancel(errSessionEnded)
+	s.stateless.end(errSessionEnded)
 	s.http.close()
 	s.sse.end()
 }

@@ -9,12 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 )
-
-// maxCalls bounds the requests of one client that run at the same time.
-const maxCalls = 128
 
 var errSessionEnded = errors.New("the session has ended")
 
@@ -29,64 +26,37 @@ type outlet interface {
 
 // A session is all that the server knows about one client.
 type session struct {
-	server    *Server
-	name      string          // for the log; says nothing of the session id, which is a secret
-	ctx       context.Context // ends with the session
-	cancel    context.CancelCauseFunc
-	unrelated outlet         // carries what belongs to no request of the client
-	listening func() bool    // tells whether the client hears what is unrelated
-	running   sync.WaitGroup // all goroutines of the session
+	*inFlight // its mu guards what follows
 
-	mu            sync.Mutex
+	server     *Server
+	name       string      // for the log; says nothing of the session id, which is a secret
+	unrelated  outlet      // carries what belongs to no request of the client
+	listening  func() bool // tells whether the client hears what is unrelated
+	tasks      list[*task]
+	urlVisited atomic.Bool // the client has been told of the URL that test_elicitation_url_required wants visited
+
 	revision      string // negotiated; "" before initialize
 	ready         bool   // the client has sent initialized
 	client        clientCapabilities
-	level         int              // index in logLevels: what is below is not sent
-	calls         map[string]*call // requests of the client in flight, by the key of their id
+	level         int // index in logLevels: what is below is not sent
 	questions     map[int64]chan message
 	asked         int64 // id of the last request that the server has sent
 	features      *features
 	subscriptions map[string]bool // by URI
-	tasks         list[*task]
-	urlVisited    bool // the client has been told of the URL that test_elicitation_url_required wants visited
 }
 
 func (s *Server) newSession(unrelated outlet, listening func() bool) *session {
-	ctx, cancel := context.WithCancelCause(context.Background())
 	return &session{
+		inFlight:      newInFlight(context.Background()),
 		server:        s,
 		name:          rand.Text()[:6],
-		ctx:           ctx,
-		cancel:        cancel,
 		unrelated:     unrelated,
 		listening:     listening,
+		tasks:         list[*task]{name: "tasks", size: 3, most: maxTasks},
 		level:         defaultLogLevel,
-		calls:         map[string]*call{},
 		questions:     map[int64]chan message{},
 		subscriptions: map[string]bool{},
 	}
-}
-
-// stop ends the session: everything that waits in it stops waiting. What it
-// has started may take a moment to return; session.running tells when.
-func (s *session) stop() {
-	s.mu.Lock() // spawn must not slip in between
-	defer s.mu.Unlock()
-	s.cancel(errSessionEnded)
-	for _, e := range s.tasks.entries {
-		e.item.expiry.Stop()
-	}
-}
-
-// spawn runs f on a goroutine of the session, unless the session has ended.
-func (s *session) spawn(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		return false
-	}
-	s.running.Go(f)
-	return true
 }
 
 func (s *session) logf(format string, args ...any) {
@@ -95,11 +65,13 @@ func (s *session) logf(format string, args ...any) {
 
 // speaks returns the negotiated revision; before that, the newest one.
 func (s *session) speaks() string {
+	return orElse(s.agreed(), s.server.newest())
+}
+
+// agreed returns the negotiated revision; "" before that.
+func (s *session) agreed() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.revision == "" {
-		return s.server.newest()
-	}
 	return s.revision
 }
 
@@ -119,18 +91,11 @@ func (s *session) notify(method string, params object) {
 }
 
 // begin starts the call for a request of the client. Messages that belong to
-// it go through out, which ends with it. It returns as soon as the call is
-// settled: finished, or known to take its time. Until then nothing else is
-// read from a pipe, so that quick requests are answered in order.
+// it go through out, which ends with it. It returns when the call is settled.
 func (s *session) begin(m message, out outlet) *call {
 	c := s.newCall(m.id, out)
 	handler, err := s.admit(m, c)
-	if err != nil {
-		c.finish(nil, err)
-		return c
-	}
-	c.run(handler, m.params, s.spawn)
-	return c
+	return c.run(s.inFlight, handler, m.params, err)
 }
 
 // newCall makes a call under the rules that were agreed on with initialize.
@@ -151,7 +116,7 @@ func (s *session) admit(m message, c *call) (method, error) {
 		return method{}, s.server.unopened(m.method)
 	}
 	handler, known := s.server.methods[m.method]
-	if !known || s.revision != "" && handler.from > s.revision {
+	if !known || s.revision != "" && !handler.has(s.revision) {
 		return method{}, methodNotFound("%s", m.method)
 	}
 	if err := c.readMeta(m.params); err != nil {
@@ -160,35 +125,18 @@ func (s *session) admit(m message, c *call) (method, error) {
 	if m.method == "initialize" {
 		return handler, nil // not among the calls, since it must not be cancelled
 	}
-	if _, used := s.calls[m.id.key()]; used {
-		return method{}, invalidRequest("a request with the id %s is already in flight", m.id)
-	}
-	if len(s.calls) >= maxCalls {
-		return method{}, internalError("more than %d requests are in flight", maxCalls)
-	}
-	s.calls[m.id.key()] = c
-	return handler, nil
+	return handler, s.add(c)
 }
 
-// forget takes a call off the list of those in flight.
-func (s *session) forget(c *call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls[c.id.key()] == c {
-		delete(s.calls, c.id.key())
+// take takes a notification or a response of the client, neither of which is answered. It
+// ignores a response with an unknown id, as of a request that has timed out.
+func (s *session) take(m message) {
+	if m.kind == notification {
+		if take, known := s.server.notifications[m.method]; known {
+			take(s, m.params)
+		}
+		return
 	}
-}
-
-// notified takes a notification of the client. It never answers.
-func (s *session) notified(m message) {
-	if take, known := s.server.notifications[m.method]; known {
-		take(s, m.params)
-	}
-}
-
-// answered takes a response of the client. It ignores one with an unknown id, as of a
-// request that has timed out.
-func (s *session) answered(m message) {
 	id, err := strconv.ParseInt(string(m.id), 10, 64)
 	if err != nil {
 		return

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -20,13 +21,8 @@ const (
 	maxBacklog   = 256  // messages of one session that wait for a GET stream
 )
 
-// postInSession takes one message of a session, or the one that begins it.
-func (h *streamableHTTP) postInSession(
-	w http.ResponseWriter,
-	r *http.Request,
-	m message,
-	malformed *rpcError,
-) *refusal {
+// inSession takes one message of a session, or the one that begins it.
+func (h *streamableHTTP) inSession(w http.ResponseWriter, r *http.Request, m message, malformed *rpcError) *refusal {
 	if refused := h.checkVersion(r); refused != nil {
 		return refused
 	}
@@ -48,11 +44,8 @@ func (h *streamableHTTP) postInSession(
 		return notUnderstood(w, s.speaks(), m, malformed)
 	case m.kind == request:
 		s.answer(w, r, m)
-	case m.kind == notification:
-		s.notified(m)
-		w.WriteHeader(http.StatusAccepted)
 	default:
-		s.answered(m)
+		s.take(m)
 		w.WriteHeader(http.StatusAccepted)
 	}
 	return nil
@@ -82,25 +75,16 @@ func (h *streamableHTTP) initialize(w http.ResponseWriter, r *http.Request, m me
 	stream := s.newStream()
 	s.begin(m, stream)
 	answer, _ := stream.onlyMessage() // initialize sends nothing else
-	if !s.accepted() {
+	if s.agreed() == "" {
 		s.end()
-		writeJSON(w, http.StatusOK, answer)
-		return nil
-	}
-	if refused := h.keep(s); refused != nil {
+	} else if refused := h.keep(s); refused != nil {
 		s.end()
 		return refused
+	} else {
+		w.Header().Set(sessionHeader, s.id)
 	}
-	w.Header().Set(sessionHeader, s.id)
 	writeJSON(w, http.StatusOK, answer)
 	return nil
-}
-
-// accepted tells whether initialize has succeeded.
-func (s *session) accepted() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.revision != ""
 }
 
 // get lets the client listen: anew, or where it was interrupted.
@@ -120,16 +104,13 @@ func (h *streamableHTTP) get(w http.ResponseWriter, r *http.Request) *refusal {
 	name, after, valid := readEventID(lastEventID)
 	s.streams.Lock()
 	stream, known := s.open[name]
-	listener := s.isListener[name]
+	listens := known && stream.listens
 	s.streams.Unlock()
 	if !valid || !known || !stream.remembers(after) {
-		return refuse(
-			http.StatusBadRequest,
-			"the Last-Event-ID %q is not, or no longer, known in this session",
-			lastEventID,
-		)
+		return refuse(http.StatusBadRequest, "the Last-Event-ID %q is not, or no longer, known in this session",
+			lastEventID)
 	}
-	if listener {
+	if listens {
 		return s.listen(w, r, stream, after, false)
 	}
 	stream.serve(r.Context(), w, after, false)
@@ -142,7 +123,9 @@ func (h *streamableHTTP) delete(w http.ResponseWriter, r *http.Request) *refusal
 	if refused != nil {
 		return refused
 	}
-	h.drop(s)
+	h.mu.Lock()
+	delete(h.sessions, s.id)
+	h.mu.Unlock()
 	s.end()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -161,14 +144,13 @@ type httpSession struct {
 	ended      bool
 	lastStream int
 	open       map[string]*eventStream // all that can be read or resumed, by id
-	isListener map[string]bool         // those that a GET has opened, by id
 	listeners  []*eventStream          // those that a GET is reading, newest last
 	retired    []*eventStream          // those that are kept only to be resumed, oldest first
 	backlog    [][]byte                // unrelated messages that wait for a listener
 }
 
 func (h *streamableHTTP) newHTTPSession() *httpSession {
-	s := &httpSession{id: h.newID(), open: map[string]*eventStream{}, isListener: map[string]bool{}}
+	s := &httpSession{id: h.newID(), open: map[string]*eventStream{}}
 	s.session = h.server.newSession((*unrelatedOutlet)(s), s.hasListener)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -197,10 +179,7 @@ func (s *httpSession) end() {
 	s.running.Wait()
 	s.streams.Lock()
 	s.ended = true // streams that are opened from now on are closed at once
-	var streams []*eventStream
-	for _, stream := range s.open {
-		streams = append(streams, stream)
-	}
+	streams := slices.Collect(maps.Values(s.open))
 	s.streams.Unlock()
 	for _, stream := range streams {
 		stream.close()
@@ -213,21 +192,22 @@ func (s *httpSession) end() {
 func (h *streamableHTTP) keep(s *httpSession) *refusal {
 	h.mu.Lock()
 	var oldest *httpSession
-	if len(h.sessions) >= maxSessions {
+	full := h.closed || len(h.sessions) >= maxSessions
+	if full && !h.closed {
 		for _, other := range h.sessions {
 			if other.users == 0 && (oldest == nil || other.unused.Before(oldest.unused)) {
 				oldest = other
 			}
 		}
 	}
-	full := h.closed || len(h.sessions) >= maxSessions && oldest == nil
+	if oldest != nil {
+		delete(h.sessions, oldest.id)
+		full = false
+	}
 	if !full {
 		h.sessions[s.id] = s
 		s.unused = time.Now()
 		s.idle.Reset(h.server.options.SessionIdle)
-	}
-	if oldest != nil {
-		delete(h.sessions, oldest.id)
 	}
 	h.mu.Unlock()
 	if full {
@@ -237,13 +217,6 @@ func (h *streamableHTTP) keep(s *httpSession) *refusal {
 		oldest.end()
 	}
 	return nil
-}
-
-// drop makes the session unknown.
-func (h *streamableHTTP) drop(s *httpSession) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.sessions, s.id)
 }
 
 func (h *streamableHTTP) close() {
@@ -274,12 +247,8 @@ func (h *streamableHTTP) enter(r *http.Request) (*httpSession, *refusal) {
 		return nil, refuse(http.StatusNotFound, "the session has ended, or never was: begin a new one with initialize")
 	}
 	if version, sent := header(r, versionHeader); sent && version != s.speaks() {
-		return nil, refuse(
-			http.StatusBadRequest,
-			"the MCP-Protocol-Version %q is not the negotiated one, which is %s",
-			version,
-			s.speaks(),
-		)
+		return nil, refuse(http.StatusBadRequest, "the MCP-Protocol-Version %q is not the negotiated one, which is %s",
+			version, s.speaks())
 	}
 	s.users++
 	s.idle.Stop()
@@ -332,7 +301,6 @@ func (s *httpSession) retire(stream *eventStream) {
 	s.retired = append(without(s.retired, stream), stream)
 	if len(s.retired) > maxRetired {
 		delete(s.open, s.retired[0].id)
-		delete(s.isListener, s.retired[0].id)
 		s.retired = s.retired[1:]
 	}
 }
@@ -351,35 +319,29 @@ func without(streams []*eventStream, stream *eventStream) []*eventStream {
 
 // listen serves a stream of unrelated messages for as long as the client
 // listens. It begins with the backlog.
-func (s *httpSession) listen(
-	w http.ResponseWriter,
-	r *http.Request,
-	stream *eventStream,
-	after int,
-	prime bool,
-) *refusal {
+func (s *httpSession) listen(w http.ResponseWriter, r *http.Request, to *eventStream, after int, prime bool) *refusal {
 	s.streams.Lock()
 	if len(s.listeners) >= maxListeners {
 		s.streams.Unlock()
-		s.retire(stream)
+		s.retire(to)
 		return refuse(http.StatusTooManyRequests, "the session has %d listening streams already", maxListeners)
 	}
-	s.isListener[stream.id] = true
-	s.listeners = append(without(s.listeners, stream), stream)
-	s.retired = without(s.retired, stream)
+	to.listens = true
+	s.listeners = append(without(s.listeners, to), to)
+	s.retired = without(s.retired, to)
 	for _, message := range s.backlog {
-		stream.send(message)
+		to.send(message)
 	}
 	s.backlog = nil
 	s.streams.Unlock()
 
-	if replaced := stream.serve(r.Context(), w, after, prime); replaced {
+	if replaced := to.serve(r.Context(), w, after, prime); replaced {
 		return nil
 	}
 	s.streams.Lock()
-	s.listeners = without(s.listeners, stream)
+	s.listeners = without(s.listeners, to)
 	s.streams.Unlock()
-	s.retire(stream)
+	s.retire(to)
 	return nil
 }
 

@@ -7,9 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
-	"sync"
 )
 
 // Keys of params._meta and result._meta.
@@ -29,86 +29,24 @@ type stateless struct {
 	methods       map[string]method
 	readMeta      func(n *connection, params json.RawMessage) (requestMeta, *rpcError)
 	abandoned     func(c *call)   // what becomes of a call whose client has left
-	ctx           context.Context // ends with the server
-	cancel        context.CancelCauseFunc
+	life          context.Context // ends with the server
+	end           context.CancelCauseFunc
 	features      *features
 	subscriptions subscriptions
-	tasks         asyncTasks
+	tasks         list[*asyncTask]
 	states        *states
 }
 
 func newStateless(s *Server, revisions []string) *stateless {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	e := &stateless{server: s, revisions: revisions, methods: statelessMethods(), ctx: ctx, cancel: cancel}
+	e := &stateless{server: s, revisions: revisions, methods: methodsOf(revisions)}
+	e.life, e.end = context.WithCancelCause(context.Background())
 	e.readMeta = func(_ *connection, params json.RawMessage) (requestMeta, *rpcError) { return readRequestMeta(params) }
 	e.abandoned = func(c *call) { c.cancel(errCancelled) }
 	e.subscriptions.reached = wanting
 	e.features = featuresOf(Revision20260728, s.options.MoreTools, e.subscriptions.announce)
+	e.tasks.name, e.tasks.most = "tasks", maxAsyncTasks
 	e.states = newStates(s.options.StateLife)
 	return e
-}
-
-// statelessMethods says who handles which request.
-func statelessMethods() map[string]method {
-	return map[string]method{
-		"server/discover": handles(
-			(*call).discover,
-		).cached(aboutServer),
-		// server/discover
-		"tools/list": handles((*call).listTools).cached(lists), // server/tools
-		"tools/call": handles((*call).callTool).asking(),       // server/tools
-		"resources/list": handles(
-			(*call).listResources,
-		).cached(lists),
-		// server/resources
-		"resources/templates/list": handles(
-			(*call).listTemplates,
-		).cached(lists),
-		// server/resources
-		"resources/read": handles(
-			(*call).readResource,
-		).asking().
-			cached(contentsOfResources),
-		// server/resources
-		"prompts/list": handles(
-			(*call).listPrompts,
-		).cached(lists),
-		// server/prompts
-		"prompts/get": handles(
-			(*call).getPrompt,
-		).asking(),
-		// server/prompts
-		"completion/complete": handles(
-			(*call).complete,
-		), // server/utilities/completion
-		"subscriptions/listen": handles(
-			(*call).listen,
-		), // basic/patterns/subscriptions
-		"tasks/get": handles(
-			(*call).getAsyncTask,
-		).needs(tasksOfClient),
-		// extensions/tasks
-		"tasks/update": handles(
-			(*call).updateAsyncTask,
-		).needs(tasksOfClient),
-		// extensions/tasks
-		"tasks/cancel": handles(
-			(*call).cancelAsyncTask,
-		).needs(tasksOfClient),
-		// extensions/tasks
-	}
-}
-
-// needs makes a method refuse clients that do not declare something.
-func (m method) needs(check func(clientCapabilities) error) method {
-	handle := m.handle
-	m.handle = func(c *call, params json.RawMessage) (any, error) {
-		if err := check(c.client); err != nil {
-			return nil, err
-		}
-		return handle(c, params)
-	}
-	return m
 }
 
 // requestMeta is what a request says of itself and its sender.
@@ -135,12 +73,8 @@ func readRequestMeta(params json.RawMessage) (requestMeta, *rpcError) {
 	case token != nil && !requestID(token).valid():
 		return meta, malformedRequest("params._meta.progressToken must be a string or an integer")
 	case meta.LogLevel != nil && !slices.Contains(logLevels, *meta.LogLevel):
-		return meta, malformedRequest(
-			"params._meta.%s must be one of %v, but is %q",
-			metaLogLevel,
-			logLevels,
-			*meta.LogLevel,
-		)
+		return meta, malformedRequest("params._meta.%s must be one of %v, but is %q",
+			metaLogLevel, logLevels, *meta.LogLevel)
 	}
 	return meta, nil
 }
@@ -168,48 +102,17 @@ func missingCapability(text string, needed object) *rpcError {
 // another could find.
 type connection struct {
 	*stateless
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	running sync.WaitGroup
-
-	mu    sync.Mutex
-	calls map[string]*call // by the key of their id
+	*inFlight
 }
 
-func (e *stateless) connect() *connection {
-	n := &connection{stateless: e, calls: map[string]*call{}}
-	n.ctx, n.cancel = context.WithCancelCause(e.ctx)
-	return n
-}
-
-// stop ends all requests in flight.
-func (n *connection) stop() {
-	n.mu.Lock() // spawn must not slip in between
-	defer n.mu.Unlock()
-	n.cancel(errSessionEnded)
-}
-
-func (n *connection) spawn(f func()) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ctx.Err() != nil {
-		return false
-	}
-	n.running.Go(f)
-	return true
-}
+func (e *stateless) connect() *connection { return &connection{e, newInFlight(e.life)} }
 
 // begin starts the call for a request, as session.begin does.
 func (n *connection) begin(m message, out outlet) *call {
 	x := &exchange{connection: n, method: m.method, params: m.params}
 	c := newCall(n.ctx, n.server, x, m.id, out)
 	handler, err := n.admit(m, c, x)
-	if err != nil {
-		c.finish(nil, err)
-		return c
-	}
-	c.run(handler, m.params, n.spawn)
-	return c
+	return c.run(n.inFlight, handler, m.params, err)
 }
 
 // admit decides whether a request may be handled, and by whom.
@@ -228,43 +131,20 @@ func (n *connection) admit(m message, c *call, x *exchange) (method, error) {
 	c.revision, c.client, c.features, c.progressToken = meta.Version, meta.Capabilities, n.features, meta.ProgressToken
 	x.meta, x.handler = meta, handler
 	if handler.asks {
-		if err := x.readRetry(); err != nil {
+		var err error
+		if c.retry, err = x.readRetry(); err != nil {
 			return method{}, err
 		}
 	}
-
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, used := n.calls[m.id.key()]; used {
-		return method{}, invalidRequest("a request with the id %s is already in flight", m.id)
-	}
-	if len(n.calls) >= maxCalls {
-		return method{}, internalError("more than %d requests are in flight", maxCalls)
-	}
-	n.calls[m.id.key()] = c
-	return handler, nil
+	return handler, n.add(c)
 }
 
 func unknownMethod(name string) *rpcError {
 	err := methodNotFound("%s", name)
 	err.status = http.StatusNotFound
 	return err
-}
-
-// find returns the call for a request in flight.
-func (n *connection) find(id requestID) (*call, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	c, inFlight := n.calls[id.key()]
-	return c, inFlight
-}
-
-func (n *connection) forget(c *call) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.calls[c.id.key()] == c {
-		delete(n.calls, c.id.key())
-	}
 }
 
 // logsFrom is the level that the request asks for. Without one it wants none.
@@ -282,24 +162,27 @@ type exchange struct {
 	params  json.RawMessage
 	meta    requestMeta
 	handler method
-	retry   retry
 	failed  *rpcError // what the request was answered with, if that is an error
 }
 
 // respond encodes the answer. Every result says what type it is of, and who
 // answers.
 func (x *exchange) respond(c *call, result any, err error) []byte {
+	if unanswered, ok := errors.AsType[*inputRequiredError](err); ok {
+		return encodeResult(c.id, x.finished(unanswered, resultInputRequired))
+	}
 	if err != nil {
-		if unanswered, ok := asInputRequired(err); ok {
-			return encodeResult(c.id, x.finished(unanswered, resultInputRequired))
-		}
 		x.failed = x.errorOf(err)
 		return encodeError(Revision20260728, c.id, x.failed)
 	}
-	if created, ok := result.(createAsyncTaskResult); ok {
+	if created, ok := result.(createdTask); ok {
 		return encodeResult(c.id, x.finished(created, resultTask))
 	}
-	return encodeResult(c.id, x.withHints(x.finished(result, resultComplete)))
+	complete := x.finished(result, resultComplete)
+	if x.handler.hints != nil {
+		maps.Copy(complete, x.handler.hints)
+	}
+	return encodeResult(c.id, complete)
 }
 
 // Types of results.
@@ -310,21 +193,23 @@ const (
 )
 
 // finished adds to a result what every result has.
-func (x *exchange) finished(result any, kind string) map[string]json.RawMessage {
-	members, meta := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+func (x *exchange) finished(result any, kind string) object {
+	members, meta := map[string]json.RawMessage{}, object{
+		metaServer: object{"name": serverName, "version": serverVersion},
+	}
 	_ = json.Unmarshal(encode(result), &members) // results are objects
 	_ = json.Unmarshal(members["_meta"], &meta)
-	members["resultType"] = encode(kind)
-	if meta[metaServer] == nil {
-		meta[metaServer] = encode(implementation{Name: serverName, Version: serverVersion})
+	complete := object{}
+	for name, value := range members {
+		complete[name] = value
 	}
-	members["_meta"] = encode(meta)
-	return members
+	complete["resultType"], complete["_meta"] = kind, meta
+	return complete
 }
 
 // errorOf makes any error fit for an error response.
 func (x *exchange) errorOf(err error) *rpcError {
-	if ofClient, ok := asClientError(err); ok {
+	if ofClient, ok := errors.AsType[*clientError](err); ok {
 		return ofClient.code
 	}
 	return asRPCError(err)

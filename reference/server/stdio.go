@@ -92,11 +92,11 @@ func (s *stdioClient) readLine(l line, p *pipe) {
 		s.connection.begin(m, p)
 	case m.kind == request:
 		s.session.begin(m, p)
-	case m.kind == notification:
-		s.connection.notified(m)
-		s.session.notified(m)
-	case m.kind == response:
-		s.session.answered(m)
+	default:
+		if m.method == "notifications/cancelled" {
+			s.connection.cancelled(m.params) // which knows only requests without a session
+		}
+		s.session.take(m)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
 // Headers and media types of the transport.
@@ -113,15 +115,15 @@ func (h *streamableHTTP) wrongMethod(w http.ResponseWriter, r *http.Request, ses
 func (h *streamableHTTP) checkSender(r *http.Request) *refusal {
 	if origin := r.Header.Get("Origin"); origin != "" && !slices.Contains(h.server.options.AllowedOrigins, origin) {
 		parsed, err := url.Parse(origin)
-		if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || !isLoopback(parsed.Hostname()) {
+		if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || !oauth.Loopback(parsed.Hostname()) {
 			return refuse(http.StatusForbidden, "the Origin %q is not allowed here", origin)
 		}
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if local == nil || !isLoopback(hostname(local.String())) {
+	if local == nil || !oauth.Loopback(hostname(local.String())) {
 		return nil
 	}
-	if !isLoopback(hostname(r.Host)) && !slices.Contains(h.server.options.AllowedHosts, r.Host) {
+	if !oauth.Loopback(hostname(r.Host)) && !slices.Contains(h.server.options.AllowedHosts, r.Host) {
 		return refuse(http.StatusForbidden, "the Host %q is not allowed on a loopback address", r.Host)
 	}
 	return nil
@@ -132,23 +134,14 @@ func hostname(hostport string) string {
 	return (&url.URL{Host: hostport}).Hostname()
 }
 
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
-}
-
 // post takes one message of the client.
 func (h *streamableHTTP) post(w http.ResponseWriter, r *http.Request) *refusal {
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != jsonMedia {
 		return refuse(http.StatusUnsupportedMediaType, "the Content-Type of a POST must be %s", jsonMedia)
 	}
 	if !accepts(r, jsonMedia) || !accepts(r, eventStreamMedia) {
-		return refuse(
-			http.StatusNotAcceptable,
-			"the Accept header of a POST must list both %s and %s",
-			jsonMedia,
-			eventStreamMedia,
-		)
+		return refuse(http.StatusNotAcceptable, "the Accept header of a POST must list both %s and %s",
+			jsonMedia, eventStreamMedia)
 	}
 	body, refused := readBody(w, r)
 	if refused != nil {
@@ -164,7 +157,7 @@ func (h *streamableHTTP) post(w http.ResponseWriter, r *http.Request) *refusal {
 	if h.server.isStateless(m, r.Header) {
 		return h.server.stateless.post(w, r, m, malformed)
 	}
-	return h.postInSession(w, r, m, malformed)
+	return h.inSession(w, r, m, malformed)
 }
 
 // notUnderstood answers a malformed message. What would not be answered if it

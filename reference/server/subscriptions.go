@@ -65,10 +65,8 @@ type subscriptions struct {
 
 // wanting are the subscriptions that want to hear of a change.
 func wanting(open []*subscription, method string, params object) []*subscription {
-	return slices.DeleteFunc(
-		slices.Clone(open),
-		func(each *subscription) bool { return !each.filter.wants(method, params) },
-	)
+	unwanted := func(each *subscription) bool { return !each.filter.wants(method, params) }
+	return slices.DeleteFunc(slices.Clone(open), unwanted)
 }
 
 // announce tells a change to all that want to hear of it.
@@ -102,42 +100,37 @@ type listenParams struct {
 	Notifications filter `json:"notifications"`
 }
 
-type listenResult struct {
-	Meta object `json:"_meta"`
-}
-
 // listen keeps a subscription open until the client gives it up, which is not
 // answered, or the server ends.
-func (c *call) listen(params listenParams) (listenResult, error) {
+func (c *call) listen(params listenParams) (any, error) {
 	wanted := params.Notifications
 	if len(wanted.TaskIDs) > 0 {
 		if err := tasksOfClient(c.client); err != nil {
-			return listenResult{}, err
+			return nil, err
 		}
 	}
 	all := c.server.stateless
-	known := func(uri string) bool {
+	wanted.URIs = only(wanted.URIs, func(uri string) bool {
 		_, err := c.reader(uri)
 		return err == nil
-	}
-	wanted.URIs = only(wanted.URIs, known)
+	})
 	wanted.TaskIDs = only(wanted.TaskIDs, all.tasks.has)
 
 	s := &subscription{c, wanted}
 	if err := all.subscriptions.add(s); err != nil {
-		return listenResult{}, err
+		return nil, err
 	}
 	defer all.subscriptions.remove(s)
 	c.takesTime()
 	<-c.ctx.Done()
 	if errors.Is(context.Cause(c.ctx), errCancelled) {
-		return listenResult{}, errCancelled
+		return nil, errCancelled
 	}
 	about := object{metaSubscription: json.RawMessage(c.id)}
 	c.send(encodeNotification("notifications/cancelled", object{ // basic/patterns/cancellation
 		"requestId": json.RawMessage(c.id), "reason": "the server ends", "_meta": about,
 	}))
-	return listenResult{about}, nil
+	return object{"_meta": about}, nil
 }
 
 // only keeps what there is, each once.

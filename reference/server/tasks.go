@@ -10,7 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -42,28 +44,67 @@ var (
 	errTaskExpired   = invalidParams("the task has expired")
 )
 
-// A taskState is a task as the client sees it.
-type taskState struct {
-	TaskID        string `json:"taskId"`
-	Status        string `json:"status"`
-	StatusMessage string `json:"statusMessage,omitempty"`
-	CreatedAt     string `json:"createdAt"`
-	LastUpdatedAt string `json:"lastUpdatedAt"`
-	TTL           int64  `json:"ttl"`          // in milliseconds
-	PollInterval  int64  `json:"pollInterval"` // in milliseconds
+// A taskRecord is a task as the client sees it, in either era.
+type taskRecord struct {
+	id     string
+	tell   func(state object) // of a change
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	state object
+}
+
+// newTaskRecord is a task that begins. The eras call the members that are times differently.
+func newTaskRecord(ttlMember string, ttl time.Duration, pollMember string) *taskRecord {
+	id, now := rand.Text(), timestamp()
+	return &taskRecord{id: id, state: object{
+		"taskId": id, "status": taskWorking, "statusMessage": "The tool is running.",
+		"createdAt": now, "lastUpdatedAt": now,
+		ttlMember: ttl.Milliseconds(), pollMember: taskPollInterval.Milliseconds(),
+	}}
+}
+
+func timestamp() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func (r *taskRecord) key() string { return r.id }
+
+func (r *taskRecord) snapshot() object {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.state)
+}
+
+// over tells whether a task has ended.
+func over(state object) bool {
+	return slices.Contains([]any{taskCompleted, taskFailed, taskCancelled}, state["status"])
+}
+
+// update changes the state and tells of that. It reports false, and changes nothing, when the
+// task has ended.
+func (r *taskRecord) update(change func(state object)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if over(r.state) {
+		return false
+	}
+	change(r.state)
+	r.state["lastUpdatedAt"] = timestamp()
+	r.tell(maps.Clone(r.state))
+	return true
+}
+
+// become changes a state to a status.
+func become(status, message string) func(state object) {
+	return func(state object) { state["status"], state["statusMessage"] = status, message }
 }
 
 // A task is a call of a tool that goes on after its request was answered. It
 // belongs to its session: no other can find it. It is the outlet of the call.
 type task struct {
-	id      string
-	session *session
-	cancel  context.CancelCauseFunc
-	expiry  *time.Timer   // calls expire
-	done    chan struct{} // closed when the status is terminal
+	*taskRecord // its mu guards what follows
 
-	mu        sync.Mutex
-	state     taskState
+	session   *session
+	done      chan struct{} // closed when the task has ended
 	result    toolResult    // once done
 	err       error         // once done, in place of the result
 	listeners []*call       // requests tasks/result that wait, oldest first
@@ -74,50 +115,36 @@ type taskParams struct {
 	TTL *int64 `json:"ttl,omitempty"` // in milliseconds
 }
 
-type createTaskResult struct {
-	Task taskState `json:"task"`
-	Meta object    `json:"_meta"`
-}
-
 // startTask answers a request with a task, which starts once that is sent.
-func (c *call) startTask(raw json.RawMessage, run func(*call) (toolResult, error)) (createTaskResult, error) {
+func (c *call) startTask(raw json.RawMessage, run func(*call) (toolResult, error)) (any, error) {
 	var params taskParams
 	if err := decode(raw, &params, "params.task"); err != nil {
-		return createTaskResult{}, invalidParams("%v", err)
+		return nil, invalidParams("%v", err)
 	}
 	ttl := defaultTaskTTL
 	if params.TTL != nil {
 		if *params.TTL < 0 {
-			return createTaskResult{}, invalidParams("params.task.ttl must not be negative")
+			return nil, invalidParams("params.task.ttl must not be negative")
 		}
 		ttl = time.Duration(min(*params.TTL, maxTaskTTL.Milliseconds())) * time.Millisecond
 	}
 
-	now := timestamp()
 	t := &task{
-		id:      rand.Text(),
-		session: c.session,
-		done:    make(chan struct{}),
-		joined:  make(chan struct{}),
+		taskRecord: newTaskRecord("ttl", ttl, "pollInterval"),
+		session:    c.session, done: make(chan struct{}), joined: make(chan struct{}),
 	}
-	t.state = taskState{
-		TaskID:        t.id,
-		Status:        taskWorking,
-		StatusMessage: "The tool is running.",
-		CreatedAt:     now,
-		LastUpdatedAt: now,
-		TTL:           ttl.Milliseconds(),
-		PollInterval:  taskPollInterval.Milliseconds(),
-	}
+	t.tell = func(state object) { t.pass(encodeNotification("notifications/tasks/status", state)) }
 	inner := c.session.newCall("", t)
 	inner.task, inner.progressToken = t, c.progressToken
 	t.cancel = inner.cancel
-	created := createTaskResult{Task: t.state, Meta: relatedTask(t.id)}
-	created.Meta["io.modelcontextprotocol/model-immediate-response"] = "The tool is running; its result will follow."
-	if err := c.session.keepTask(t, ttl); err != nil {
+	meta := relatedTask(t.id)
+	meta["io.modelcontextprotocol/model-immediate-response"] = "The tool is running; its result will follow."
+	created := object{"task": t.snapshot(), "_meta": meta}
+	if err := c.session.tasks.add(t); err != nil {
 		inner.cancel(nil)
-		return createTaskResult{}, err
+		return nil, err
 	}
+	c.session.spawn(func() { t.expireAfter(ttl) })
 	c.afterwards = append(c.afterwards, func() {
 		c.session.spawn(func() {
 			result, err := run(inner)
@@ -137,40 +164,15 @@ func relatedTask(id string) object {
 	return object{"io.modelcontextprotocol/related-task": object{"taskId": id}}
 }
 
-func timestamp() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// keepTask makes the task known until it expires.
-func (s *session) keepTask(t *task, ttl time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		return errSessionEnded
+// expireAfter ends the life of the task after a time, and forgets it.
+func (t *task) expireAfter(ttl time.Duration) {
+	select {
+	case <-time.After(ttl):
+		t.session.tasks.remove(t.id)
+		t.end(taskFailed, "The task has expired.", toolResult{}, errTaskExpired)
+		t.cancel(errTaskExpired)
+	case <-t.session.ctx.Done():
 	}
-	if len(s.tasks.entries) >= maxTasks {
-		return internalError("more than %d tasks are kept: wait until some have expired", maxTasks)
-	}
-	s.tasks.add(t)
-	t.expiry = time.AfterFunc(ttl, t.expire)
-	return nil
-}
-
-func (s *session) findTask(id string) (*task, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, known := s.tasks.find(func(t *task) bool { return t.id == id })
-	if !known {
-		return nil, invalidParams("no task has the id %q", id)
-	}
-	return t, nil
-}
-
-// expire ends the life of the task, and forgets it.
-func (t *task) expire() {
-	t.session.mu.Lock()
-	t.session.tasks.remove(func(other *task) bool { return other == t })
-	t.session.mu.Unlock()
-	t.end(taskFailed, "The task has expired.", toolResult{}, errTaskExpired)
-	t.cancel(errTaskExpired)
 }
 
 // finish ends the task with what the tool has returned.
@@ -186,50 +188,25 @@ func (t *task) finish(result toolResult, err error) {
 	t.cancel(nil)
 }
 
-func (s taskState) terminal() bool {
-	return slices.Contains([]string{taskCompleted, taskFailed, taskCancelled}, s.Status)
-}
-
-// end moves the task to a terminal status, unless it has one already.
+// end moves the task to its last status, unless it has ended already.
 func (t *task) end(status, message string, result toolResult, err error) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.move(status, message) {
-		return false
+	ended := t.update(func(state object) {
+		become(status, message)(state)
+		result.Meta = relatedTask(t.id)
+		t.result, t.err = result, err
+	})
+	if ended {
+		close(t.done)
+		t.session.logf("task %s is %s", t.id[:6], status)
 	}
-	result.Meta = relatedTask(t.id)
-	t.result, t.err = result, err
-	close(t.done)
-	t.session.logf("task %s is %s", t.id[:6], status)
-	return true
-}
-
-// setStatus moves the task to a status, unless it is over.
-func (t *task) setStatus(status, message string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.move(status, message)
-}
-
-// move changes the status and tells the client. It reports false, and changes
-// nothing, when the status is terminal. The caller holds t.mu.
-func (t *task) move(status, message string) bool {
-	if t.state.terminal() {
-		return false
-	}
-	t.state.Status, t.state.StatusMessage = status, message
-	t.state.LastUpdatedAt = timestamp()
-	var params object
-	_ = json.Unmarshal(encode(t.state), &params) // the notification is the state itself
-	t.pass(encodeNotification("notifications/tasks/status", params))
-	return true
+	return ended
 }
 
 // send carries what belongs to the task, until it is over.
 func (t *task) send(message []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.state.terminal() && t.pass(message)
+	return !over(t.state) && t.pass(message)
 }
 
 // close does nothing: a task ends otherwise.
@@ -249,8 +226,8 @@ func (t *task) pass(message []byte) bool {
 // ask asks the client on behalf of the task, which needs input meanwhile. The
 // client hears of that by the status, and calls tasks/result for the question.
 func (t *task) ask(ctx context.Context, method string, params object) (json.RawMessage, error) {
-	t.setStatus(taskInputRequired, "The tool has a question: call tasks/result to receive it.")
-	defer t.setStatus(taskWorking, "The tool is running.")
+	t.update(become(taskInputRequired, "The tool has a question: call tasks/result to receive it."))
+	defer t.update(become(taskWorking, "The tool is running."))
 	for {
 		t.mu.Lock()
 		waiting, joined := len(t.listeners) > 0, t.joined
@@ -278,51 +255,38 @@ type taskIDParams struct {
 	TaskID string `json:"taskId"`
 }
 
-type listTasksResult struct {
-	Tasks      []taskState `json:"tasks"`
-	NextCursor string      `json:"nextCursor,omitempty"`
-}
-
-func (t *task) snapshot() taskState {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.state
-}
-
-func (c *call) getTask(params taskIDParams) (taskState, error) {
-	t, err := c.session.findTask(params.TaskID)
+func (c *call) getTask(params taskIDParams) (any, error) {
+	t, err := c.session.tasks.find(params.TaskID)
 	if err != nil {
-		return taskState{}, err
+		return nil, err
 	}
 	return t.snapshot(), nil
 }
 
-func (c *call) listTasks(params listParams) (listTasksResult, error) {
-	c.session.mu.Lock()
-	tasks, next, err := c.session.tasks.page("tasks", params.Cursor, tasksPage)
-	c.session.mu.Unlock()
-	result := listTasksResult{Tasks: []taskState{}, NextCursor: next}
-	for _, t := range tasks {
-		result.Tasks = append(result.Tasks, t.snapshot())
+func (c *call) listTasks(params listParams) (any, error) {
+	tasks, next, err := c.session.tasks.page("", params.Cursor)
+	states := make([]object, len(tasks))
+	for i, t := range tasks {
+		states[i] = t.snapshot()
 	}
-	return result, err
+	return pageResult("tasks", states, next), err
 }
 
 // taskResult waits until the task is over, and answers what the tool would
 // have answered. Meanwhile the messages of the task come this way.
-func (c *call) taskResult(params taskIDParams) (toolResult, error) {
-	t, err := c.session.findTask(params.TaskID)
+func (c *call) taskResult(params taskIDParams) (any, error) {
+	t, err := c.session.tasks.find(params.TaskID)
 	if err != nil {
-		return toolResult{}, err
+		return nil, err
 	}
-	if !t.snapshot().terminal() {
+	if !over(t.snapshot()) {
 		c.takesTime()
 		t.listen(c)
 		defer t.unlisten(c)
 		select {
 		case <-t.done:
 		case <-c.ctx.Done():
-			return toolResult{}, context.Cause(c.ctx)
+			return nil, context.Cause(c.ctx)
 		}
 	}
 	c.session.logf("the result of task %s is fetched", t.id[:6])
@@ -343,21 +307,24 @@ func (t *task) unlisten(c *call) {
 	t.listeners = slices.DeleteFunc(t.listeners, func(other *call) bool { return other == c })
 }
 
-func (c *call) cancelTask(params taskIDParams) (taskState, error) {
-	t, err := c.session.findTask(params.TaskID)
+func (c *call) cancelTask(params taskIDParams) (any, error) {
+	t, err := c.session.tasks.find(params.TaskID)
 	if err != nil {
-		return taskState{}, err
+		return nil, err
 	}
 	if !t.end(taskCancelled, "The task was cancelled by request.", failure("The task was cancelled."), nil) {
-		return taskState{}, invalidParams("the task is already %s", t.snapshot().Status)
+		return nil, invalidParams("the task is already %s", t.snapshot()["status"])
 	}
 	t.cancel(errTaskCancelled)
 	return t.snapshot(), nil
 }
 
 // askAsTask sends a request to the client as a task, and fetches the result.
-// The client must have declared that it takes such tasks.
 func (c *call) askAsTask(method string, params object) (json.RawMessage, error) {
+	area, verb, _ := strings.Cut(method, "/")
+	if tasks := c.client.Tasks; tasks == nil || tasks.Requests[area][verb] == nil {
+		return nil, fmt.Errorf("the client has not declared the capability tasks.requests.%s.%s", area, verb)
+	}
 	params["task"] = object{"ttl": c.server.options.RequestTimeout.Milliseconds()}
 	raw, err := c.session.askFor(c, method, params)
 	if err != nil {
@@ -373,14 +340,14 @@ func (c *call) askAsTask(method string, params object) (json.RawMessage, error) 
 		return nil, fmt.Errorf("the client's answer to %s as a task is wrong: %w", method, err)
 	}
 	id := created.Task.TaskID
-	if err := c.followTask(id); err != nil {
-		return nil, c.abandonTask(id, err)
+	err = c.followTask(id)
+	if err == nil {
+		raw, err = c.session.askFor(c, "tasks/result", object{"taskId": id})
 	}
-	result, err := c.session.askFor(c, "tasks/result", object{"taskId": id})
 	if err != nil {
-		return nil, c.abandonTask(id, err)
+		c.abandonTask(id)
 	}
-	return result, nil
+	return raw, err
 }
 
 // Bounds of the pollInterval that a client suggests for its tasks.
@@ -419,14 +386,14 @@ func (c *call) followTask(id string) error {
 }
 
 // abandonTask cancels a task of the client, if it can be cancelled, when this
-// call is itself cancelled. It returns the reason, err.
-func (c *call) abandonTask(id string, err error) error {
-	if tasks := c.client.Tasks; c.ctx.Err() != nil && tasks.Cancel != nil {
-		ctx, cancel := context.WithTimeout(c.session.ctx, courtesyTimeout)
-		defer cancel()
-		if _, failed := c.session.request(ctx, c.send, "tasks/cancel", object{"taskId": id}); failed != nil {
-			c.session.logf("the client's task cannot be cancelled: %v", failed)
-		}
+// call is itself cancelled.
+func (c *call) abandonTask(id string) {
+	if c.ctx.Err() == nil || c.client.Tasks.Cancel == nil {
+		return
 	}
-	return err
+	ctx, cancel := context.WithTimeout(c.session.ctx, courtesyTimeout)
+	defer cancel()
+	if _, err := c.session.request(ctx, c.send, "tasks/cancel", object{"taskId": id}); err != nil {
+		c.session.logf("the client's task cannot be cancelled: %v", err)
+	}
 }

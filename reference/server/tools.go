@@ -12,32 +12,15 @@ import (
 
 // A tool is a function with a name and a schema.
 type tool struct {
-	Name         string           `json:"name"`
-	Title        string           `json:"title,omitempty"`
-	Description  string           `json:"description,omitempty"`
-	Icons        []icon           `json:"icons,omitempty"` // from 2025-11-25
-	InputSchema  json.RawMessage  `json:"inputSchema"`
-	OutputSchema json.RawMessage  `json:"outputSchema,omitempty"`
-	Annotations  *toolAnnotations `json:"annotations,omitempty"`
-	Execution    *toolExecution   `json:"execution,omitempty"` // at 2025-11-25
-	Meta         object           `json:"_meta,omitempty"`
+	described
 
-	span
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  object          `json:"annotations,omitempty"`
+	Execution    object          `json:"execution,omitempty"` // at 2025-11-25
+
 	async string // whether it runs as a task of the extension for tasks; "" for never
-	run   func(c *call, arguments json.RawMessage) (toolResult, error)
-}
-
-// toolAnnotations are hints. All members are given, since the defaults are the
-// opposite of harmless.
-type toolAnnotations struct {
-	ReadOnlyHint    bool `json:"readOnlyHint"`
-	DestructiveHint bool `json:"destructiveHint"`
-	IdempotentHint  bool `json:"idempotentHint"`
-	OpenWorldHint   bool `json:"openWorldHint"`
-}
-
-type toolExecution struct {
-	TaskSupport string `json:"taskSupport"`
+	run   func(*call, arguments) (toolResult, error)
 }
 
 // Values of taskSupport. A tool that has none forbids tasks.
@@ -47,15 +30,21 @@ const (
 	taskRequired  = "required"
 )
 
-type listToolsResult struct {
-	Tools      []*tool `json:"tools"`
-	NextCursor string  `json:"nextCursor,omitempty"`
-}
-
 type callToolParams struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Task      json.RawMessage `json:"task,omitempty"` // at 2025-11-25
+}
+
+// The arguments of a call of a tool are a JSON object that fits the schema of the tool.
+type arguments json.RawMessage
+
+// argument returns one of the arguments or, when it is not given, another value.
+func argument[T any](from arguments, name string, otherwise T) T {
+	var all map[string]json.RawMessage
+	_ = json.Unmarshal(from, &all) // they fit the schema
+	_ = json.Unmarshal(all[name], &otherwise)
+	return otherwise
 }
 
 type toolResult struct {
@@ -81,99 +70,67 @@ func structured(value any) toolResult {
 }
 
 // The content blocks of tool results and prompt messages.
-type (
-	textContent struct {
-		Type        string       `json:"type"`
-		Text        string       `json:"text"`
-		Annotations *annotations `json:"annotations,omitempty"`
-	}
-	mediaContent struct { // image or audio
-		Type        string       `json:"type"`
-		Data        string       `json:"data"` // base64
-		MIMEType    string       `json:"mimeType"`
-		Annotations *annotations `json:"annotations,omitempty"`
-	}
-	resourceContent struct {
-		Type     string           `json:"type"`
-		Resource resourceContents `json:"resource"`
-	}
-	linkContent struct {
-		Type string `json:"type"`
-		*resource
-	}
-)
 
-func text(s string) textContent { return textContent{Type: "text", Text: s} }
+func text(s string) object { return object{"type": "text", "text": s} }
 
-func image(png string) mediaContent {
-	return mediaContent{Type: "image", Data: png, MIMEType: "image/png"}
+func image() object { return object{"type": "image", "data": pixelPNG, "mimeType": "image/png"} }
+
+func audio() object { return object{"type": "audio", "data": silenceWAV, "mimeType": "audio/wav"} }
+
+func embedded(resource object) object { return object{"type": "resource", "resource": resource} }
+
+func link(name, mimeType string) object {
+	return object{"type": "resource_link", "uri": "test://" + name, "name": name, "mimeType": mimeType}
 }
 
-func audio(wav string) mediaContent {
-	return mediaContent{Type: "audio", Data: wav, MIMEType: "audio/wav"}
-}
-
-func embedded(contents resourceContents) resourceContent {
-	return resourceContent{Type: "resource", Resource: contents}
-}
-
-func link(to *resource) linkContent { return linkContent{"resource_link", to} }
-
-func (c *call) listTools(params listParams) (listToolsResult, error) {
-	c.features.mu.Lock()
-	defer c.features.mu.Unlock()
-	tools, next, err := c.features.tools.page(c.features.cursors+"tools", params.Cursor, toolsPage)
-	return listToolsResult{tools, next}, err
-}
-
-func (f *features) tool(name string) (*tool, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.tools.find(func(t *tool) bool { return t.Name == name })
+func annotated(block object) object {
+	block["annotations"] = exampleAnnotations
+	return block
 }
 
 // callTool answers with the result of the tool or, when the client wants to
 // come back for that later, with a task.
 func (c *call) callTool(params callToolParams) (any, error) {
-	t, known := c.features.tool(params.Name)
-	if !known {
-		return nil, invalidParams("unknown tool %q", params.Name)
+	t, err := c.features.tools.find(params.Name)
+	if err != nil {
+		return nil, err
 	}
-	if params.Arguments == nil {
-		params.Arguments = json.RawMessage("{}")
+	given := arguments(params.Arguments)
+	if given == nil {
+		given = arguments("{}")
 	}
-	if !bytes.HasPrefix(params.Arguments, []byte("{")) {
+	if !bytes.HasPrefix(given, []byte("{")) {
 		return nil, invalidParams("params.arguments must be an object")
 	}
+	run := func(c *call) (toolResult, error) { return t.call(c, given) }
 
-	if c.atLeast(Revision20260728) {
-		return c.callStateless(t, params.Arguments)
+	support, _ := t.Execution["taskSupport"].(string)
+	asTask := params.Task != nil
+	switch declared := tasksOfClient(c.client); {
+	case c.atLeast(Revision20260728) && t.async == taskRequired && declared != nil:
+		return nil, declared
+	case c.atLeast(Revision20260728) && t.async != "" && declared == nil:
+		return c.startAsyncTask(run)
+	case c.revision != Revision20251125: // the only one with such tasks
+	case asTask && support != taskOptional && support != taskRequired:
+		return nil, methodNotFound("the tool %q cannot be called as a task", t.Name)
+	case !asTask && support == taskRequired:
+		return nil, methodNotFound("the tool %q must be called as a task", t.Name)
+	case asTask:
+		return c.startTask(params.Task, run)
 	}
-	if c.atLeast(Revision20251125) {
-		asTask := params.Task != nil
-		switch support := t.taskSupport(); {
-		case asTask && support == taskForbidden:
-			return nil, methodNotFound("the tool %q cannot be called as a task", t.Name)
-		case !asTask && support == taskRequired:
-			return nil, methodNotFound("the tool %q must be called as a task", t.Name)
-		case asTask:
-			return c.startTask(params.Task, func(c *call) (toolResult, error) {
-				return t.call(c, params.Arguments)
-			})
-		}
-	}
-	return t.call(c, params.Arguments)
+	return run(c)
 }
 
 // call checks the arguments and runs the tool.
-func (t *tool) call(c *call, arguments json.RawMessage) (toolResult, error) {
-	if err := jsonschema.Validate(t.InputSchema, arguments); err != nil {
+func (t *tool) call(c *call, given arguments) (toolResult, error) {
+	if err := jsonschema.Validate(t.InputSchema, json.RawMessage(given)); err != nil {
 		if c.atLeast(Revision20251125) {
 			return failure("Invalid arguments: " + err.Error()), nil // the model can mend that
 		}
 		return toolResult{}, invalidParams("arguments: %v", err)
 	}
-	result, err := t.run(c, arguments)
+	result, err := t.run(c, given)
 	if err == nil || c.ctx.Err() != nil || c.isProtocolError(err) {
 		return result, err
 	}
@@ -190,20 +147,11 @@ func (c *call) isProtocolError(err error) bool {
 		errors.As(err, &ofClient) && c.atLeast(Revision20260728)
 }
 
-func (t *tool) taskSupport() string {
-	if t.Execution == nil {
-		return taskForbidden
-	}
-	return t.Execution.TaskSupport
-}
-
-// at returns the tool as a revision describes it.
-func (t tool) at(revision string) *tool {
-	if revision < Revision20251125 {
-		t.Icons = nil
-	}
+// limit takes away what a revision does not have.
+func (t *tool) limit(revision string) {
+	t.described.limit(revision)
 	if revision < Revision20250618 {
-		t.Title, t.OutputSchema, t.Meta = "", nil, nil
+		t.OutputSchema = nil
 	}
 	if revision < Revision20250326 {
 		t.Annotations = nil
@@ -211,16 +159,4 @@ func (t tool) at(revision string) *tool {
 	if revision != Revision20251125 {
 		t.Execution = nil
 	}
-	return &t
-}
-
-// changeTools adds the item to the tools, or takes it out if it is there, and
-// announces that the list has changed.
-func (f *features) changeTools(item *tool) {
-	f.mu.Lock()
-	if !f.tools.remove(func(t *tool) bool { return t.Name == item.Name }) {
-		f.tools.add(item)
-	}
-	f.mu.Unlock()
-	f.announce("notifications/tools/list_changed", nil)
 }

@@ -27,13 +27,8 @@ func (s *Server) isStateless(m message, headers http.Header) bool {
 	if json.Unmarshal(m.params, &params) != nil {
 		return false
 	}
-	return slices.ContainsFunc(
-		[]string{metaVersion, metaClient, metaCapabilities, metaLogLevel},
-		func(key string) bool {
-			_, given := params.Meta[key]
-			return given
-		},
-	)
+	given := func(key string) bool { return params.Meta[key] != nil }
+	return slices.ContainsFunc([]string{metaVersion, metaClient, metaCapabilities, metaLogLevel}, given)
 }
 
 // supported is what the server speaks in either era, newest first.
@@ -48,11 +43,8 @@ func (s *Server) supported() []string {
 func (s *Server) unsupportedVersion(requested string) *rpcError {
 	return &rpcError{
 		Code: codeUnsupportedVersion,
-		Message: fmt.Sprintf(
-			"Unsupported protocol version %q: a request can be of %s",
-			requested,
-			strings.Join(s.stateless.revisions, " or "),
-		),
+		Message: fmt.Sprintf("Unsupported protocol version %q: a request can be of %s",
+			requested, strings.Join(s.stateless.revisions, " or ")),
 		Data:   object{"supported": s.supported(), "requested": requested},
 		status: http.StatusBadRequest,
 	}
@@ -71,10 +63,8 @@ func (s *Server) unopened(method string) *rpcError {
 // show it to their users, so that it says what would be understood.
 func (s *Server) noHandshake() *rpcError {
 	err := unknownMethod("initialize")
-	err.Message += ": this server speaks only " + strings.Join(
-		s.stateless.revisions,
-		" and ",
-	) + ", which begins without"
+	err.Message += ": this server speaks only " + strings.Join(s.stateless.revisions, " and ") +
+		", which begins without"
 	err.Data = object{"supported": s.supported()}
 	return err
 }
