@@ -119,7 +119,10 @@ func (c *client) answer(ctx context.Context, method string, params object) (obje
 }
 
 // unhandled refuses what the client has not declared.
-func unhandled(capability string) *rpcError {
+func (c *client) unhandled(capability string) *rpcError {
+	if c.has("always-declares") {
+		return refuse(jsonrpc.InvalidRequest, "%s is not supported", capability)
+	}
 	return refuse(jsonrpc.MethodNotFound, "Method not found: this client has not declared %s", capability)
 }
 
@@ -127,7 +130,7 @@ func unhandled(capability string) *rpcError {
 func (c *client) input(ctx context.Context, method string, params object) (object, *rpcError) {
 	capability, declared := c.declaredFor(method)
 	if !declared {
-		return nil, c.part.unhandled(capabilityOf[method])
+		return nil, c.unhandled(capabilityOf[method])
 	}
 	if err := c.part.refuses(c, method, params, capability); err != nil {
 		return nil, err
@@ -257,7 +260,13 @@ func (c *client) capabilities(revision string) object {
 	for method, known := range c.answers {
 		all[capabilityOf[method]] = known.capability
 	}
-	c.part.declares(all)
+	if c.has("always-declares") {
+		for _, capability := range capabilityOf {
+			if all[capability] == nil {
+				all[capability] = object{}
+			}
+		}
+	}
 	switch {
 	case revision >= Revision20260728:
 		all["extensions"] = c.extensions()

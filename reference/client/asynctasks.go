@@ -19,7 +19,7 @@ func (c *client) followAsyncTask(ctx context.Context, created object) (object, e
 	if err != nil {
 		return nil, err
 	}
-	result, err := c.watchAsyncTask(ctx, known.TaskID, c.part.pollAfter(known))
+	result, err := c.watchAsyncTask(ctx, known.TaskID, c.pollAfter(known))
 	if ctx.Err() != nil {
 		c.abandonTask(known.TaskID)
 	}
@@ -56,7 +56,7 @@ func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Durati
 				return nil, err
 			}
 		}
-		wait = c.part.pollAfter(known)
+		wait = c.pollAfter(known)
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Durati
 func (c *client) giveInput(ctx context.Context, known task, given map[string]bool) error {
 	open := object{}
 	for key, request := range known.InputRequests {
-		if !given[key] || c.part.answersInputAgain() {
+		if !given[key] || c.has("answers-input-again") {
 			open[key] = request
 		}
 	}

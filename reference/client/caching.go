@@ -32,7 +32,7 @@ func (c *client) fetch(ctx context.Context, q question) (object, error) {
 		return fresh, nil
 	}
 	result, retried, err := c.ask(ctx, q)
-	if err == nil && (!retried || c.part.cachesRetries()) && c.stateless() && slices.Contains(cacheable, q.method) {
+	if err == nil && (!retried || c.has("caches-retries")) && c.stateless() && slices.Contains(cacheable, q.method) {
 		c.keep(key, result)
 	}
 	return result, err
@@ -82,7 +82,7 @@ func (c *client) forgetPages(method string) {
 
 // resourceUpdated makes stale what was read.
 func (c *client) resourceUpdated(params object) {
-	if !c.part.dropsUpdatedResources() {
+	if c.has("caches-past-updates") {
 		return
 	}
 	c.mu.Lock()

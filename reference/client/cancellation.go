@@ -58,7 +58,9 @@ func (c *client) cancelledByServer(params object) {
 	stop := c.answering[id]
 	subscribed := c.open[id]
 	c.mu.Unlock()
-	c.part.requestCancelled(c, id)
+	if subscribed != nil && c.has("cancels-namesakes") {
+		subscribed.finish(nil, errCancelled)
+	}
 	reason, _ := params["reason"].(string)
 	switch {
 	case stop != nil:

@@ -36,7 +36,8 @@
 //
 // The client can be made to have one deliberate mistake, for those who test what finds it.
 // Those that no recording can show stand in defects.go and the files beside it, each in the place
-// of one function in parts.go. To read the good client, read c.part.NAME as that function.
+// of one function in parts.go. To read the good client, read c.part.NAME as that function, and
+// c.has(NAME) as false.
 package client
 
 import (

@@ -19,150 +19,191 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
 // defects make a good client bad in one way each.
 var defects = map[string]func(*client){
-	"answers-after-cancellation": func(c *client) { c.part.stopAnswering = answersAfterCancellation },
-	"fetches-network-refs":       fetchesNetworkRefs,
-	"answers-input-again":        func(c *client) { c.part.answersInputAgain = always },
-	"always-declares":            alwaysDeclares,
-	"asks-inline":                func(c *client) { c.part.discovers = asksInline },
-	"assumes-page-size":          assumesPageSize,
-	"caches-all-alike":           func(c *client) { c.part.cacheKey = cachesAllAlike },
-	"caches-changed-meanwhile":   func(c *client) { c.part.dropsChangedLists = c.listsNothing },
-	"caches-past-updates":        func(c *client) { c.part.dropsUpdatedResources = never },
-	"caches-past-changes": func(c *client) {
-		c.part.dropsChangedLists, c.part.listsAgain = never, func(string) bool { return false }
+	"answers-after-cancellation":  func(c *client) { c.part.stopAnswering = answersAfterCancellation },
+	"fetches-network-refs":        fetchesNetworkRefs,
+	"asks-inline":                 func(c *client) { c.part.discovers = asksInline },
+	"assumes-page-size":           assumesPageSize,
+	"caches-all-alike":            func(c *client) { c.part.cacheKey = cachesAllAlike },
+	"caches-changed-meanwhile":    func(c *client) { c.part.dropsChangedLists = c.listsNothing },
+	"caches-past-changes":         func(c *client) { c.part.dropsChangedLists = func() bool { return false } },
+	"expands-as-text":             func(c *client) { c.part.expand = expandsAsText },
+	"falls-back-for-one-status":   func(c *client) { c.part.fallsBack = fallsBackFor(isBadRequest, anyRefusal) },
+	"falls-back-for-words":        func(c *client) { c.part.fallsBack = fallsBackFor(anyStatus, speaksOfSessions) },
+	"fetches-urls":                func(c *client) { c.part.refuses = fetchesURLs },
+	"forgets-eras":                func(c *client) { c.part.reopens = probesAgain },
+	"looks-first":                 func(c *client) { c.part.beforeConnecting = looksFirst },
+	"has-tools-alone":             func(c *client) { c.part.hasAPI = ofToolsAlone },
+	"keeps-templates":             func(c *client) { c.part.listGiven = allBut("templates") },
+	"lists-all-together":          func(c *client) { c.part.listGiven = c.listsAll },
+	"throws-errors-of-tools":      func(c *client) { c.part.checkOutput = thrown },
+	"never-kills":                 func(c *client) { c.part.shutDown = neverKills },
+	"posts-to-two-addresses":      postsToTwoAddresses,
+	"renews-at-oldest-revision":   func(c *client) { c.part.reopens = reopensAtOldest },
+	"renews-once":                 renewsOnce,
+	"retries-without-input":       func(c *client) { c.part.inputs = retriesWithoutInput },
+	"hangs-up-at-cancellations":   func(c *client) { c.part.unknownNotification = hangsUpAt(cancelledMethod) },
+	"hangs-up-at-completions":     func(c *client) { c.part.unknownNotification = hangsUpAt(completeMethod) },
+	"caches-by-parameters":        func(c *client) { c.part.cacheKey = cachesByParameters },
+	"polls-when-stale":            func(c *client) { c.part.resultCached = pollsWhenStale },
+	"posts-below-the-stream":      func(c *client) { c.part.endpoint = postsBelowTheStream },
+	"posts-to-the-stream":         func(c *client) { c.part.endpoint = postsToTheStream },
+	"posts-with-a-slash":          func(c *client) { c.part.endpoint = postsWithSlash },
+	"posts-without-query":         func(c *client) { c.part.endpoint = postsWithoutQuery },
+	"posts-below-the-origin":      func(c *client) { c.part.endpoint = postsBelowTheOrigin },
+	"posts-as-a-path":             func(c *client) { c.part.endpoint = postsAsPath },
+	"goes-on-over-new-streams":    func(c *client) { c.part.reopens = reopensNothing },
+	"opens-streams-per-request":   opensStreamsPerRequest,
+	"keeps-invalid-headers":       func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
+	"waits-in-old-session":        waitsInOldSession,
+	"keeps-old-session-for-reads": func(c *client) { c.part.renews = func(method string) bool { return method != "resources/read" } },
+	"keeps-old-session":           func(c *client) { c.part.renews = func(string) bool { return false } },
+	"keeps-old-session-for-calls": func(c *client) { c.part.renews = func(method string) bool { return method != "tools/call" } },
+	"kills-at-once":               func(c *client) { c.part.shutDown = killsAtOnce },
+	"leaves-server-running":       func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
+	"cancels-calls-alone":         func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
+	"never-cancels":               func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
+	"refuses-no-request":          func(c *client) { c.part.refuses = refusesNothing },
+	"retries-with-same-id":        retriesWithSameID,
+	"stops-at-known-cursor":       stopsAtKnownCursor,
+	"keeps-null-headers":          func(c *client) { c.part.mirroredOf = keepsNullHeaders },
+	"knows-its-own-ids":           func(c *client) { c.part.fallsBack = fallsBackFor(isNoAnswer, anyRefusal) },
+	"falls-back-for-bodies":       func(c *client) { c.part.fallsBack = fallsBackFor(hasReason, anyRefusal) },
+	"http-sse-wants-200":          func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusOK) },
+	"http-sse-wants-202":          func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusAccepted) },
+	"refuses-nested-headers":      func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
+	"takes-session-of-refusals":   takesSessionOfRefusals,
+	"sse-keeps-name":              func(c *client) { c.part.framing.keepsName = true },
+	"reads-bare-lines":            func(c *client) { c.part.readLines = readsBareLines },
+	"broken-by-refusals":          func(c *client) { c.part.refusedPost = brokenByRefusal },
+	"hangs-at-null-errors":        func(c *client) { c.part.refusedPost = hangsAtNullError },
+	"hangs-at-refusals":           func(c *client) { c.part.refusedPost = hangsAtRefusal },
+	"hangs-up-at-accepted-media":  func(c *client) { c.part.acceptedPost = hangsUpAtMedia },
+	"hangs-up-at-bare-acceptance": func(c *client) { c.part.acceptedPost = hangsUpAtNoMedia },
+	"takes-answers-in-order":      func(c *client) { c.part.answeredBy = oldestOpen },
+	"takes-requests-for-answers":  func(c *client) { c.part.kindOf = takesRequestsForAnswers },
+	"sse-line-feeds-only":         replacesInStreams("\r", " "),
+	"sse-drops-carriage-returns":  replacesInStreams("\r", ""),
+	"sse-counts-crlf-twice":       replacesInStreams("\r", "\n"),
+	"sse-splits-at-separators":    replacesInStreams("\u2028", "\n", "\u2029", "\n", "\u0085", "\n"),
+	"sse-decodes-chunks-alone":    func(c *client) { c.part.framing.bytes = decodesAlone },
+	"sse-first-data-line":         func(c *client) { c.part.framing.join = firstLine },
+	"sse-last-data-line":          func(c *client) { c.part.framing.join = lastLine },
+	"sse-data-lines-apart":        func(c *client) { c.part.framing.apart = true },
+	"sse-waits-behind-cr":         func(c *client) { c.part.framing.bytes = waitsBehindCR },
+	"sse-wants-space":             func(c *client) { c.part.framing.field = wantsSpace },
+	"sse-wants-name":              func(c *client) { c.part.framing.complete = wantsName },
+	"sse-fails-at-names":          func(c *client) { c.part.framing.complete = failsAtNames },
+	"sse-dispatches-without-data": func(c *client) { c.part.framing.complete = dispatchesWithoutData },
+	"sse-fails-at-comments":       func(c *client) { c.part.framing.field = knowsFields("event", "data", "id", "retry") },
+	"sse-fails-at-fields":         func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "retry") },
+	"sse-fails-at-retry":          func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "x-unknown") },
+	"sse-fails-at-empty-data":     func(c *client) { c.part.framing.complete = failsAtEmptyData },
+	"sse-keeps-mark":              func(c *client) { c.part.framing.mark = nil },
+	"sse-short-lines":             func(c *client) { c.part.framing.field = shortLines },
+	"sse-waits-for-the-end":       func(c *client) { c.part.readsStream = waitsForTheEnd },
+	"media-types-as-text":         func(c *client) { c.part.mediaOf = func(header string) string { return header } },
+	"media-types-by-beginning":    func(c *client) { c.part.mediaOf = byBeginning },
+	"reads-first-line-of-body":    func(c *client) { c.part.bodyRead = firstLineOfBody },
+	"reads-short-bodies":          func(c *client) { c.part.bodyRead = func(body []byte) []byte { return body[:min(len(body), 64<<10)] } },
+	"reads-chunks-for-messages":   func(c *client) { c.part.readLines = readsChunks },
+	"sse-forgets-last-event":      func(c *client) { c.part.framing.forgets = true },
+	"reads-short-lines":           func(c *client) { c.part.readLines = readsShortLines },
+	"splits-lines-at-separators":  func(c *client) { c.part.readLines = splitsAtSeparators },
+	// In authorization:
+	"token-to-anybody":         func(c *client) { c.part.redirected = goesAnywhere },
+	"issuer-is-the-server":     func(c *client) { c.part.auth.fitsIssuer = c.isServer },
+	"assertion-for-the-server": func(c *client) { c.part.auth.asserts = c.addressesServer },
+	// Which is legal there, and another habit than that of the client:
+	"looks-at-metadata-first":  func(c *client) { c.part.beforeConnecting = looksAtMetadata },
+	"redirected-without-token": func(c *client) { c.part.redirected = goesAnywhere },
+	"reads-redirects":          func(c *client) { c.options.Authorization.Open = nil },
+	"another-loopback": func(c *client) {
+		c.options.Authorization.Open = nil
+		c.options.Authorization.Redirect = "http://[::1]:4711/oauth/callback?client=reference"
 	},
-	"caches-retries":               func(c *client) { c.part.cachesRetries = always },
-	"expands-as-text":              func(c *client) { c.part.expand = expandsAsText },
-	"falls-back-for-one-status":    func(c *client) { c.part.fallsBack = fallsBackForOneStatus },
-	"falls-back-for-words":         func(c *client) { c.part.fallsBack = fallsBackForWords },
-	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
-	"forgets-eras":                 func(c *client) { c.part.remembersEras, c.part.reopens = never, probesAgain },
-	"forgets-subscriptions":        func(c *client) { c.part.subscribesAgain = never },
-	"looks-first":                  func(c *client) { c.part.beforeConnecting = looksFirst },
-	"has-tools-alone":              func(c *client) { c.part.hasAPI = ofToolsAlone },
-	"keeps-templates":              func(c *client) { c.part.listGiven = allBut("templates") },
-	"lists-all-together":           func(c *client) { c.part.listGiven = c.listsAll },
-	"throws-errors-of-tools":       func(c *client) { c.part.checkOutput = thrown },
-	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
-	"posts-to-two-addresses":       postsToTwoAddresses,
-	"reads-no-streams":             func(c *client) { c.part.mediaRead = readsNo(eventStreamMedia) },
-	"renews-at-oldest-revision":    func(c *client) { c.part.reopens = reopensAtOldest },
-	"renews-once":                  renewsOnce,
-	"renews-subscriptions-in-part": func(c *client) { c.part.renewedFilter = listsAlone },
-	"retries-without-input":        func(c *client) { c.part.inputs = retriesWithoutInput },
-	"hangs-up-at-cancellations":    func(c *client) { c.part.unknownNotification = hangsUpAt(cancelledMethod) },
-	"hangs-up-at-completions":      func(c *client) { c.part.unknownNotification = hangsUpAt(completeMethod) },
-	"hangs-up-at-late-answers":     func(c *client) { c.part.unknownAnswer = hangsUp },
-	"caches-by-parameters":         func(c *client) { c.part.cacheKey = cachesByParameters },
-	"keeps-cursors":                func(c *client) { c.part.restartsList = never },
-	"polls-when-stale":             func(c *client) { c.part.resultCached = pollsWhenStale },
-	"posts-below-the-stream":       func(c *client) { c.part.endpoint = postsBelowTheStream },
-	"posts-to-the-stream":          func(c *client) { c.part.endpoint = postsToTheStream },
-	"posts-with-a-slash":           func(c *client) { c.part.endpoint = postsWithSlash },
-	"posts-without-query":          func(c *client) { c.part.endpoint = postsWithoutQuery },
-	"posts-below-the-origin":       func(c *client) { c.part.endpoint = postsBelowTheOrigin },
-	"posts-as-a-path":              func(c *client) { c.part.endpoint = postsAsPath },
-	"goes-on-over-new-streams":     func(c *client) { c.part.reopens = reopensNothing },
-	"opens-streams-per-request":    opensStreamsPerRequest,
-	"finds-http-sse":               func(c *client) { c.part.knowsHTTPSSE = never },
-	"keeps-http-sse-open":          func(c *client) { c.part.closesHTTPSSE = never },
-	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
-	"recalls-old-session":          func(c *client) { c.part.nextSessionID = recallsOldSession },
-	"waits-in-old-session":         waitsInOldSession,
-	"keeps-old-session-for-reads":  func(c *client) { c.part.renews = func(method string) bool { return method != "resources/read" } },
-	"keeps-old-session":            func(c *client) { c.part.renews = func(string) bool { return false } },
-	"keeps-old-session-for-calls":  func(c *client) { c.part.renews = func(method string) bool { return method != "tools/call" } },
-	"kills-at-once":                func(c *client) { c.part.shutDown = killsAtOnce },
-	"leaves-server-running":        func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
-	"cancels-namesakes":            func(c *client) { c.part.requestCancelled = givesUpNamesake },
-	"cancels-calls-alone":          func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
-	"never-cancels":                func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
-	"never-restarts":               func(c *client) { c.part.restarts = never },
-	"never-waits":                  func(c *client) { c.part.waitsToReconnect = neverWaits },
-	"polls-without-pause":          func(c *client) { c.part.pollAfter = func(task) time.Duration { return 0 } },
-	"refuses-no-request":           func(c *client) { c.part.refuses = refusesNothing },
-	"resumes-by-post":              func(c *client) { c.part.resumesBy = func() string { return http.MethodPost } },
-	"retries-with-same-id":         retriesWithSameID,
-	"stops-at-known-cursor":        stopsAtKnownCursor,
-	"keeps-null-headers":           func(c *client) { c.part.mirroredOf = keepsNullHeaders },
-	"knows-its-own-ids":            func(c *client) { c.part.fallsBack = fallsBackForOwnIDs },
-	"falls-back-for-bodies":        func(c *client) { c.part.fallsBack = fallsBackForBodies },
-	"http-sse-wants-200":           func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusOK) },
-	"http-sse-wants-202":           func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusAccepted) },
-	"refuses-nested-headers":       func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
-	"takes-session-of-refusals":    takesSessionOfRefusals,
-	"sse-keeps-name":               func(c *client) { c.part.framing.keepsName = true },
-	"reads-bare-lines":             func(c *client) { c.part.readLines = readsBareLines },
-	"broken-by-refusals":           func(c *client) { c.part.refusedPost = brokenByRefusal },
-	"hangs-at-null-errors":         func(c *client) { c.part.refusedPost = hangsAtNullError },
-	"hangs-at-refusals":            func(c *client) { c.part.refusedPost = hangsAtRefusal },
-	"insists-on-deletion":          func(c *client) { c.part.endSession = insistsOnDeletion(http.StatusNotFound) },
-	"insists-on-sessions":          func(c *client) { c.part.endSession = insistsOnDeletion(http.StatusMethodNotAllowed) },
-	"session-ids-of-few-letters":   func(c *client) { c.part.checksSessionID = takesFewLetters },
-	"hangs-up-at-accepted-media":   func(c *client) { c.part.acceptedPost = hangsUpAtMedia },
-	"hangs-up-at-bare-acceptance":  func(c *client) { c.part.acceptedPost = hangsUpAtNoMedia },
-	"hangs-up-at-refused-stream":   func(c *client) { c.part.streamRefused = hangsUp },
-	"takes-answers-in-order":       func(c *client) { c.part.answeredBy = oldestOpen },
-	"takes-requests-for-answers":   func(c *client) { c.part.kindOf = takesRequestsForAnswers },
-	"sse-line-feeds-only":          replacesInStreams("\r", " "),
-	"sse-drops-carriage-returns":   replacesInStreams("\r", ""),
-	"sse-counts-crlf-twice":        replacesInStreams("\r", "\n"),
-	"sse-splits-at-separators":     replacesInStreams("\u2028", "\n", "\u2029", "\n", "\u0085", "\n"),
-	"sse-decodes-chunks-alone":     func(c *client) { c.part.framing.bytes = decodesAlone },
-	"sse-first-data-line":          func(c *client) { c.part.framing.join = firstLine },
-	"sse-last-data-line":           func(c *client) { c.part.framing.join = lastLine },
-	"sse-data-lines-apart":         func(c *client) { c.part.framing.apart = true },
-	"sse-waits-behind-cr":          func(c *client) { c.part.framing.bytes = waitsBehindCR },
-	"sse-wants-space":              func(c *client) { c.part.framing.field = wantsSpace },
-	"sse-wants-name":               func(c *client) { c.part.framing.complete = wantsName },
-	"sse-fails-at-names":           func(c *client) { c.part.framing.complete = failsAtNames },
-	"sse-dispatches-without-data":  func(c *client) { c.part.framing.complete = dispatchesWithoutData },
-	"sse-fails-at-comments":        func(c *client) { c.part.framing.field = knowsFields("event", "data", "id", "retry") },
-	"sse-fails-at-fields":          func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "retry") },
-	"sse-fails-at-retry":           func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "x-unknown") },
-	"sse-fails-at-empty-data":      func(c *client) { c.part.framing.complete = failsAtEmptyData },
-	"sse-keeps-mark":               func(c *client) { c.part.framing.mark = nil },
-	"sse-short-lines":              func(c *client) { c.part.framing.field = shortLines },
-	"sse-waits-for-the-end":        func(c *client) { c.part.readsStream = waitsForTheEnd },
-	"media-types-as-text":          func(c *client) { c.part.mediaOf = func(header string) string { return header } },
-	"media-types-by-beginning":     func(c *client) { c.part.mediaOf = byBeginning },
-	"reads-first-line-of-body":     func(c *client) { c.part.bodyRead = firstLineOfBody },
-	"reads-short-bodies":           func(c *client) { c.part.bodyRead = func(body []byte) []byte { return body[:min(len(body), 64<<10)] } },
-	"reads-chunks-for-messages":    func(c *client) { c.part.readLines = readsChunks },
-	"sse-forgets-last-event":       func(c *client) { c.part.framing.forgets = true },
-	"reads-short-lines":            func(c *client) { c.part.readLines = readsShortLines },
-	"splits-lines-at-separators":   func(c *client) { c.part.readLines = splitsAtSeparators },
+	"needs-no-document": func(c *client) {
+		c.options.Authorization.Document = "https://app.example.com/oauth/client.json"
+	},
+}
+
+// namedDefects stand where they make a difference, as c.has(NAME).
+var namedDefects = []string{
+	"always-declares",              // declares capabilities for which the steps have no answers
+	"answers-input-again",          // answers each question of a task each time that it sees it
+	"caches-past-updates",          // keeps what it read when the server says that it has changed
+	"caches-retries",               // keeps results that took input
+	"cancels-namesakes",            // takes the id of a request of the server for that of its own
+	"finds-http-sse",               // takes no notice of being told that the transport is HTTP+SSE
+	"forgets-subscriptions",        // does not subscribe again at a server that was started again
+	"hangs-up-at-late-answers",     // ends the connection at the answer to no request
+	"hangs-up-at-refused-stream",   // ends the connection where the server offers no stream
+	"insists-on-deletion",          // fails when its session cannot be ended, but by 404
+	"insists-on-sessions",          // fails when its session cannot be ended, but by 405
+	"keeps-cursors",                // goes on with the cursors of a session that is over
+	"keeps-http-sse-open",          // leaves the stream of HTTP+SSE open at the end
+	"never-restarts",               // does not start again a server that has exited
+	"never-waits",                  // reconnects at once and ignores the retry time of the server
+	"polls-without-pause",          // looks at a task again and again without a pause
+	"reads-no-streams",             // does not know event streams, unless they open a connection
+	"recalls-old-session",          // goes on under the id of its first session in each later one
+	"renews-subscriptions-in-part", // leaves the resources out of what it subscribes to again
+	"resumes-by-post",              // takes streams up again with POST
+	"session-ids-of-few-letters",   // knows session ids by the letters that those of most servers have
+	// In authorization:
+	"assertion-withheld",               // sends no assertion
+	"code-flow-always",                 // has a user grant access where there is none
+	"guesses-the-server",               // takes default endpoints at the origin of the server, and reads no metadata
+	"identity-token-as-grant",          // takes what the identity provider said of the user for a grant
+	"insists-on-refused-refresh-token", // keeps a refresh token that was refused
+	"keeps-old-refresh-token",          // takes no notice of a new refresh token
+	"needs-expiry",                     // takes no token that does not say when it expires
+	"needs-refresh-token",              // takes no token without a refresh token
+	"opens-by-shell",                   // has a shell read the authorization URL
+	"own-metadata-below",               // looks for metadata below the path of the server
+	"own-without-revision",             // asks for metadata without the header MCP-Protocol-Version
+	"refreshes-anywhere",               // sends the refresh token of one issuer to another
+	"resource-is-the-origin",           // asks for tokens for the origin of the server
+	"secret-always-in-header",          // sends its secret in the header, however it was registered
+	"secret-needs-a-method",            // drops a secret that came without token_endpoint_auth_method
+	"secret-withheld",                  // sends no secret
+	"shows-wrong-errors",               // reads the error of an answer before it compares iss
+	"state-unchecked",                  // takes any state
+	"steps-up-by-refresh",              // asks for more scopes by its refresh token
+	"steps-up-for-ever",                // asks for more scopes without end
+	// Which is legal there, and another habit than that of the client:
+	"assertion-as-grant",            // sends its assertion as a grant
+	"machine-secret-posted",         // sends the secret of a client without a user in the form
+	"never-refreshes",               // keeps no refresh token
+	"refreshes-twice",               // refreshes twice, as two requests do that are refused at once
+	"reports-refused-refresh-token", // tells of a refresh token that was refused, and goes no further
 }
 
 // Defects lists what Options.Defect may be.
 func Defects() []string {
-	return slices.Sorted(maps.Keys(allDefects()))
-}
-
-// allDefects are those of authorization, too, and habits there.
-func allDefects() map[string]func(*client) {
-	all := maps.Clone(defects)
-	for _, some := range []map[string]func(*client, *authParts){authDefects, habits} {
-		for name, spoil := range some {
-			all[name] = func(c *client) { spoil(c, &c.part.auth) }
-		}
-	}
+	all := slices.AppendSeq(slices.Clone(namedDefects), maps.Keys(defects))
+	all = slices.AppendSeq(all, maps.Keys(authDefects))
+	slices.Sort(all)
 	return all
 }
 
+// has tells whether this is the client with a defect.
+func (c *client) has(defect string) bool { return c.options.Defect == defect }
+
 func (c *client) spoil(defect string) error {
-	if defect == "" {
-		return nil
-	}
-	spoil, known := allDefects()[defect]
-	if !known {
+	if defect != "" && !slices.Contains(Defects(), defect) {
 		return fmt.Errorf("the reference client has no defect %q, only %s", defect, strings.Join(Defects(), ", "))
 	}
-	spoil(c)
+	if spoil := defects[defect]; spoil != nil {
+		spoil(c)
+	}
+	if spoil := authDefects[defect]; spoil != nil {
+		spoil(&c.part.auth)
+	}
 	return nil
 }
 
@@ -245,9 +286,6 @@ func killsAtOnce(_ *stdio, p *pipes) {
 	_ = p.process.Kill()
 	<-p.exited
 }
-
-// neverWaits reconnects at once and ignores the retry time of the server.
-func neverWaits(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
 
 // postsToTwoAddresses has an address of its own for all messages but the first, as the
 // transport HTTP+SSE had.
@@ -403,20 +441,6 @@ func cachesAllAlike(method string, _ object) cacheKey { return cacheKey{method: 
 // cachesByParameters leaves the method out of the key of a cached result.
 func cachesByParameters(_ string, params object) cacheKey { return keyOf("", params) }
 
-// alwaysDeclares declares capabilities for which the steps have no answers.
-func alwaysDeclares(c *client) {
-	c.part.declares = func(capabilities object) {
-		for _, capability := range capabilityOf {
-			if capabilities[capability] == nil {
-				capabilities[capability] = object{}
-			}
-		}
-	}
-	c.part.unhandled = func(capability string) *rpcError {
-		return refuse(jsonrpc.InvalidRequest, "%s is not supported", capability)
-	}
-}
-
 // listsNothing tells that no list is under way. The caller holds c.mu.
 func (c *client) listsNothing() bool {
 	for _, asked := range c.open {
@@ -427,33 +451,31 @@ func (c *client) listsNothing() bool {
 	return true
 }
 
-// fallsBackForOneStatus knows servers of the handshake era by the status 400.
-func fallsBackForOneStatus(err error, modern bool) bool {
-	status, isStatus := errors.AsType[*statusError](err)
-	return fallsBack(err, modern) && (!isStatus || status.code == http.StatusBadRequest)
-}
-
-// fallsBackForWords knows servers of the handshake era by what they say of it.
-func fallsBackForWords(err error, modern bool) bool {
-	refused, isRefused := asRPCError(err)
-	if !isRefused || refused.Code == jsonrpc.MethodNotFound {
-		return fallsBack(err, modern)
+// fallsBackFor knows servers of the handshake era by less than they are known by: by some
+// statuses, and by some errors.
+func fallsBackFor(status func(*statusError) bool, refusal func(*rpcError) bool) func(error, bool) bool {
+	return func(err error, modern bool) bool {
+		found, isStatus := errors.AsType[*statusError](err)
+		refused, isRefused := asRPCError(err)
+		return fallsBack(err, modern) && (!isStatus || status(found)) && (!isRefused || refusal(refused))
 	}
+}
+
+func isBadRequest(status *statusError) bool { return status.code == http.StatusBadRequest }
+func hasReason(status *statusError) bool    { return status.reason != "" }
+func anyStatus(*statusError) bool           { return true }
+func anyRefusal(*rpcError) bool             { return true }
+
+// isNoAnswer tells whether the reason is no response: the error of another request is one.
+func isNoAnswer(status *statusError) bool {
+	return jsonrpc.Parse([]byte(status.reason)).Kind != jsonrpc.Response
+}
+
+// speaksOfSessions tells whether an error names what the handshake era has.
+func speaksOfSessions(refused *rpcError) bool {
 	text := strings.ToLower(refused.Message)
-	return fallsBack(err, modern) && (strings.Contains(text, "session") || strings.Contains(text, "initializ"))
-}
-
-// fallsBackForOwnIDs knows servers of the handshake era by errors that are about its request, or
-// about none, and takes one with another id for no answer at all.
-func fallsBackForOwnIDs(err error, modern bool) bool {
-	status, isStatus := errors.AsType[*statusError](err)
-	return fallsBack(err, modern) && (!isStatus || jsonrpc.Parse([]byte(status.reason)).Kind != jsonrpc.Response)
-}
-
-// fallsBackForBodies knows servers of the handshake era by what they say.
-func fallsBackForBodies(err error, modern bool) bool {
-	status, isStatus := errors.AsType[*statusError](err)
-	return fallsBack(err, modern) && (!isStatus || status.reason != "")
+	return refused.Code == jsonrpc.MethodNotFound || strings.Contains(text, "session") ||
+		strings.Contains(text, "initializ")
 }
 
 // expandsAsText puts values into a template as they are.
@@ -464,16 +486,6 @@ func expandsAsText(template string, arguments object) (string, error) {
 	return template, nil
 }
 
-// givesUpNamesake takes the id of a request of the server for that of its own.
-func givesUpNamesake(c *client, id jsonrpc.ID) {
-	c.mu.Lock()
-	own := c.open[id]
-	c.mu.Unlock()
-	if own != nil {
-		own.finish(nil, errCancelled)
-	}
-}
-
 // fetchesURLs has a look at what the user is asked to visit.
 func fetchesURLs(c *client, method string, params, capability object) *rpcError {
 	refused := refusal(c, method, params, capability)
@@ -482,6 +494,19 @@ func fetchesURLs(c *client, method string, params, capability object) *rpcError 
 	}
 	return refused
 }
+
+// looksAtMetadata reads the protected resource metadata before it connects.
+func looksAtMetadata(_ context.Context, c *client) error {
+	places, err := oauth.ResourcePlaces(c.options.URL)
+	for _, place := range places {
+		c.load(place)
+	}
+	return err
+}
+
+func (c *client) isServer(address, _ string) bool { return address == c.options.URL }
+
+func (c *client) addressesServer(a *assertion) { a.claims["aud"] = c.options.URL }
 
 // load fetches something, and makes nothing of it.
 func (c *client) load(address string) {
@@ -506,27 +531,6 @@ func neverKills(s *stdio, p *pipes) {
 	}
 }
 
-// readsNo does not know a media type, unless it opens a connection.
-func readsNo(unknown string) func(string, string) string {
-	return func(method, media string) string {
-		if media == unknown && method != "initialize" && method != "server/discover" {
-			return "unknown"
-		}
-		return media
-	}
-}
-
-// renewsWithOldSession begins a new session under the id of the old one.
-func renewsWithOldSession(h *streamableHTTP) http.Header {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	headers := http.Header{}
-	if h.session != "" {
-		headers.Set(sessionHeader, h.session)
-	}
-	return headers
-}
-
 // reopensAtOldest begins a new session at the oldest revision that the client speaks.
 func reopensAtOldest(ctx context.Context, h *streamableHTTP, _ string) error {
 	return reopens(ctx, h, Revisions()[0])
@@ -540,13 +544,6 @@ func opensStreamsPerRequest(c *client) {
 	c.part.reopens, c.part.staysOnHTTPSSE = reopensNothing, func(*httpSSE) bool { return false }
 }
 
-// listsAlone leaves the resources out of what is subscribed to anew.
-func listsAlone(to object) object {
-	rest := maps.Clone(to)
-	delete(rest, "resourceSubscriptions")
-	return rest
-}
-
 // renewsOnce begins one new session, and no third.
 func renewsOnce(c *client) {
 	var renewed atomic.Bool
@@ -556,14 +553,6 @@ func renewsOnce(c *client) {
 		}
 		return reopens(ctx, h, revision)
 	}
-}
-
-// recallsOldSession goes on under the id of its first session in each later one.
-func recallsOldSession(before, id string) string {
-	if before != "" {
-		return before
-	}
-	return id
 }
 
 // probesAgain asks of which era a server is whose session is over.
@@ -599,36 +588,32 @@ func pollsWhenStale(c *client, key cacheKey, ttl time.Duration) {
 	})
 }
 
-// postsBelowTheStream appends the endpoint that an old server names to the URL of the stream.
-func postsBelowTheStream(h *streamableHTTP, reference string) (string, error) {
-	return h.client.options.URL + "/" + strings.TrimPrefix(reference, "/"), nil
-}
+// Where a client posts that takes the endpoint, which an old server names by a reference, for
+// another address than it is.
 
-// postsToTheStream takes no notice of the endpoint that an old server names.
-func postsToTheStream(h *streamableHTTP, _ string) (string, error) { return h.client.options.URL, nil }
+func postsBelowTheStream(stream, reference string) string { return stream + "/" + unrooted(reference) }
 
-// postsWithSlash ends the path of the endpoint that an old server names with a slash.
-func postsWithSlash(h *streamableHTTP, reference string) (string, error) {
+func postsToTheStream(stream, _ string) string { return stream }
+
+func postsWithSlash(_, reference string) string {
 	path, query, _ := strings.Cut(reference, "?")
-	return h.endpoint(path + "/?" + query)
+	return path + "/?" + query
 }
 
-// postsWithoutQuery drops the query of the endpoint that an old server names.
-func postsWithoutQuery(h *streamableHTTP, reference string) (string, error) {
+func postsWithoutQuery(_, reference string) string {
 	path, _, _ := strings.Cut(reference, "?")
-	return h.endpoint(path)
+	return path
 }
 
 // postsBelowTheOrigin takes what is relative to the stream for a path of the origin.
-func postsBelowTheOrigin(h *streamableHTTP, reference string) (string, error) {
-	if !strings.Contains(reference, "://") {
-		reference = "/" + strings.TrimPrefix(reference, "/")
+func postsBelowTheOrigin(_, reference string) string {
+	if strings.Contains(reference, "://") {
+		return reference
 	}
-	return h.endpoint(reference)
+	return "/" + unrooted(reference)
 }
 
-// postsAsPath takes the URI of an endpoint event for a path of the origin, even if it is
-// a whole URL.
-func postsAsPath(h *streamableHTTP, reference string) (string, error) {
-	return h.endpoint("/" + strings.TrimPrefix(reference, "/"))
-}
+// postsAsPath does so even with a whole URL.
+func postsAsPath(_, reference string) string { return "/" + unrooted(reference) }
+
+func unrooted(reference string) string { return strings.TrimPrefix(reference, "/") }

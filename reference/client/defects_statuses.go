@@ -5,7 +5,6 @@ package client
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -58,7 +57,6 @@ func wants(status int) func(*http.Response) error {
 
 // takesSessionOfRefusals takes the session id of a refusal for that of the session to come.
 func takesSessionOfRefusals(c *client) {
-	c.part.headersOfInitialize = renewsWithOldSession
 	c.part.refusedPost = func(h *streamableHTTP, r *request, response *http.Response) {
 		if r.method == "server/discover" {
 			h.begin(response.Header.Get(sessionHeader))
@@ -66,37 +64,7 @@ func takesSessionOfRefusals(c *client) {
 	}
 }
 
-// insistsOnDeletion takes it for a failure when the server refuses to end its session, but
-// by one status.
-func insistsOnDeletion(but int) func(*streamableHTTP) {
-	return func(h *streamableHTTP) { insistOnDeletion(h, but) }
-}
-
-func insistOnDeletion(h *streamableHTTP, but int) {
-	ending, err := http.NewRequestWithContext(h.ctx, http.MethodDelete, h.client.options.URL, nil)
-	if err != nil {
-		return
-	}
-	ending.Header = h.headers()
-	response, err := h.http.Do(ending)
-	if err != nil {
-		return
-	}
-	_ = response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest && response.StatusCode != but {
-		h.client.report.err = fmt.Errorf("the session cannot be ended: %s", response.Status)
-	}
-}
-
 var fewLetters = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
-
-// takesFewLetters knows session ids by the letters that those of most servers have.
-func takesFewLetters(id string) error {
-	if !fewLetters.MatchString(id) {
-		return fmt.Errorf("invalid session id %q", id)
-	}
-	return nil
-}
 
 // hangsUpAtMedia breaks off at a media type where nothing is to be read.
 func hangsUpAtMedia(h *streamableHTTP, response *http.Response) {

@@ -28,17 +28,16 @@ type source struct {
 
 // serverMetadata is what an authorization server says of itself.
 type serverMetadata struct {
-	Issuer       string   `json:"issuer"`
-	Authorize    string   `json:"authorization_endpoint"`
-	Token        string   `json:"token_endpoint"`
-	Register     string   `json:"registration_endpoint"`
-	Methods      []string `json:"code_challenge_methods_supported"`
-	Documents    bool     `json:"client_id_metadata_document_supported"`
-	NamesItself  bool     `json:"authorization_response_iss_parameter_supported"`
-	AuthMethods  []string `json:"token_endpoint_auth_methods_supported"`
-	Scopes       []string `json:"scopes_supported"`
-	openID       bool
-	confirmation string // where it was found
+	Issuer      string   `json:"issuer"`
+	Authorize   string   `json:"authorization_endpoint"`
+	Token       string   `json:"token_endpoint"`
+	Register    string   `json:"registration_endpoint"`
+	Methods     []string `json:"code_challenge_methods_supported"`
+	Documents   bool     `json:"client_id_metadata_document_supported"`
+	NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
+	AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
+	Scopes      []string `json:"scopes_supported"`
+	openID      bool
 }
 
 // resourceMetadata is what a server says of itself.
@@ -50,8 +49,8 @@ type resourceMetadata struct {
 
 // discover finds the authorization server of the server.
 func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*source, error) {
-	if a.client.part.auth.guessesIssuer != nil {
-		return a.client.part.auth.guessesIssuer(a.client.options.URL), nil
+	if a.client.has("guesses-the-server") {
+		return guessed(a.client.options.URL)
 	}
 	if a.client.opens() == Revision20250326 {
 		return a.client.part.auth.discoversOwn(ctx, a)
@@ -83,24 +82,26 @@ func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*sou
 // metadata at the root of its host or, where there is none, by the default endpoints there.
 func discoverOwn(ctx context.Context, a *carrier) (*source, error) {
 	auth := &a.client.part.auth
-	base, err := auth.baseURL(a.client.options.URL)
+	base, err := baseURL(a.client.options.URL)
 	if err != nil {
 		return nil, err
 	}
+	if a.client.has("own-metadata-below") {
+		base = a.client.options.URL
+	}
 	from := &source{issuer: base, resource: a.client.options.URL} // of which this revision says nothing
-	err = a.fetchAt(ctx, base+oauth.ServerPath, auth.namesRevision(Revision20250326), &from.metadata)
+	headers := http.Header{}
+	if !a.client.has("own-without-revision") {
+		headers.Set(versionHeader, Revision20250326)
+	}
+	err = a.fetchAt(ctx, base+oauth.ServerPath, headers, &from.metadata)
 	if refusal, refused := errors.AsType[*refusalError](err); refused && refusal.Status == http.StatusNotFound {
 		from.metadata, err = auth.ownEndpoints(base)
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, endpoint := range []string{from.metadata.Authorize, from.metadata.Token} {
-		if err := auth.checksURL(endpoint); err != nil {
-			return nil, err
-		}
-	}
-	return from, nil
+	return from, a.checkEndpoints(&from.metadata)
 }
 
 // baseURL is that of the server without its path.
@@ -117,13 +118,6 @@ func ownEndpoints(base string) (serverMetadata, error) {
 	return serverMetadata{
 		Issuer: base, Authorize: base + "/authorize", Token: base + "/token", Register: base + "/register",
 	}, nil
-}
-
-// namesRevision are headers by which a server knows the revision of who asks.
-func namesRevision(revision string) http.Header {
-	headers := http.Header{}
-	headers.Set(versionHeader, revision)
-	return headers
 }
 
 // resourceMetadata asks for it where the challenge says, or else at the well-known URIs.
@@ -171,7 +165,7 @@ func (a *carrier) serverMetadata(ctx context.Context, issuer string) (*serverMet
 		return nil, err
 	}
 	for _, place := range places {
-		said := &serverMetadata{confirmation: place, openID: strings.Contains(place, oauth.OpenIDPath)}
+		said := &serverMetadata{openID: strings.Contains(place, oauth.OpenIDPath)}
 		if wrong := a.fetch(ctx, place, said); wrong != nil {
 			err = wrong
 			continue
@@ -190,12 +184,11 @@ func (a *carrier) usable(metadata *serverMetadata) error {
 	if err := a.client.part.auth.provesPKCE(metadata); err != nil {
 		return err
 	}
-	for _, endpoint := range []string{metadata.Authorize, metadata.Token} {
-		if err := a.client.part.auth.checksURL(endpoint); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.checkEndpoints(metadata)
+}
+
+func (a *carrier) checkEndpoints(metadata *serverMetadata) error {
+	return errors.Join(a.client.part.auth.checksURL(metadata.Authorize), a.client.part.auth.checksURL(metadata.Token))
 }
 
 // provesPKCE wants S256 among what the metadata has.

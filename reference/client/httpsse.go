@@ -148,7 +148,7 @@ func (h *streamableHTTP) openOlder() (*httpSSE, *events, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%w: %w", errNoEndpoint, err), response.Body.Close())
 	}
-	endpoint, err := h.client.part.endpoint(h, string(first.data))
+	endpoint, err := h.endpoint(string(first.data))
 	if err != nil {
 		return nil, nil, errors.Join(err, response.Body.Close())
 	}
@@ -177,6 +177,7 @@ func (h *streamableHTTP) endpoint(reference string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	reference = h.client.part.endpoint(base.String(), reference)
 	at, err := base.Parse(reference)
 	if err != nil {
 		return "", fmt.Errorf("the endpoint %q is not a URL: %w", reference, err)

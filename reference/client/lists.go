@@ -82,14 +82,14 @@ func (c *client) pages(ctx context.Context, l list) ([]any, error) {
 	session := c.session()
 	for range maxPages {
 		page, err := c.fetch(ctx, question{method: l.method, params: params, session: session})
-		if _, refused := asRPCError(err); refused && params["cursor"] != nil && c.stateless() && c.part.restartsList() {
+		if _, refused := asRPCError(err); refused && params["cursor"] != nil && c.stateless() && !c.has("keeps-cursors") {
 			c.forgetPages(l.method) // the cursor is not good any more
 			return nil, errBeginAnew
 		}
 		if err != nil {
 			return nil, err
 		}
-		if params["cursor"] != nil && session != c.session() && c.part.restartsList() {
+		if params["cursor"] != nil && session != c.session() && !c.has("keeps-cursors") {
 			return nil, errBeginAnew
 		}
 		some, isList := page[l.member].([]any)
@@ -134,7 +134,7 @@ func (c *client) changed(of string) {
 	c.forgetPages(lists[of].method)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.listed[of] || c.isClosing() || !c.part.listsAgain(of) {
+	if !c.listed[of] || c.isClosing() || c.has("caches-past-changes") {
 		return
 	}
 	if c.relisting[of] != 0 {

@@ -61,7 +61,7 @@ const maxBatch = 1024
 func (c *client) receive(raw []byte) {
 	m := jsonrpc.ParseWithin(raw, maxWeight)
 	if m.Kind == jsonrpc.Batch && c.speaks() == Revision20250326 {
-		for _, element := range c.part.elements(jsonrpc.Elements(raw, maxBatch)) {
+		for _, element := range jsonrpc.Elements(raw, maxBatch) {
 			c.receiveOne(jsonrpc.ParseWithin(element, maxWeight))
 		}
 		return
@@ -93,7 +93,9 @@ func (c *client) answered(m jsonrpc.Message) {
 	c.mu.Unlock()
 	if r == nil {
 		c.log.Printf("ignored: a response to no open request, with the id %s", m.ID)
-		c.part.unknownAnswer(c)
+		if c.has("hangs-up-at-late-answers") {
+			hangsUp(c)
+		}
 		return
 	}
 	result, hasResult := m.Result()

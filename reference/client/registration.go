@@ -76,5 +76,8 @@ func (a *carrier) registerAnew(ctx context.Context, from *source) (*registration
 	if made.ID == "" {
 		return nil, errors.New("the registration brought no client_id")
 	}
-	return a.client.part.auth.readsRegistration(made), nil
+	if made.Method == "" && a.client.has("secret-needs-a-method") {
+		made.Secret = ""
+	}
+	return made, nil
 }

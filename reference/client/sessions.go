@@ -33,7 +33,9 @@ func (h *streamableHTTP) sessionID() string {
 func (h *streamableHTTP) begin(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.session = h.client.part.nextSessionID(h.session, session)
+	if h.session == "" || !h.client.has("recalls-old-session") {
+		h.session = session
+	}
 }
 
 // follow reads the stream that answers a request. When the connection ends
@@ -52,7 +54,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 		if stream.lastID == "" || attempt >= maxResumptions || h.client.stateless() {
 			return fmt.Errorf("the stream that was to answer %s ended without an answer: %w", r.method, err)
 		}
-		if err := h.client.part.waitsToReconnect(ctx, h.retryAfter(stream)); err != nil {
+		if err := pause(ctx, h.retryAfter(stream)); err != nil {
 			return err
 		}
 		if r.isAnswered() {
@@ -90,7 +92,10 @@ func (h *streamableHTTP) drain(stream *events, r *request) error {
 
 // retryAfter is how long to wait before a stream is taken up again.
 func (h *streamableHTTP) retryAfter(stream *events) time.Duration {
-	if stream.retry >= 0 {
+	switch {
+	case h.client.has("never-waits"):
+		return 0
+	case stream.retry >= 0:
 		return stream.retry
 	}
 	return h.client.options.Timeouts.Reconnect
@@ -99,8 +104,8 @@ func (h *streamableHTTP) retryAfter(stream *events) time.Duration {
 // get asks for a stream: a new one or, after an event, the one that it was of.
 func (h *streamableHTTP) get(ctx context.Context, lastID string) (*http.Response, error) {
 	method := http.MethodGet
-	if lastID != "" {
-		method = h.client.part.resumesBy()
+	if lastID != "" && h.client.has("resumes-by-post") {
+		method = http.MethodPost
 	}
 	asked, err := http.NewRequestWithContext(ctx, method, h.client.options.URL, nil)
 	if err != nil {
@@ -159,7 +164,9 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 				err = h.renew(h.ctx, session)
 			}
 			h.client.log.Printf("no stream of the server: %v", err)
-			h.client.part.streamRefused(h.client)
+			if h.client.has("hangs-up-at-refused-stream") {
+				hangsUp(h.client)
+			}
 			return
 		}
 		stream = newEvents(h.client.part.framing, response.Body, stream)
@@ -172,7 +179,7 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 			return
 		}
 		h.client.log.Printf("the stream of the server has ended: %v", err)
-		if h.client.part.waitsToReconnect(h.ctx, h.retryAfter(stream)) != nil {
+		if pause(h.ctx, h.retryAfter(stream)) != nil {
 			return
 		}
 	}
@@ -184,7 +191,7 @@ func (h *streamableHTTP) againInNewSession(r *request, lost string) error {
 	if err := h.renew(r.ctx, lost); err != nil {
 		return fmt.Errorf("the session is over, and no new one began: %w", err)
 	}
-	if r.params["cursor"] != nil && h.client.part.restartsList() {
+	if r.params["cursor"] != nil && !h.client.has("keeps-cursors") {
 		return errBeginAnew
 	}
 	r.moved.Store(true)
@@ -247,7 +254,7 @@ func (h *streamableHTTP) settled(ctx context.Context) {
 
 // endSession tells the server that the session is not needed any more. Not every
 // server lets clients do so.
-func endSession(h *streamableHTTP) {
+func (h *streamableHTTP) endSession() {
 	ctx, stop := context.WithTimeout(h.ctx, farewell)
 	defer stop()
 	ending, err := http.NewRequestWithContext(ctx, http.MethodDelete, h.client.options.URL, nil)
@@ -262,4 +269,9 @@ func endSession(h *streamableHTTP) {
 	}
 	_ = response.Body.Close()
 	h.client.log.Printf("the session is ended, with the HTTP status %d", response.StatusCode)
+	refused := response.StatusCode >= http.StatusBadRequest
+	if refused && h.client.has("insists-on-deletion") && response.StatusCode != http.StatusNotFound ||
+		refused && h.client.has("insists-on-sessions") && response.StatusCode != http.StatusMethodNotAllowed {
+		h.client.report.err = fmt.Errorf("the session cannot be ended: %s", response.Status)
+	}
 }

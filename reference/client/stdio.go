@@ -158,7 +158,7 @@ func (s *stdio) over(p *pipes, err error) error {
 		reason = fmt.Errorf("cannot read from the server: %w", err)
 	}
 	revision := s.client.speaks()
-	if revision != "" && revision < Revision20260728 || s.restarts >= maxRestarts || !s.client.part.restarts() {
+	if revision != "" && revision < Revision20260728 || s.restarts >= maxRestarts || s.client.has("never-restarts") {
 		return reason
 	}
 	s.restarts++

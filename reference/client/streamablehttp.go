@@ -136,7 +136,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	stop := context.AfterFunc(h.ctx, r.leave)
 	defer stop()
 	session, headers := h.sessionID(), h.headersOf(r)
-	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() && h.client.part.restartsList() {
+	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() && !h.client.has("keeps-cursors") {
 		return errBeginAnew // the cursor is of the session before
 	}
 	response, err := h.post(ctx, r.message, headers)
@@ -155,22 +155,20 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	}
 	if r.method == "initialize" {
 		session := response.Header.Get(sessionHeader)
-		if err := h.client.part.checksSessionID(session); err != nil {
-			return err
+		if h.client.has("session-ids-of-few-letters") && !fewLetters.MatchString(session) {
+			return fmt.Errorf("invalid session id %q", session)
 		}
 		h.begin(session)
 	}
-	switch media := h.client.part.mediaOf(response.Header.Get("Content-Type")); h.client.part.mediaRead(
-		r.method,
-		media,
-	) {
-	case jsonMedia:
+	media := h.client.part.mediaOf(response.Header.Get("Content-Type"))
+	opens := r.method == "initialize" || r.method == "server/discover"
+	switch {
+	case media == jsonMedia:
 		return h.takeJSON(response.Body)
-	case eventStreamMedia:
+	case media == eventStreamMedia && (opens || !h.client.has("reads-no-streams")):
 		return h.follow(ctx, r, response.Body)
-	default:
-		return fmt.Errorf("the answer to %s is neither %s nor %s, but %q", r.method, jsonMedia, eventStreamMedia, media)
 	}
+	return fmt.Errorf("the answer to %s is neither %s nor %s, but %q", r.method, jsonMedia, eventStreamMedia, media)
 }
 
 // mediaOf is the media type in a Content-Type, without its parameters.
@@ -226,8 +224,12 @@ func (h *streamableHTTP) post(ctx context.Context, message []byte, headers http.
 // headersOf are the headers of a request, beside those of any message.
 func (h *streamableHTTP) headersOf(r *request) http.Header {
 	headers := h.headers()
-	if r.method == "initialize" {
-		return h.client.part.headersOfInitialize(h) // it belongs to no session, and no version is agreed on
+	if r.method == "initialize" { // it belongs to no session, and no version is agreed on
+		headers.Del(versionHeader)
+		if !h.client.has("takes-session-of-refusals") {
+			headers.Del(sessionHeader)
+		}
+		return headers
 	}
 	if meta, _ := r.params["_meta"].(object); meta[metaVersion] != nil {
 		headers.Set(versionHeader, fmt.Sprint(meta[metaVersion]))
@@ -288,10 +290,10 @@ func (h *streamableHTTP) cancelsByClosing() bool { return true }
 // close ends the session, and all open streams.
 func (h *streamableHTTP) close() {
 	if h.sessionID() != "" {
-		h.client.part.endSession(h)
+		h.endSession()
 	}
 	older := h.replacement()
-	if older != nil && !h.client.part.closesHTTPSSE() {
+	if older != nil && h.client.has("keeps-http-sse-open") {
 		return
 	}
 	h.stop()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -122,11 +123,14 @@ func (c *client) endSubscriptions() {
 func (c *client) renewSubscriptions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isClosing() || !c.part.subscribesAgain() {
+	if c.isClosing() || c.has("forgets-subscriptions") {
 		return
 	}
 	for _, one := range c.subscribed {
-		one.to = c.part.renewedFilter(one.to)
+		if c.has("renews-subscriptions-in-part") {
+			one.to = maps.Clone(one.to)
+			delete(one.to, "resourceSubscriptions")
+		}
 		c.beside(func() { c.listenOnce(one) })
 	}
 }

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,13 +38,12 @@ type task struct {
 	Error          object      `json:"error"`          // from 2026-07-28
 }
 
-// interval is how long to wait until the next look.
-func (t task) interval() time.Duration {
-	suggested := t.PollInterval
-	if suggested == "" {
-		suggested = t.PollIntervalMS
+// pollAfter is how long to wait until the next look.
+func (c *client) pollAfter(t task) time.Duration {
+	milliseconds, err := cmp.Or(t.PollInterval, t.PollIntervalMS).Float64()
+	if c.has("polls-without-pause") {
+		return 0
 	}
-	milliseconds, err := suggested.Float64()
 	if err != nil || milliseconds < 0 || milliseconds > math.MaxInt32 {
 		return pollInterval
 	}
@@ -85,7 +85,7 @@ func (c *client) followTask(ctx context.Context, created object) (object, error)
 // when it is over, or when it needs what comes along with that question.
 func watchTask(ctx context.Context, c *client, known task) (object, error) {
 	for known.Status == taskWorking {
-		if err := pause(ctx, c.part.pollAfter(known)); err != nil {
+		if err := pause(ctx, c.pollAfter(known)); err != nil {
 			return nil, err
 		}
 		// tasks/get is answered soon: it is not cancelled with ctx.

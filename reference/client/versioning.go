@@ -62,7 +62,7 @@ func (c *client) connect(ctx context.Context, s step) (any, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.part.remembersEras() {
+	if !c.has("forgets-eras") {
 		c.knownEra = c.revision
 	}
 	return object{"revision": c.revision, "serverInfo": c.peer.Info}, nil
