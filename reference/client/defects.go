@@ -24,96 +24,52 @@ import (
 
 // defects make a good client bad in one way each.
 var defects = map[string]func(*client){
-	"answers-after-cancellation":  func(c *client) { c.part.stopAnswering = answersAfterCancellation },
-	"fetches-network-refs":        fetchesNetworkRefs,
-	"asks-inline":                 func(c *client) { c.part.discovers = asksInline },
-	"assumes-page-size":           assumesPageSize,
-	"caches-all-alike":            func(c *client) { c.part.cacheKey = cachesAllAlike },
-	"caches-changed-meanwhile":    func(c *client) { c.part.dropsChangedLists = c.listsNothing },
-	"caches-past-changes":         func(c *client) { c.part.dropsChangedLists = func() bool { return false } },
-	"expands-as-text":             func(c *client) { c.part.expand = expandsAsText },
-	"falls-back-for-one-status":   func(c *client) { c.part.fallsBack = fallsBackFor(isBadRequest, anyRefusal) },
-	"falls-back-for-words":        func(c *client) { c.part.fallsBack = fallsBackFor(anyStatus, speaksOfSessions) },
-	"fetches-urls":                func(c *client) { c.part.refuses = fetchesURLs },
-	"forgets-eras":                func(c *client) { c.part.reopens = probesAgain },
-	"looks-first":                 func(c *client) { c.part.beforeConnecting = looksFirst },
-	"has-tools-alone":             func(c *client) { c.part.hasAPI = ofToolsAlone },
-	"keeps-templates":             func(c *client) { c.part.listGiven = allBut("templates") },
-	"lists-all-together":          func(c *client) { c.part.listGiven = c.listsAll },
-	"throws-errors-of-tools":      func(c *client) { c.part.checkOutput = thrown },
-	"never-kills":                 func(c *client) { c.part.shutDown = neverKills },
-	"posts-to-two-addresses":      postsToTwoAddresses,
-	"renews-at-oldest-revision":   func(c *client) { c.part.reopens = reopensAtOldest },
-	"renews-once":                 renewsOnce,
-	"retries-without-input":       func(c *client) { c.part.inputs = retriesWithoutInput },
-	"hangs-up-at-cancellations":   func(c *client) { c.part.unknownNotification = hangsUpAt(cancelledMethod) },
-	"hangs-up-at-completions":     func(c *client) { c.part.unknownNotification = hangsUpAt(completeMethod) },
-	"caches-by-parameters":        func(c *client) { c.part.cacheKey = cachesByParameters },
-	"polls-when-stale":            func(c *client) { c.part.resultCached = pollsWhenStale },
-	"posts-below-the-stream":      func(c *client) { c.part.endpoint = postsBelowTheStream },
-	"posts-to-the-stream":         func(c *client) { c.part.endpoint = postsToTheStream },
-	"posts-with-a-slash":          func(c *client) { c.part.endpoint = postsWithSlash },
-	"posts-without-query":         func(c *client) { c.part.endpoint = postsWithoutQuery },
-	"posts-below-the-origin":      func(c *client) { c.part.endpoint = postsBelowTheOrigin },
-	"posts-as-a-path":             func(c *client) { c.part.endpoint = postsAsPath },
-	"goes-on-over-new-streams":    func(c *client) { c.part.reopens = reopensNothing },
-	"opens-streams-per-request":   opensStreamsPerRequest,
-	"keeps-invalid-headers":       func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
-	"waits-in-old-session":        waitsInOldSession,
-	"keeps-old-session-for-reads": func(c *client) { c.part.renews = func(method string) bool { return method != "resources/read" } },
-	"keeps-old-session":           func(c *client) { c.part.renews = func(string) bool { return false } },
-	"keeps-old-session-for-calls": func(c *client) { c.part.renews = func(method string) bool { return method != "tools/call" } },
-	"kills-at-once":               func(c *client) { c.part.shutDown = killsAtOnce },
-	"leaves-server-running":       func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
-	"cancels-calls-alone":         func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
-	"never-cancels":               func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
-	"refuses-no-request":          func(c *client) { c.part.refuses = refusesNothing },
-	"retries-with-same-id":        retriesWithSameID,
-	"stops-at-known-cursor":       stopsAtKnownCursor,
-	"keeps-null-headers":          func(c *client) { c.part.mirroredOf = keepsNullHeaders },
-	"knows-its-own-ids":           func(c *client) { c.part.fallsBack = fallsBackFor(isNoAnswer, anyRefusal) },
-	"falls-back-for-bodies":       func(c *client) { c.part.fallsBack = fallsBackFor(hasReason, anyRefusal) },
-	"http-sse-wants-200":          func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusOK) },
-	"http-sse-wants-202":          func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusAccepted) },
-	"refuses-nested-headers":      func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
-	"takes-session-of-refusals":   takesSessionOfRefusals,
-	"sse-keeps-name":              func(c *client) { c.part.framing.keepsName = true },
-	"reads-bare-lines":            func(c *client) { c.part.readLines = readsBareLines },
-	"broken-by-refusals":          func(c *client) { c.part.refusedPost = brokenByRefusal },
-	"hangs-at-null-errors":        func(c *client) { c.part.refusedPost = hangsAtNullError },
-	"hangs-at-refusals":           func(c *client) { c.part.refusedPost = hangsAtRefusal },
-	"hangs-up-at-accepted-media":  func(c *client) { c.part.acceptedPost = hangsUpAtMedia },
-	"hangs-up-at-bare-acceptance": func(c *client) { c.part.acceptedPost = hangsUpAtNoMedia },
-	"takes-answers-in-order":      func(c *client) { c.part.answeredBy = oldestOpen },
-	"takes-requests-for-answers":  func(c *client) { c.part.kindOf = takesRequestsForAnswers },
-	"sse-line-feeds-only":         replacesInStreams("\r", " "),
-	"sse-drops-carriage-returns":  replacesInStreams("\r", ""),
-	"sse-counts-crlf-twice":       replacesInStreams("\r", "\n"),
-	"sse-splits-at-separators":    replacesInStreams("\u2028", "\n", "\u2029", "\n", "\u0085", "\n"),
-	"sse-decodes-chunks-alone":    func(c *client) { c.part.framing.bytes = decodesAlone },
-	"sse-first-data-line":         func(c *client) { c.part.framing.join = firstLine },
-	"sse-last-data-line":          func(c *client) { c.part.framing.join = lastLine },
-	"sse-data-lines-apart":        func(c *client) { c.part.framing.apart = true },
-	"sse-waits-behind-cr":         func(c *client) { c.part.framing.bytes = waitsBehindCR },
-	"sse-wants-space":             func(c *client) { c.part.framing.field = wantsSpace },
-	"sse-wants-name":              func(c *client) { c.part.framing.complete = wantsName },
-	"sse-fails-at-names":          func(c *client) { c.part.framing.complete = failsAtNames },
-	"sse-dispatches-without-data": func(c *client) { c.part.framing.complete = dispatchesWithoutData },
-	"sse-fails-at-comments":       func(c *client) { c.part.framing.field = knowsFields("event", "data", "id", "retry") },
-	"sse-fails-at-fields":         func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "retry") },
-	"sse-fails-at-retry":          func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "x-unknown") },
-	"sse-fails-at-empty-data":     func(c *client) { c.part.framing.complete = failsAtEmptyData },
-	"sse-keeps-mark":              func(c *client) { c.part.framing.mark = nil },
-	"sse-short-lines":             func(c *client) { c.part.framing.field = shortLines },
-	"sse-waits-for-the-end":       func(c *client) { c.part.readsStream = waitsForTheEnd },
-	"media-types-as-text":         func(c *client) { c.part.mediaOf = func(header string) string { return header } },
-	"media-types-by-beginning":    func(c *client) { c.part.mediaOf = byBeginning },
-	"reads-first-line-of-body":    func(c *client) { c.part.bodyRead = firstLineOfBody },
-	"reads-short-bodies":          func(c *client) { c.part.bodyRead = func(body []byte) []byte { return body[:min(len(body), 64<<10)] } },
-	"reads-chunks-for-messages":   func(c *client) { c.part.readLines = readsChunks },
-	"sse-forgets-last-event":      func(c *client) { c.part.framing.forgets = true },
-	"reads-short-lines":           func(c *client) { c.part.readLines = readsShortLines },
-	"splits-lines-at-separators":  func(c *client) { c.part.readLines = splitsAtSeparators },
+	"answers-after-cancellation": func(c *client) { c.part.stopAnswering = answersAfterCancellation },
+	"fetches-network-refs":       fetchesNetworkRefs,
+	"asks-inline":                func(c *client) { c.part.discovers = asksInline },
+	"assumes-page-size":          assumesPageSize,
+	"caches-all-alike":           func(c *client) { c.part.cacheKey = cachesAllAlike },
+	"caches-changed-meanwhile":   func(c *client) { c.part.dropsChangedLists = c.listsNothing },
+	"caches-past-changes":        func(c *client) { c.part.dropsChangedLists = func() bool { return false } },
+	"expands-as-text":            func(c *client) { c.part.expand = expandsAsText },
+	"falls-back-for-one-status":  func(c *client) { c.part.fallsBack = fallsBackFor(isBadRequest, anyRefusal) },
+	"falls-back-for-words":       func(c *client) { c.part.fallsBack = fallsBackFor(anyStatus, speaksOfSessions) },
+	"fetches-urls":               func(c *client) { c.part.refuses = fetchesURLs },
+	"forgets-eras":               func(c *client) { c.part.reopens = probesAgain },
+	"looks-first":                func(c *client) { c.part.beforeConnecting = looksFirst },
+	"has-tools-alone":            func(c *client) { c.part.hasAPI = ofToolsAlone },
+	"keeps-templates":            func(c *client) { c.part.listGiven = allBut("templates") },
+	"lists-all-together":         func(c *client) { c.part.listGiven = c.listsAll },
+	"throws-errors-of-tools":     func(c *client) { c.part.checkOutput = thrown },
+	"never-kills":                func(c *client) { c.part.shutDown = neverKills },
+	"posts-to-two-addresses":     postsToTwoAddresses,
+	"renews-at-oldest-revision":  func(c *client) { c.part.reopens = reopensAtOldest },
+	"renews-once":                renewsOnce,
+	"retries-without-input":      func(c *client) { c.part.inputs = retriesWithoutInput },
+	"hangs-up-at-cancellations":  func(c *client) { c.part.unknownNotification = hangsUpAt(cancelledMethod) },
+	"hangs-up-at-completions":    func(c *client) { c.part.unknownNotification = hangsUpAt(completeMethod) },
+	"caches-by-parameters":       func(c *client) { c.part.cacheKey = cachesByParameters },
+	"polls-when-stale":           func(c *client) { c.part.resultCached = pollsWhenStale },
+	"posts-below-the-stream":     func(c *client) { c.part.endpoint = postsBelowTheStream },
+	"posts-to-the-stream":        func(c *client) { c.part.endpoint = postsToTheStream },
+	"posts-with-a-slash":         func(c *client) { c.part.endpoint = postsWithSlash },
+	"posts-without-query":        func(c *client) { c.part.endpoint = postsWithoutQuery },
+	"posts-below-the-origin":     func(c *client) { c.part.endpoint = postsBelowTheOrigin },
+	"posts-as-a-path":            func(c *client) { c.part.endpoint = postsAsPath },
+	"goes-on-over-new-streams":   func(c *client) { c.part.reopens = reopensNothing },
+	"opens-streams-per-request":  opensStreamsPerRequest,
+	"keeps-invalid-headers":      func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
+	"kills-at-once":              func(c *client) { c.part.shutDown = killsAtOnce },
+	"leaves-server-running":      func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
+	"cancels-calls-alone":        func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
+	"never-cancels":              func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
+	"refuses-no-request":         func(c *client) { c.part.refuses = refusesNothing },
+	"retries-with-same-id":       retriesWithSameID,
+	"stops-at-known-cursor":      stopsAtKnownCursor,
+	"keeps-null-headers":         func(c *client) { c.part.mirroredOf = keepsNullHeaders },
+	"knows-its-own-ids":          func(c *client) { c.part.fallsBack = fallsBackFor(isNoAnswer, anyRefusal) },
+	"falls-back-for-bodies":      func(c *client) { c.part.fallsBack = fallsBackFor(hasReason, anyRefusal) },
+	"refuses-nested-headers":     func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
 	// In authorization:
 	"token-to-anybody":         func(c *client) { c.part.redirected = goesAnywhere },
 	"issuer-is-the-server":     func(c *client) { c.part.auth.fitsIssuer = c.isServer },
@@ -154,6 +110,50 @@ var namedDefects = []string{
 	"renews-subscriptions-in-part", // leaves the resources out of what it subscribes to again
 	"resumes-by-post",              // takes streams up again with POST
 	"session-ids-of-few-letters",   // knows session ids by the letters that those of most servers have
+	"broken-by-refusals",           // gives up the connection when one request is refused
+	"hangs-at-null-errors",         // waits for an error that is about the request it was sent for
+	"hangs-at-refusals",            // waits for an answer to a request that was refused
+	"hangs-up-at-accepted-media",   // breaks off at a media type where nothing is to be read
+	"hangs-up-at-bare-acceptance",  // ends the connection at a 202 that does not say what it has
+	"http-sse-wants-200",           // takes a message for refused that HTTP+SSE accepts with another status than 200
+	"http-sse-wants-202",           // does so with another status than 202
+	"keeps-old-session",            // begins no new session in place of one that is over
+	"keeps-old-session-for-calls",  // begins none for tools/call
+	"keeps-old-session-for-reads",  // begins none for resources/read
+	"media-types-as-text",          // compares Content-Type as a text
+	"media-types-by-beginning",     // knows a media type by the letters that a Content-Type begins with
+	"reads-bare-lines",             // breaks off at a line that ends with more than a newline
+	"reads-chunks-for-messages",    // takes what one read gives for one message
+	"reads-first-line-of-body",     // reads the first line of a body
+	"reads-short-bodies",           // reads no more than 64 KiB of a body
+	"reads-short-lines",            // takes the rest of long lines for other lines
+	"splits-lines-at-separators",   // takes what Unicode calls a separator for the end of a line, over stdio
+	"sse-counts-crlf-twice",        // takes CR LF for two ends of lines
+	"sse-data-lines-apart",         // takes each data line for an event
+	"sse-decodes-chunks-alone",     // takes each chunk for a text of its own
+	"sse-dispatches-without-data",  // dispatches an event at each empty line, even without data
+	"sse-drops-carriage-returns",   // takes no notice of CR
+	"sse-fails-at-comments",        // breaks off at comments
+	"sse-fails-at-empty-data",      // reads the data of each event as JSON
+	"sse-fails-at-fields",          // breaks off at fields that it does not know
+	"sse-fails-at-names",           // breaks off at an event with a name that it does not know
+	"sse-fails-at-retry",           // breaks off at the field retry
+	"sse-first-data-line",          // reads the first data line of an event
+	"sse-forgets-last-event",       // forgets the id of the last event when it takes up a stream
+	"sse-keeps-mark",               // reads the byte order mark as text
+	"sse-keeps-name",               // takes the name of an event without data for that of the next one, too
+	"sse-last-data-line",           // reads the last data line of an event
+	"sse-line-feeds-only",          // does not know the end of a line by CR, in event streams
+	"sse-short-lines",              // reads no line of an event stream that is longer than most
+	"sse-splits-at-separators",     // takes what Unicode calls a separator for the end of a line
+	"sse-waits-behind-cr",          // reads a CR when it knows what follows
+	"sse-waits-for-the-end",        // reads a stream to its end before it looks at what was on it
+	"sse-wants-name",               // takes only events that say that they are messages, or endpoints
+	"sse-wants-space",              // knows a field by the space after its colon
+	"takes-answers-in-order",       // takes each answer for that to the request which waits for the longest time
+	"takes-requests-for-answers",   // goes by the id of what comes alone
+	"takes-session-of-refusals",    // takes the session id of a refusal for that of the session to come
+	"waits-in-old-session",         // leaves a request unanswered to whose session the server answers 404
 	// In authorization:
 	"assertion-withheld",               // sends no assertion
 	"code-flow-always",                 // has a user grant access where there is none

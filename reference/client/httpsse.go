@@ -134,7 +134,7 @@ func (h *streamableHTTP) openOlder() (*httpSSE, *events, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoEndpoint, err)
 	}
-	stream := newEvents(h.client.part.framing, response.Body, nil)
+	stream := newEvents(h.client.options.Defect, response.Body, nil)
 	timeout := time.AfterFunc(h.client.options.Timeouts.Request, func() { _ = response.Body.Close() })
 	first, err := stream.next()
 	for err == nil && first.name != endpointEvent && !first.carries() {
@@ -205,7 +205,12 @@ func (o *httpSSE) send(ctx context.Context, message []byte) error {
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return refusalOf(response)
 	}
-	return o.to.client.part.acceptedHTTPSSE(response)
+	c, status := o.to.client, response.StatusCode
+	if c.has("http-sse-wants-200") && status != http.StatusOK ||
+		c.has("http-sse-wants-202") && status != http.StatusAccepted {
+		return &statusError{code: status}
+	}
+	return nil
 }
 
 func (o *httpSSE) close() { _ = o.stream.Close() }

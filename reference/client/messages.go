@@ -71,7 +71,10 @@ func (c *client) receive(raw []byte) {
 
 // receiveOne takes a message that is no batch, or is part of one.
 func (c *client) receiveOne(m jsonrpc.Message) {
-	switch c.part.kindOf(c, m) {
+	if m.Kind == jsonrpc.Request && c.has("takes-requests-for-answers") && c.takesForAnswer(m) {
+		return
+	}
+	switch m.Kind {
 	case jsonrpc.Response:
 		c.answered(m)
 	case jsonrpc.Notification:
@@ -89,7 +92,10 @@ func (c *client) receiveOne(m jsonrpc.Message) {
 // answered takes a response.
 func (c *client) answered(m jsonrpc.Message) {
 	c.mu.Lock()
-	r := c.part.answeredBy(c, m.ID)
+	r := c.open[m.ID]
+	if c.has("takes-answers-in-order") {
+		r = c.oldestOpen()
+	}
 	c.mu.Unlock()
 	if r == nil {
 		c.log.Printf("ignored: a response to no open request, with the id %s", m.ID)

@@ -5,7 +5,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"net/url"
@@ -36,22 +35,11 @@ type parts struct {
 	dropsChangedLists   func() bool                           // when they have changed; the caller holds c.mu
 	address             func(url string) string               // of a POST
 	redirected          func(next *http.Request, before []*http.Request) error
-	mediaOf             func(header string) string
-	bodyRead            func(body []byte) []byte // of an answer in JSON
-	framing             framing
-	answeredBy          func(c *client, id jsonrpc.ID) *request // the caller holds c.mu
-	kindOf              func(c *client, m jsonrpc.Message) jsonrpc.Kind
-	refusedPost         func(h *streamableHTTP, r *request, response *http.Response)
-	acceptedHTTPSSE     func(response *http.Response) error
-	acceptedPost        func(h *streamableHTTP, response *http.Response)  // what is no request
-	readsStream         func(stream *events) (next func() (event, error)) // of a request
-	readLines           func(p *pipes, receive func([]byte), logf func(string, ...any)) error
 	inputs              func(ctx context.Context, c *client, requests any) (object, error)
 	unknownNotification func(c *client, notification string)
 	checkOutput         func(t *tool, result object) error
 	mirroredOf          func(schema any) ([]mirrored, error)
 	shutDown            func(s *stdio, p *pipes)
-	renews              func(method string) bool
 	staysOnHTTPSSE      func(older *httpSSE) bool // for the next request
 	auth                authParts
 }
@@ -76,22 +64,11 @@ func goodParts() parts {
 		dropsChangedLists:   func() bool { return true },
 		address:             func(url string) string { return url },
 		redirected:          stays,
-		mediaOf:             mediaOf,
-		bodyRead:            bytes.TrimSpace,
-		framing:             goodFraming(),
-		answeredBy:          func(c *client, id jsonrpc.ID) *request { return c.open[id] },
-		kindOf:              func(_ *client, m jsonrpc.Message) jsonrpc.Kind { return m.Kind },
-		refusedPost:         func(*streamableHTTP, *request, *http.Response) {},
-		acceptedHTTPSSE:     func(*http.Response) error { return nil },
-		acceptedPost:        func(*streamableHTTP, *http.Response) {},
-		readsStream:         func(stream *events) func() (event, error) { return stream.next },
-		readLines:           (*pipes).read,
 		inputs:              inputs,
 		unknownNotification: func(*client, string) {},
 		checkOutput:         checkOutput,
 		mirroredOf:          mirroredOf,
 		shutDown:            (*stdio).end,
-		renews:              func(string) bool { return true },
 		staysOnHTTPSSE:      hasStream,
 		auth:                goodAuthParts(),
 	}

@@ -41,7 +41,7 @@ func (h *streamableHTTP) begin(session string) {
 // follow reads the stream that answers a request. When the connection ends
 // before the answer is there, the stream is taken up again after its last event.
 func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader) error {
-	stream := newEvents(h.client.part.framing, body, nil)
+	stream := newEvents(h.client.options.Defect, body, nil)
 	for attempt := 0; ; attempt++ {
 		before := stream.lastID
 		err := h.drain(stream, r)
@@ -65,7 +65,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 			return fmt.Errorf("the stream that was to answer %s cannot be taken up again: %w", r.method, err)
 		}
 		defer func() { _ = response.Body.Close() }()
-		stream = newEvents(h.client.part.framing, response.Body, stream)
+		stream = newEvents(h.client.options.Defect, response.Body, stream)
 	}
 }
 
@@ -73,8 +73,8 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 // request that it belongs to, if any, is answered.
 func (h *streamableHTTP) drain(stream *events, r *request) error {
 	next := stream.next
-	if r != nil {
-		next = h.client.part.readsStream(stream)
+	if r != nil && h.client.has("sse-waits-for-the-end") {
+		next = waitsForTheEnd(stream)
 	}
 	for {
 		one, err := next()
@@ -156,7 +156,7 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 		response, err := h.get(ctx, lastID)
 		if err != nil {
 			status, refused := errors.AsType[*statusError](err)
-			if refused && status.code == http.StatusNotFound && session != "" && h.client.part.renews("") {
+			if refused && status.code == http.StatusNotFound && session != "" && h.client.renews("") {
 				err = h.renew(h.ctx, session)
 			}
 			h.client.log.Printf("no stream of the server: %v", err)
@@ -165,7 +165,7 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 			}
 			return
 		}
-		stream = newEvents(h.client.part.framing, response.Body, stream)
+		stream = newEvents(h.client.options.Defect, response.Body, stream)
 		err = h.drain(stream, nil)
 		_ = response.Body.Close()
 		if stream.lastID != lastID {

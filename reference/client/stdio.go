@@ -77,7 +77,7 @@ func (s *stdio) launch(ctx context.Context) error {
 		close(p.exited)
 	}()
 	go func() {
-		err := s.client.part.readLines(p, s.client.receive, s.client.log.Printf)
+		err := p.read(s.client)
 		close(p.ended)
 		p.fate = s.over(p, err)
 		close(p.settled)
@@ -90,17 +90,19 @@ func (s *stdio) launch(ctx context.Context) error {
 }
 
 // read takes lines until there are no more.
-func (p *pipes) read(receive func([]byte), logf func(string, ...any)) error {
-	in := bufio.NewReader(p.process)
+func (p *pipes) read(c *client) error {
+	in := bufio.NewReader(asRead(c.options.Defect, p.process, false))
 	for {
 		text, err := readLine(in)
 		switch {
 		case errors.Is(err, errTooLong):
-			logf("ignored: %v", err)
+			c.log.Printf("ignored: %v", err)
 		case err != nil:
 			return err
+		case bytes.HasSuffix(text, []byte("\r")) && c.has("reads-bare-lines"):
+			return errors.New("invalid trailing data at the end of the stream")
 		case len(bytes.TrimSpace(text)) > 0:
-			receive(text)
+			c.receive(text)
 		}
 	}
 }

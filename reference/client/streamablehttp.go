@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
@@ -145,12 +144,12 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	switch {
-	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" && h.client.part.renews(r.method):
+	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" && h.client.renews(r.method):
 		return h.againInNewSession(r, session)
 	case r.method == "initialize" && isOlder(response.StatusCode, r):
 		return h.tryOlder(ctx, r, refusalOf(response))
 	case response.StatusCode != http.StatusOK:
-		h.client.part.refusedPost(h, r, response)
+		h.afterRefusal(r, response)
 		return h.refused(r, response)
 	}
 	if r.method == "initialize" {
@@ -160,7 +159,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 		}
 		h.begin(session)
 	}
-	media := h.client.part.mediaOf(response.Header.Get("Content-Type"))
+	media := h.client.mediaOf(response.Header.Get("Content-Type"))
 	opens := r.method == "initialize" || r.method == "server/discover"
 	switch {
 	case media == jsonMedia:
@@ -169,12 +168,6 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 		return h.follow(ctx, r, response.Body)
 	}
 	return fmt.Errorf("the answer to %s is neither %s nor %s, but %q", r.method, jsonMedia, eventStreamMedia, media)
-}
-
-// mediaOf is the media type in a Content-Type, without its parameters.
-func mediaOf(header string) string {
-	media, _, _ := mime.ParseMediaType(header)
-	return media
 }
 
 // takeJSON takes an answer that is one JSON object.
@@ -186,7 +179,7 @@ func (h *streamableHTTP) takeJSON(body io.Reader) error {
 	case len(raw) > maxMessage:
 		return fmt.Errorf("the answer is longer than %d bytes", maxMessage)
 	}
-	h.client.receive(h.client.part.bodyRead(raw))
+	h.client.receive(h.client.bodyRead(raw))
 	return errors.New("the body of the response does not answer the request")
 }
 
@@ -271,14 +264,14 @@ func (h *streamableHTTP) send(ctx context.Context, message []byte) error {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode == http.StatusNotFound && session != "" && h.client.part.renews("") {
+	if response.StatusCode == http.StatusNotFound && session != "" && h.client.renews("") {
 		// What belonged to the old session means nothing in the new one.
 		return h.renew(ctx, session)
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return refusalOf(response)
 	}
-	h.client.part.acceptedPost(h, response)
+	h.afterAcceptance(response)
 	return nil
 }
 
