@@ -132,7 +132,7 @@ func (c *client) input(ctx context.Context, method string, params object) (objec
 	if !declared {
 		return nil, c.unhandled(capabilityOf[method])
 	}
-	if err := c.part.refuses(c, method, params, capability); err != nil {
+	if err := c.refusal(method, params, capability); err != nil {
 		return nil, err
 	}
 	next := c.nextAnswer(method)
@@ -195,14 +195,18 @@ func (c *client) decides(ctx context.Context, answer step) bool {
 
 // refusal returns the error for a request that the client must reject, regardless of
 // what the steps answer.
-func refusal(c *client, method string, params, capability object) *rpcError {
-	switch method {
-	case "sampling/createMessage":
-		return c.refuseMessages(params, capability)
-	case "elicitation/create":
-		return c.refuseForm(params, capability)
+func (c *client) refusal(method string, params, capability object) (refused *rpcError) {
+	switch {
+	case c.has("refuses-no-request"):
+	case method == "sampling/createMessage":
+		refused = c.refuseMessages(params, capability)
+	case method == "elicitation/create":
+		refused = c.refuseForm(params, capability)
 	}
-	return nil
+	if address, isText := params["url"].(string); isText && refused == nil && c.has("fetches-urls") {
+		c.load(address)
+	}
+	return refused
 }
 
 // Answers are what to answer the requests of one method with, in turn; the last

@@ -6,12 +6,10 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -24,60 +22,18 @@ import (
 
 // defects make a good client bad in one way each.
 var defects = map[string]func(*client){
-	"answers-after-cancellation": func(c *client) { c.part.stopAnswering = answersAfterCancellation },
-	"fetches-network-refs":       fetchesNetworkRefs,
-	"asks-inline":                func(c *client) { c.part.discovers = asksInline },
-	"assumes-page-size":          assumesPageSize,
-	"caches-all-alike":           func(c *client) { c.part.cacheKey = cachesAllAlike },
-	"caches-changed-meanwhile":   func(c *client) { c.part.dropsChangedLists = c.listsNothing },
-	"caches-past-changes":        func(c *client) { c.part.dropsChangedLists = func() bool { return false } },
-	"expands-as-text":            func(c *client) { c.part.expand = expandsAsText },
-	"falls-back-for-one-status":  func(c *client) { c.part.fallsBack = fallsBackFor(isBadRequest, anyRefusal) },
-	"falls-back-for-words":       func(c *client) { c.part.fallsBack = fallsBackFor(anyStatus, speaksOfSessions) },
-	"fetches-urls":               func(c *client) { c.part.refuses = fetchesURLs },
-	"forgets-eras":               func(c *client) { c.part.reopens = probesAgain },
-	"looks-first":                func(c *client) { c.part.beforeConnecting = looksFirst },
-	"has-tools-alone":            func(c *client) { c.part.hasAPI = ofToolsAlone },
-	"keeps-templates":            func(c *client) { c.part.listGiven = allBut("templates") },
-	"lists-all-together":         func(c *client) { c.part.listGiven = c.listsAll },
-	"throws-errors-of-tools":     func(c *client) { c.part.checkOutput = thrown },
-	"never-kills":                func(c *client) { c.part.shutDown = neverKills },
-	"posts-to-two-addresses":     postsToTwoAddresses,
-	"renews-at-oldest-revision":  func(c *client) { c.part.reopens = reopensAtOldest },
-	"renews-once":                renewsOnce,
-	"retries-without-input":      func(c *client) { c.part.inputs = retriesWithoutInput },
-	"hangs-up-at-cancellations":  func(c *client) { c.part.unknownNotification = hangsUpAt(cancelledMethod) },
-	"hangs-up-at-completions":    func(c *client) { c.part.unknownNotification = hangsUpAt(completeMethod) },
-	"caches-by-parameters":       func(c *client) { c.part.cacheKey = cachesByParameters },
-	"polls-when-stale":           func(c *client) { c.part.resultCached = pollsWhenStale },
-	"posts-below-the-stream":     func(c *client) { c.part.endpoint = postsBelowTheStream },
-	"posts-to-the-stream":        func(c *client) { c.part.endpoint = postsToTheStream },
-	"posts-with-a-slash":         func(c *client) { c.part.endpoint = postsWithSlash },
-	"posts-without-query":        func(c *client) { c.part.endpoint = postsWithoutQuery },
-	"posts-below-the-origin":     func(c *client) { c.part.endpoint = postsBelowTheOrigin },
-	"posts-as-a-path":            func(c *client) { c.part.endpoint = postsAsPath },
-	"goes-on-over-new-streams":   func(c *client) { c.part.reopens = reopensNothing },
-	"opens-streams-per-request":  opensStreamsPerRequest,
-	"keeps-invalid-headers":      func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
-	"kills-at-once":              func(c *client) { c.part.shutDown = killsAtOnce },
-	"leaves-server-running":      func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
-	"cancels-calls-alone":        func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
-	"never-cancels":              func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
-	"refuses-no-request":         func(c *client) { c.part.refuses = refusesNothing },
-	"retries-with-same-id":       retriesWithSameID,
-	"stops-at-known-cursor":      stopsAtKnownCursor,
-	"keeps-null-headers":         func(c *client) { c.part.mirroredOf = keepsNullHeaders },
-	"knows-its-own-ids":          func(c *client) { c.part.fallsBack = fallsBackFor(isNoAnswer, anyRefusal) },
-	"falls-back-for-bodies":      func(c *client) { c.part.fallsBack = fallsBackFor(hasReason, anyRefusal) },
-	"refuses-nested-headers":     func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
+	"assumes-page-size":      assumesPageSize,
+	"keeps-templates":        func(c *client) { c.part.listGiven = allBut("templates") },
+	"lists-all-together":     func(c *client) { c.part.listGiven = c.listsAll },
+	"posts-to-two-addresses": postsToTwoAddresses,
+	"retries-without-input":  func(c *client) { c.part.inputs = retriesWithoutInput },
+	"retries-with-same-id":   retriesWithSameID,
+	"stops-at-known-cursor":  stopsAtKnownCursor,
 	// In authorization:
-	"token-to-anybody":         func(c *client) { c.part.redirected = goesAnywhere },
 	"issuer-is-the-server":     func(c *client) { c.part.auth.fitsIssuer = c.isServer },
 	"assertion-for-the-server": func(c *client) { c.part.auth.asserts = c.addressesServer },
 	// Which is legal there, and another habit than that of the client:
-	"looks-at-metadata-first":  func(c *client) { c.part.beforeConnecting = looksAtMetadata },
-	"redirected-without-token": func(c *client) { c.part.redirected = goesAnywhere },
-	"reads-redirects":          func(c *client) { c.options.Authorization.Open = nil },
+	"reads-redirects": func(c *client) { c.options.Authorization.Open = nil },
 	"another-loopback": func(c *client) {
 		c.options.Authorization.Open = nil
 		c.options.Authorization.Redirect = "http://[::1]:4711/oauth/callback?client=reference"
@@ -90,43 +46,81 @@ var defects = map[string]func(*client){
 // namedDefects stand where they make a difference, as c.has(NAME).
 var namedDefects = []string{
 	"always-declares",              // declares capabilities for which the steps have no answers
+	"answers-after-cancellation",   // answers a request that the server has cancelled
 	"answers-input-again",          // answers each question of a task each time that it sees it
+	"asks-inline",                  // takes the server to speak the newest revision and to have tools, which is not wrong
+	"broken-by-refusals",           // gives up the connection when one request is refused
+	"caches-all-alike",             // finds all results of a method alike
+	"caches-by-parameters",         // leaves the method out of the key of a cached result
+	"caches-changed-meanwhile",     // keeps a list that has changed while another was fetched
+	"caches-past-changes",          // keeps lists that have changed
 	"caches-past-updates",          // keeps what it read when the server says that it has changed
 	"caches-retries",               // keeps results that took input
+	"cancels-calls-alone",          // cancels no request but tools/call
 	"cancels-namesakes",            // takes the id of a request of the server for that of its own
+	"expands-as-text",              // puts values into a URI template as they are
+	"falls-back-for-bodies",        // knows servers of the handshake era by a body
+	"falls-back-for-one-status",    // knows servers of the handshake era by the status 400
+	"falls-back-for-words",         // knows servers of the handshake era by what they say of it
+	"fetches-network-refs",         // loads the schemas on the network that a schema refers to
+	"fetches-urls",                 // has a look at what the user is asked to visit
 	"finds-http-sse",               // takes no notice of being told that the transport is HTTP+SSE
+	"forgets-eras",                 // asks of which era a server is whose session is over
 	"forgets-subscriptions",        // does not subscribe again at a server that was started again
-	"hangs-up-at-late-answers",     // ends the connection at the answer to no request
-	"hangs-up-at-refused-stream",   // ends the connection where the server offers no stream
-	"insists-on-deletion",          // fails when its session cannot be ended, but by 404
-	"insists-on-sessions",          // fails when its session cannot be ended, but by 405
-	"keeps-cursors",                // goes on with the cursors of a session that is over
-	"keeps-http-sse-open",          // leaves the stream of HTTP+SSE open at the end
-	"never-restarts",               // does not start again a server that has exited
-	"never-waits",                  // reconnects at once and ignores the retry time of the server
-	"polls-without-pause",          // looks at a task again and again without a pause
-	"reads-no-streams",             // does not know event streams, unless they open a connection
-	"recalls-old-session",          // goes on under the id of its first session in each later one
-	"renews-subscriptions-in-part", // leaves the resources out of what it subscribes to again
-	"resumes-by-post",              // takes streams up again with POST
-	"session-ids-of-few-letters",   // knows session ids by the letters that those of most servers have
-	"broken-by-refusals",           // gives up the connection when one request is refused
+	"goes-on-over-new-streams",     // goes on where a session would have to begin
 	"hangs-at-null-errors",         // waits for an error that is about the request it was sent for
 	"hangs-at-refusals",            // waits for an answer to a request that was refused
 	"hangs-up-at-accepted-media",   // breaks off at a media type where nothing is to be read
 	"hangs-up-at-bare-acceptance",  // ends the connection at a 202 that does not say what it has
+	"hangs-up-at-cancellations",    // ends the connection at the cancellation of no request
+	"hangs-up-at-completions",      // ends the connection at the completion of no elicitation
+	"hangs-up-at-late-answers",     // ends the connection at the answer to no request
+	"hangs-up-at-refused-stream",   // ends the connection where the server offers no stream
+	"has-tools-alone",              // can do no more than list and call tools, which is not wrong
 	"http-sse-wants-200",           // takes a message for refused that HTTP+SSE accepts with another status than 200
 	"http-sse-wants-202",           // does so with another status than 202
+	"insists-on-deletion",          // fails when its session cannot be ended, but by 404
+	"insists-on-sessions",          // fails when its session cannot be ended, but by 405
+	"keeps-cursors",                // goes on with the cursors of a session that is over
+	"keeps-http-sse-open",          // leaves the stream of HTTP+SSE open at the end
+	"keeps-invalid-headers",        // uses tools whose headers break the rules, as far as it can
+	"keeps-null-headers",           // takes a header that is null for none
 	"keeps-old-session",            // begins no new session in place of one that is over
 	"keeps-old-session-for-calls",  // begins none for tools/call
 	"keeps-old-session-for-reads",  // begins none for resources/read
+	"kills-at-once",                // gives the server no time to exit
+	"knows-its-own-ids",            // takes an error with another id for no answer of a server of the handshake era
+	"leaves-server-running",        // does not end the server
+	"looks-first",                  // asks what a server speaks on a connection of its own, which is not wrong
 	"media-types-as-text",          // compares Content-Type as a text
 	"media-types-by-beginning",     // knows a media type by the letters that a Content-Type begins with
+	"never-cancels",                // cancels no request
+	"never-kills",                  // asks the server to exit, and leaves alone one that does not
+	"never-restarts",               // does not start again a server that has exited
+	"never-waits",                  // reconnects at once and ignores the retry time of the server
+	"opens-streams-per-request",    // goes on over a stream of its own with each request
+	"polls-when-stale",             // fetches what lives for a short time each time that it is over
+	"polls-without-pause",          // looks at a task again and again without a pause
+	"posts-as-a-path",              // does so even with a whole URL
+	"posts-below-the-origin",       // takes what is relative to the stream for a path of the origin
+	"posts-below-the-stream",       // appends the endpoint that an old server names to the URL of the stream
+	"posts-to-the-stream",          // takes no notice of that endpoint
+	"posts-with-a-slash",           // ends its path with a slash
+	"posts-without-query",          // drops its query
 	"reads-bare-lines",             // breaks off at a line that ends with more than a newline
 	"reads-chunks-for-messages",    // takes what one read gives for one message
 	"reads-first-line-of-body",     // reads the first line of a body
+	"reads-no-streams",             // does not know event streams, unless they open a connection
 	"reads-short-bodies",           // reads no more than 64 KiB of a body
 	"reads-short-lines",            // takes the rest of long lines for other lines
+	"recalls-old-session",          // goes on under the id of its first session in each later one
+	"refuses-nested-headers",       // knows headers of the parameters of a tool, and of nothing in them
+	"refuses-no-request",           // answers requests that it must reject, too
+	"renews-at-oldest-revision",    // begins a new session at the oldest revision that it speaks
+	"renews-once",                  // begins one new session, and no third
+	"renews-subscriptions-in-part", // leaves the resources out of what it subscribes to again
+	"resumes-by-post",              // takes streams up again with POST
+	"session-ids-of-few-letters",   // knows session ids by the letters that those of most servers have
 	"splits-lines-at-separators",   // takes what Unicode calls a separator for the end of a line, over stdio
 	"sse-counts-crlf-twice",        // takes CR LF for two ends of lines
 	"sse-data-lines-apart",         // takes each data line for an event
@@ -153,6 +147,7 @@ var namedDefects = []string{
 	"takes-answers-in-order",       // takes each answer for that to the request which waits for the longest time
 	"takes-requests-for-answers",   // goes by the id of what comes alone
 	"takes-session-of-refusals",    // takes the session id of a refusal for that of the session to come
+	"throws-errors-of-tools",       // tells of an error of a tool as of any other, which is not wrong
 	"waits-in-old-session",         // leaves a request unanswered to whose session the server answers 404
 	// In authorization:
 	"assertion-withheld",               // sends no assertion
@@ -175,10 +170,13 @@ var namedDefects = []string{
 	"state-unchecked",                  // takes any state
 	"steps-up-by-refresh",              // asks for more scopes by its refresh token
 	"steps-up-for-ever",                // asks for more scopes without end
+	"token-to-anybody",                 // follows a redirect wherever it leads, with its token
 	// Which is legal there, and another habit than that of the client:
 	"assertion-as-grant",            // sends its assertion as a grant
+	"looks-at-metadata-first",       // reads protected resource metadata before it connects
 	"machine-secret-posted",         // sends the secret of a client without a user in the form
 	"never-refreshes",               // keeps no refresh token
+	"redirected-without-token",      // follows a redirect wherever it leads, without its token
 	"refreshes-twice",               // refreshes twice, as two requests do that are refused at once
 	"reports-refused-refresh-token", // tells of a refresh token that was refused, and goes no further
 }
@@ -207,66 +205,33 @@ func (c *client) spoil(defect string) error {
 	return nil
 }
 
-// answersAfterCancellation tells the server that its request was cancelled.
-func answersAfterCancellation(c *client, id jsonrpc.ID, stop context.CancelFunc) {
-	stop()
+// answerAfterCancellation tells the server that its request was cancelled.
+func (c *client) answerAfterCancellation(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	refusal := jsonrpc.NewError(id, jsonrpc.InternalError, "Internal error: the request was cancelled")
 	c.beside(func() { _ = c.send(c.ctx, refusal) })
 }
 
-// fetchesNetworkRefs loads the schemas on the network that a schema refers to.
-func fetchesNetworkRefs(c *client) {
-	c.part.checkOutput = func(t *tool, result object) error {
-		for _, ref := range references(t.outputSchema) {
-			if at, err := url.Parse(ref); err == nil && (at.Scheme == "http" || at.Scheme == "https") {
-				c.load(ref)
-			}
-		}
-		return checkOutput(t, result)
-	}
-}
-
-// references are what a schema refers to.
-func references(schema any) []string {
-	var all []string
+// loadReferences loads what a schema refers to on the network.
+func (c *client) loadReferences(schema any) {
 	switch schema := schema.(type) {
 	case object:
-		for name, member := range schema {
-			if text, isText := member.(string); isText && name == "$ref" {
-				all = append(all, text)
-			}
-			all = append(all, references(member)...)
+		ref, _ := schema["$ref"].(string)
+		if strings.HasPrefix(ref, "http://") || strings.HasPrefix(ref, "https://") {
+			c.load(ref)
+		}
+		for _, member := range schema {
+			c.loadReferences(member)
 		}
 	case []any:
 		for _, member := range schema {
-			all = append(all, references(member)...)
+			c.loadReferences(member)
 		}
 	}
-	return all
 }
 
-// keepsInvalidHeaders uses tools whose headers break the rules, as far as it can.
-func keepsInvalidHeaders(schema any) ([]mirrored, error) {
-	all, _ := mirroredOf(schema)
-	return all, nil
-}
-
-// refusesNestedHeaders knows headers of the parameters of a tool, and of nothing in them.
-func refusesNestedHeaders(schema any) ([]mirrored, error) {
-	all, err := mirroredOf(schema)
-	for _, one := range all {
-		if len(one.path) > 1 {
-			return nil, fmt.Errorf("the annotation of %s is nested", one.header)
-		}
-	}
-	return all, err
-}
-
-// keepsNullHeaders takes a header that is null for none.
-func keepsNullHeaders(schema any) ([]mirrored, error) { return mirroredOf(withoutNull(schema)) }
-
+// withoutNull is a schema without headers that are null.
 func withoutNull(schema any) any {
 	members, isObject := schema.(object)
 	if !isObject {
@@ -281,12 +246,6 @@ func withoutNull(schema any) any {
 	return bare
 }
 
-// killsAtOnce gives the server no time to exit.
-func killsAtOnce(_ *stdio, p *pipes) {
-	_ = p.process.Kill()
-	<-p.exited
-}
-
 // postsToTwoAddresses has an address of its own for all messages but the first, as the
 // transport HTTP+SSE had.
 func postsToTwoAddresses(c *client) {
@@ -298,9 +257,6 @@ func postsToTwoAddresses(c *client) {
 		return url
 	}
 }
-
-// refusesNothing answers requests that the client must reject, too.
-func refusesNothing(*client, string, object, object) *rpcError { return nil }
 
 // retriesWithSameID gives a retry the id of the request before it.
 func retriesWithSameID(c *client) {
@@ -337,15 +293,6 @@ func stopsAtKnownCursor(c *client) {
 func hangsUp(c *client) {
 	connection := c.detach()
 	go c.leave(connection)
-}
-
-// hangsUpAt ends the connection when a notification is about nothing that is known.
-func hangsUpAt(method string) func(*client, string) {
-	return func(c *client, notification string) {
-		if notification == method {
-			hangsUp(c)
-		}
-	}
 }
 
 // assumesPageSize takes a page that is shorter than another for the last one.
@@ -390,56 +337,48 @@ func (c *client) listsAll(wanted string) error {
 	return nil
 }
 
-// ofToolsAlone is the API of a library that lists and calls tools, without progress. That is
-// not wrong.
-func ofToolsAlone(s step) error {
+// ofToolsAlone tells whether a library that lists and calls tools, without progress, can do a
+// step. That is not wrong.
+func ofToolsAlone(s step) bool {
 	switch s.Do {
 	case "connect", "answer-with", "wait-for":
-		return nil
+		return true
 	case "list":
-		if s.Of == "tools" {
-			return nil
-		}
+		return s.Of == "tools"
 	case "call":
-		if !s.Progress && s.Task == nil {
-			return nil
+		return !s.Progress && s.Task == nil
+	}
+	return false
+}
+
+// lookFirst does what some clients do before they connect: they ask what a server speaks, on a
+// connection of its own, or read its metadata. That is not wrong.
+func (c *client) lookFirst(ctx context.Context) error {
+	switch c.options.Defect {
+	case "looks-at-metadata-first":
+		places, err := oauth.ResourcePlaces(c.options.URL)
+		for _, place := range places {
+			c.load(place)
 		}
-	}
-	return fmt.Errorf("there is no API for the step %s", s.Do)
-}
-
-// thrown tells its caller of an error of a tool as of any other. That is not wrong.
-func thrown(t *tool, result object) error {
-	if result["isError"] == true {
-		return fmt.Errorf("the tool reports an error: %v", result["content"])
-	}
-	return checkOutput(t, result)
-}
-
-// looksFirst asks what a server speaks on a connection of its own. That is not wrong.
-func looksFirst(ctx context.Context, c *client) error {
-	if err := c.reach(ctx); err != nil {
 		return err
-	}
-	defer c.disconnect()
-	if _, _, err := c.discover(ctx); err != nil {
-		c.log.Printf("a look at the server: %v", err)
+	case "looks-first":
+		if err := c.reach(ctx); err != nil {
+			return err
+		}
+		defer c.disconnect()
+		if _, _, err := c.discover(ctx); err != nil {
+			c.log.Printf("a look at the server: %v", err)
+		}
 	}
 	return nil
 }
 
 // asksInline takes the server to speak the newest revision and to have tools, and sees by
 // what it asks whether that is so. That is not wrong.
-func asksInline(_ context.Context, c *client) ([]string, bool, error) {
+func (c *client) asksInline(context.Context) ([]string, bool, error) {
 	_, err := c.adopt(Revision20260728, peer{Capabilities: object{"tools": object{}}})
 	return []string{Revision20260728}, true, err
 }
-
-// cachesAllAlike finds all results of a method alike.
-func cachesAllAlike(method string, _ object) cacheKey { return cacheKey{method: method} }
-
-// cachesByParameters leaves the method out of the key of a cached result.
-func cachesByParameters(_ string, params object) cacheKey { return keyOf("", params) }
 
 // listsNothing tells that no list is under way. The caller holds c.mu.
 func (c *client) listsNothing() bool {
@@ -451,24 +390,18 @@ func (c *client) listsNothing() bool {
 	return true
 }
 
-// fallsBackFor knows servers of the handshake era by less than they are known by: by some
-// statuses, and by some errors.
-func fallsBackFor(status func(*statusError) bool, refusal func(*rpcError) bool) func(error, bool) bool {
-	return func(err error, modern bool) bool {
-		found, isStatus := errors.AsType[*statusError](err)
-		refused, isRefused := asRPCError(err)
-		return fallsBack(err, modern) && (!isStatus || status(found)) && (!isRefused || refusal(refused))
+// overlooksStatus tells whether the client does not know a server of the handshake era by a
+// status by which it is one.
+func (c *client) overlooksStatus(status *statusError) bool {
+	switch c.options.Defect {
+	case "falls-back-for-one-status":
+		return status.code != http.StatusBadRequest
+	case "falls-back-for-bodies":
+		return status.reason == ""
+	case "knows-its-own-ids": // the error of another request is no answer
+		return jsonrpc.Parse([]byte(status.reason)).Kind == jsonrpc.Response
 	}
-}
-
-func isBadRequest(status *statusError) bool { return status.code == http.StatusBadRequest }
-func hasReason(status *statusError) bool    { return status.reason != "" }
-func anyStatus(*statusError) bool           { return true }
-func anyRefusal(*rpcError) bool             { return true }
-
-// isNoAnswer tells whether the reason is no response: the error of another request is one.
-func isNoAnswer(status *statusError) bool {
-	return jsonrpc.Parse([]byte(status.reason)).Kind != jsonrpc.Response
+	return false
 }
 
 // speaksOfSessions tells whether an error names what the handshake era has.
@@ -476,32 +409,6 @@ func speaksOfSessions(refused *rpcError) bool {
 	text := strings.ToLower(refused.Message)
 	return refused.Code == jsonrpc.MethodNotFound || strings.Contains(text, "session") ||
 		strings.Contains(text, "initializ")
-}
-
-// expandsAsText puts values into a template as they are.
-func expandsAsText(template string, arguments object) (string, error) {
-	for name, value := range arguments {
-		template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(value))
-	}
-	return template, nil
-}
-
-// fetchesURLs has a look at what the user is asked to visit.
-func fetchesURLs(c *client, method string, params, capability object) *rpcError {
-	refused := refusal(c, method, params, capability)
-	if address, isText := params["url"].(string); isText && refused == nil {
-		c.load(address)
-	}
-	return refused
-}
-
-// looksAtMetadata reads the protected resource metadata before it connects.
-func looksAtMetadata(_ context.Context, c *client) error {
-	places, err := oauth.ResourcePlaces(c.options.URL)
-	for _, place := range places {
-		c.load(place)
-	}
-	return err
 }
 
 func (c *client) isServer(address, _ string) bool { return address == c.options.URL }
@@ -522,48 +429,6 @@ func (c *client) load(address string) {
 	_ = response.Body.Close()
 }
 
-// neverKills asks the server to exit, and leaves alone one that does not.
-func neverKills(s *stdio, p *pipes) {
-	_ = p.process.Close()
-	if !within(s.client.options.Timeouts.Exit, p.exited) {
-		_ = p.process.Terminate()
-		within(s.client.options.Timeouts.Exit, p.exited)
-	}
-}
-
-// reopensAtOldest begins a new session at the oldest revision that the client speaks.
-func reopensAtOldest(ctx context.Context, h *streamableHTTP, _ string) error {
-	return reopens(ctx, h, Revisions()[0])
-}
-
-// reopensNothing goes on where a session would have to begin.
-func reopensNothing(context.Context, *streamableHTTP, string) error { return nil }
-
-// opensStreamsPerRequest goes on over a stream of its own with each request.
-func opensStreamsPerRequest(c *client) {
-	c.part.reopens, c.part.staysOnHTTPSSE = reopensNothing, func(*httpSSE) bool { return false }
-}
-
-// renewsOnce begins one new session, and no third.
-func renewsOnce(c *client) {
-	var renewed atomic.Bool
-	c.part.reopens = func(ctx context.Context, h *streamableHTTP, revision string) error {
-		if renewed.Swap(true) {
-			return errors.New("the session is over once more")
-		}
-		return reopens(ctx, h, revision)
-	}
-}
-
-// probesAgain asks of which era a server is whose session is over.
-func probesAgain(ctx context.Context, h *streamableHTTP, revision string) error {
-	h.begin("")
-	if _, _, err := h.client.discover(ctx); err != nil {
-		h.client.log.Printf("the server is still of the era of the handshake: %v", err)
-	}
-	return reopens(ctx, h, revision)
-}
-
 // retriesWithoutInput sends a request again when it cannot answer what is asked.
 func retriesWithoutInput(ctx context.Context, c *client, requests any) (object, error) {
 	responses, err := inputs(ctx, c, requests)
@@ -573,9 +438,9 @@ func retriesWithoutInput(ctx context.Context, c *client, requests any) (object, 
 	return responses, nil
 }
 
-// pollsWhenStale fetches what lives for a short time each time that it is over, until
+// pollWhenStale fetches what lives for a short time each time that it is over, until
 // there is no session any more.
-func pollsWhenStale(c *client, key cacheKey, ttl time.Duration) {
+func (c *client) pollWhenStale(key cacheKey, ttl time.Duration) {
 	if ttl > time.Second || key != keyOf(key.method, object{}) {
 		return
 	}
@@ -588,32 +453,25 @@ func pollsWhenStale(c *client, key cacheKey, ttl time.Duration) {
 	})
 }
 
-// Where a client posts that takes the endpoint, which an old server names by a reference, for
-// another address than it is.
-
-func postsBelowTheStream(stream, reference string) string { return stream + "/" + unrooted(reference) }
-
-func postsToTheStream(stream, _ string) string { return stream }
-
-func postsWithSlash(_, reference string) string {
+// endpointRead is what a client reads of the reference by which an old server names its endpoint.
+func (c *client) endpointRead(reference string) string {
+	unrooted := strings.TrimPrefix(reference, "/")
 	path, query, _ := strings.Cut(reference, "?")
-	return path + "/?" + query
-}
-
-func postsWithoutQuery(_, reference string) string {
-	path, _, _ := strings.Cut(reference, "?")
-	return path
-}
-
-// postsBelowTheOrigin takes what is relative to the stream for a path of the origin.
-func postsBelowTheOrigin(_, reference string) string {
-	if strings.Contains(reference, "://") {
-		return reference
+	switch c.options.Defect {
+	case "posts-below-the-stream":
+		return c.options.URL + "/" + unrooted
+	case "posts-to-the-stream":
+		return c.options.URL
+	case "posts-with-a-slash":
+		return path + "/?" + query
+	case "posts-without-query":
+		return path
+	case "posts-below-the-origin":
+		if !strings.Contains(reference, "://") {
+			return "/" + unrooted
+		}
+	case "posts-as-a-path":
+		return "/" + unrooted
 	}
-	return "/" + unrooted(reference)
+	return reference
 }
-
-// postsAsPath does so even with a whole URL.
-func postsAsPath(_, reference string) string { return "/" + unrooted(reference) }
-
-func unrooted(reference string) string { return strings.TrimPrefix(reference, "/") }

@@ -164,14 +164,6 @@ func refusesIssWhereAdvertised(advertised bool) func([]string, *source) error {
 	}
 }
 
-// goesAnywhere follows a redirect wherever it leads.
-func goesAnywhere(_ *http.Request, before []*http.Request) error {
-	if len(before) > maxRedirects {
-		return http.ErrUseLastResponse
-	}
-	return nil
-}
-
 // rawBasic sends the credentials of the header as they are.
 type rawBasic struct{ http.RoundTripper }
 

@@ -261,7 +261,9 @@ func (c *client) visitComplete(params object) {
 	c.mu.Unlock()
 	if complete == nil {
 		c.log.Printf("ignored: the completion of the unknown elicitation %q", id)
-		c.part.unknownNotification(c, completeMethod)
+		if c.has("hangs-up-at-completions") {
+			hangsUp(c)
+		}
 		return
 	}
 	close(complete)

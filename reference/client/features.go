@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	stduritemplate "github.com/std-uritemplate/std-uritemplate/go/v2"
 )
@@ -19,7 +20,7 @@ func (c *client) readResource(ctx context.Context, s step) (any, error) {
 	uri := s.URI
 	if s.Template != "" {
 		var err error
-		if uri, err = c.part.expand(s.Template, s.Arguments); err != nil {
+		if uri, err = c.expand(s.Template, s.Arguments); err != nil {
 			return nil, err
 		}
 	}
@@ -27,8 +28,12 @@ func (c *client) readResource(ctx context.Context, s step) (any, error) {
 }
 
 // expand makes a URI of a template by RFC 6570.
-func expand(template string, arguments object) (string, error) {
+func (c *client) expand(template string, arguments object) (string, error) {
 	for name, value := range arguments {
+		if c.has("expands-as-text") {
+			template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(value))
+			continue
+		}
 		if _, isText := value.(string); !isText {
 			return "", fmt.Errorf("the argument %q of the URI template %q is not a string", name, template)
 		}

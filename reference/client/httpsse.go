@@ -55,12 +55,12 @@ func (h *streamableHTTP) replacement() *httpSSE {
 // own, where the last one has ended. It is nil where the server is not that old.
 func (h *streamableHTTP) onward(ctx context.Context) (*httpSSE, error) {
 	older := h.replacement()
-	if older == nil || ctx.Value(renewal{}) != nil || h.client.part.staysOnHTTPSSE(older) {
+	if older == nil || ctx.Value(renewal{}) != nil || h.client.staysOn(older) {
 		return older, nil
 	}
 	h.renewing.Lock()
 	defer h.renewing.Unlock()
-	if older = h.replacement(); h.client.part.staysOnHTTPSSE(older) {
+	if older = h.replacement(); h.client.staysOn(older) {
 		return older, nil
 	}
 	if err := h.countRenewal(); err != nil {
@@ -75,8 +75,11 @@ func (h *streamableHTTP) onward(ctx context.Context) (*httpSSE, error) {
 	return next, h.beginAnew()
 }
 
-// hasStream tells whether a stream is still there.
-func hasStream(older *httpSSE) bool {
+// staysOn tells whether the next request goes over a stream: if that is still there.
+func (c *client) staysOn(older *httpSSE) bool {
+	if c.has("opens-streams-per-request") {
+		return false
+	}
 	select {
 	case <-older.over:
 		return false
@@ -176,7 +179,7 @@ func (h *streamableHTTP) endpoint(reference string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reference = h.client.part.endpoint(base.String(), reference)
+	reference = h.client.endpointRead(reference)
 	at, err := base.Parse(reference)
 	if err != nil {
 		return "", fmt.Errorf("the endpoint %q is not a URL: %w", reference, err)

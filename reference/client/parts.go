@@ -8,7 +8,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
@@ -17,60 +16,22 @@ import (
 // parts are the places where a deliberate mistake can stand, each named after what happens
 // there. A good client has what goodParts says in each.
 type parts struct {
-	newID               func(c *client, q question) jsonrpc.ID // the caller holds c.mu
-	fallsBack           func(err error, modern bool) bool
-	beforeConnecting    func(ctx context.Context, c *client) error
-	discovers           func(ctx context.Context, c *client) (supported []string, modern bool, err error)
-	reopens             func(ctx context.Context, h *streamableHTTP, revision string) error // a session that is over
-	neverCancelled      func(method string) bool
-	stopAnswering       func(c *client, id jsonrpc.ID, stop context.CancelFunc)
-	refuses             func(c *client, method string, params, capability object) *rpcError
-	nextCursor          func(page object) (string, bool)
-	expand              func(template string, arguments object) (string, error)
-	listGiven           func(of string) error // to its caller
-	hasAPI              func(s step) error
-	cacheKey            func(method string, params object) cacheKey
-	resultCached        func(c *client, key cacheKey, ttl time.Duration)
-	endpoint            func(stream, reference string) string // that an old server names
-	dropsChangedLists   func() bool                           // when they have changed; the caller holds c.mu
-	address             func(url string) string               // of a POST
-	redirected          func(next *http.Request, before []*http.Request) error
-	inputs              func(ctx context.Context, c *client, requests any) (object, error)
-	unknownNotification func(c *client, notification string)
-	checkOutput         func(t *tool, result object) error
-	mirroredOf          func(schema any) ([]mirrored, error)
-	shutDown            func(s *stdio, p *pipes)
-	staysOnHTTPSSE      func(older *httpSSE) bool // for the next request
-	auth                authParts
+	newID      func(c *client, q question) jsonrpc.ID // the caller holds c.mu
+	nextCursor func(page object) (string, bool)
+	listGiven  func(of string) error   // to its caller
+	address    func(url string) string // of a POST
+	inputs     func(ctx context.Context, c *client, requests any) (object, error)
+	auth       authParts
 }
 
 func goodParts() parts {
 	return parts{
-		newID:               nextID,
-		resultCached:        func(*client, cacheKey, time.Duration) {},
-		endpoint:            func(_, reference string) string { return reference },
-		fallsBack:           fallsBack,
-		neverCancelled:      neverCancelled,
-		stopAnswering:       func(_ *client, _ jsonrpc.ID, stop context.CancelFunc) { stop() },
-		refuses:             refusal,
-		nextCursor:          nextCursor,
-		expand:              expand,
-		listGiven:           func(string) error { return nil },
-		hasAPI:              func(step) error { return nil },
-		beforeConnecting:    func(context.Context, *client) error { return nil },
-		discovers:           func(ctx context.Context, c *client) ([]string, bool, error) { return c.discover(ctx) },
-		reopens:             reopens,
-		cacheKey:            keyOf,
-		dropsChangedLists:   func() bool { return true },
-		address:             func(url string) string { return url },
-		redirected:          stays,
-		inputs:              inputs,
-		unknownNotification: func(*client, string) {},
-		checkOutput:         checkOutput,
-		mirroredOf:          mirroredOf,
-		shutDown:            (*stdio).end,
-		staysOnHTTPSSE:      hasStream,
-		auth:                goodAuthParts(),
+		newID:      nextID,
+		nextCursor: nextCursor,
+		listGiven:  func(string) error { return nil },
+		address:    func(url string) string { return url },
+		inputs:     inputs,
+		auth:       goodAuthParts(),
 	}
 }
 

