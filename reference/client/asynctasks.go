@@ -53,7 +53,7 @@ func (c *client) giveInput(ctx context.Context, known task, given map[string]boo
 	if len(open) == 0 {
 		return nil
 	}
-	responses, err := c.part.inputs(ctx, c, open)
+	responses, err := c.inputs(ctx, open)
 	if err != nil {
 		return err
 	}

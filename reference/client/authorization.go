@@ -81,7 +81,7 @@ type token struct {
 
 func newCarrier(c *client, base http.RoundTripper) *carrier {
 	a := &carrier{client: c, base: base, known: map[string]*registration{}, raised: map[string]int{}}
-	a.plain = &http.Client{Transport: c.part.auth.roundTripper(base), CheckRedirect: sameOrigin}
+	a.plain = &http.Client{Transport: c.auth.roundTripper(base), CheckRedirect: sameOrigin}
 	return a
 }
 
@@ -129,7 +129,7 @@ func (a *carrier) current() *token {
 
 // asks tells whether a response asks for authorization, and how.
 func (a *carrier) asks(response *http.Response) (oauth.Challenge, bool) {
-	challenge, found := a.client.part.auth.challenge(response.Header)
+	challenge, found := a.client.auth.challenge(response.Header)
 	switch response.StatusCode {
 	case http.StatusUnauthorized:
 		return challenge, true
@@ -216,7 +216,7 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 	if err != nil {
 		return err
 	}
-	wanted := a.client.part.auth.scopes(challenge, from, a.granted)
+	wanted := a.client.auth.scopes(challenge, from, a.granted)
 	issued, err := a.grant()(ctx, from, as, wanted)
 	if err != nil {
 		return err

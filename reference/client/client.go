@@ -41,6 +41,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,7 +121,7 @@ type client struct {
 	options Options
 	log     *log.Logger
 	steps   []step
-	part    parts
+	auth    authParts
 	ctx     context.Context // of the whole run
 	cancel  context.CancelFunc
 	report  *report
@@ -152,6 +153,7 @@ type client struct {
 	visits     map[string]chan struct{} // to URLs that are not complete, by elicitation id
 	subscribed []*subscription
 	tasks      *ownTasks
+	mistaken   mistaken
 }
 
 // A peer is what the server has said of itself.
@@ -190,16 +192,18 @@ func newClient(ctx context.Context, options Options) (*client, error) {
 	} else {
 		options.Log = &shared{to: options.Log}
 	}
-	setDefault(&options.Timeouts.Request, 30*time.Second)
-	setDefault(&options.Timeouts.Probe, 2*time.Second)
-	setDefault(&options.Timeouts.Exit, 2*time.Second)
-	setDefault(&options.Timeouts.Visit, time.Second)
-	setDefault(&options.Timeouts.Reconnect, 500*time.Millisecond)
+	options.Timeouts = Timeouts{
+		Request:   cmp.Or(options.Timeouts.Request, 30*time.Second),
+		Probe:     cmp.Or(options.Timeouts.Probe, 2*time.Second),
+		Exit:      cmp.Or(options.Timeouts.Exit, 2*time.Second),
+		Visit:     cmp.Or(options.Timeouts.Visit, time.Second),
+		Reconnect: cmp.Or(options.Timeouts.Reconnect, 500*time.Millisecond),
+	}
 	c := &client{
 		options:   options,
 		log:       log.New(options.Log, "", log.LstdFlags|log.Lmicroseconds),
 		steps:     steps,
-		part:      goodParts(),
+		auth:      goodAuthParts(),
 		report:    &report{to: options.Report},
 		open:      map[jsonrpc.ID]*request{},
 		answering: map[jsonrpc.ID]context.CancelFunc{},
@@ -231,12 +235,6 @@ func (s *shared) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.to.Write(text)
-}
-
-func setDefault(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
-	}
 }
 
 // revisions are those that this client speaks, oldest first.

@@ -20,35 +20,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
-// defects make a good client bad in one way each.
-var defects = map[string]func(*client){
-	"assumes-page-size":      assumesPageSize,
-	"keeps-templates":        func(c *client) { c.part.listGiven = allBut("templates") },
-	"lists-all-together":     func(c *client) { c.part.listGiven = c.listsAll },
-	"posts-to-two-addresses": postsToTwoAddresses,
-	"retries-without-input":  func(c *client) { c.part.inputs = retriesWithoutInput },
-	"retries-with-same-id":   retriesWithSameID,
-	"stops-at-known-cursor":  stopsAtKnownCursor,
-	// In authorization:
-	"issuer-is-the-server":     func(c *client) { c.part.auth.fitsIssuer = c.isServer },
-	"assertion-for-the-server": func(c *client) { c.part.auth.asserts = c.addressesServer },
-	// Which is legal there, and another habit than that of the client:
-	"reads-redirects": func(c *client) { c.options.Authorization.Open = nil },
-	"another-loopback": func(c *client) {
-		c.options.Authorization.Open = nil
-		c.options.Authorization.Redirect = "http://[::1]:4711/oauth/callback?client=reference"
-	},
-	"needs-no-document": func(c *client) {
-		c.options.Authorization.Document = "https://app.example.com/oauth/client.json"
-	},
-}
-
 // namedDefects stand where they make a difference, as c.has(NAME).
 var namedDefects = []string{
 	"always-declares",              // declares capabilities for which the steps have no answers
 	"answers-after-cancellation",   // answers a request that the server has cancelled
 	"answers-input-again",          // answers each question of a task each time that it sees it
 	"asks-inline",                  // takes the server to speak the newest revision and to have tools, which is not wrong
+	"assumes-page-size",            // takes a page that is shorter than another for the last one
 	"broken-by-refusals",           // gives up the connection when one request is refused
 	"caches-all-alike",             // finds all results of a method alike
 	"caches-by-parameters",         // leaves the method out of the key of a cached result
@@ -88,9 +66,11 @@ var namedDefects = []string{
 	"keeps-old-session",            // begins no new session in place of one that is over
 	"keeps-old-session-for-calls",  // begins none for tools/call
 	"keeps-old-session-for-reads",  // begins none for resources/read
+	"keeps-templates",              // has no API for the list of templates, which is not wrong
 	"kills-at-once",                // gives the server no time to exit
 	"knows-its-own-ids",            // takes an error with another id for no answer of a server of the handshake era
 	"leaves-server-running",        // does not end the server
+	"lists-all-together",           // lists all that the server has beside what is wanted, which is not wrong
 	"looks-first",                  // asks what a server speaks on a connection of its own, which is not wrong
 	"media-types-as-text",          // compares Content-Type as a text
 	"media-types-by-beginning",     // knows a media type by the letters that a Content-Type begins with
@@ -105,6 +85,7 @@ var namedDefects = []string{
 	"posts-below-the-origin",       // takes what is relative to the stream for a path of the origin
 	"posts-below-the-stream",       // appends the endpoint that an old server names to the URL of the stream
 	"posts-to-the-stream",          // takes no notice of that endpoint
+	"posts-to-two-addresses",       // has an address of its own for all messages but the first
 	"posts-with-a-slash",           // ends its path with a slash
 	"posts-without-query",          // drops its query
 	"reads-bare-lines",             // breaks off at a line that ends with more than a newline
@@ -120,6 +101,8 @@ var namedDefects = []string{
 	"renews-once",                  // begins one new session, and no third
 	"renews-subscriptions-in-part", // leaves the resources out of what it subscribes to again
 	"resumes-by-post",              // takes streams up again with POST
+	"retries-with-same-id",         // gives a retry the id of the request before it
+	"retries-without-input",        // sends a request again when it cannot answer what is asked
 	"session-ids-of-few-letters",   // knows session ids by the letters that those of most servers have
 	"splits-lines-at-separators",   // takes what Unicode calls a separator for the end of a line, over stdio
 	"sse-counts-crlf-twice",        // takes CR LF for two ends of lines
@@ -144,17 +127,20 @@ var namedDefects = []string{
 	"sse-waits-for-the-end",        // reads a stream to its end before it looks at what was on it
 	"sse-wants-name",               // takes only events that say that they are messages, or endpoints
 	"sse-wants-space",              // knows a field by the space after its colon
+	"stops-at-known-cursor",        // takes a cursor that leads to itself for the end of the list
 	"takes-answers-in-order",       // takes each answer for that to the request which waits for the longest time
 	"takes-requests-for-answers",   // goes by the id of what comes alone
 	"takes-session-of-refusals",    // takes the session id of a refusal for that of the session to come
 	"throws-errors-of-tools",       // tells of an error of a tool as of any other, which is not wrong
 	"waits-in-old-session",         // leaves a request unanswered to whose session the server answers 404
 	// In authorization:
+	"assertion-for-the-server",         // addresses its assertion to the server
 	"assertion-withheld",               // sends no assertion
 	"code-flow-always",                 // has a user grant access where there is none
 	"guesses-the-server",               // takes default endpoints at the origin of the server, and reads no metadata
 	"identity-token-as-grant",          // takes what the identity provider said of the user for a grant
 	"insists-on-refused-refresh-token", // keeps a refresh token that was refused
+	"issuer-is-the-server",             // wants the server to be the issuer
 	"keeps-old-refresh-token",          // takes no notice of a new refresh token
 	"needs-expiry",                     // takes no token that does not say when it expires
 	"needs-refresh-token",              // takes no token without a refresh token
@@ -172,10 +158,13 @@ var namedDefects = []string{
 	"steps-up-for-ever",                // asks for more scopes without end
 	"token-to-anybody",                 // follows a redirect wherever it leads, with its token
 	// Which is legal there, and another habit than that of the client:
+	"another-loopback",              // is redirected to another address of its host
 	"assertion-as-grant",            // sends its assertion as a grant
 	"looks-at-metadata-first",       // reads protected resource metadata before it connects
 	"machine-secret-posted",         // sends the secret of a client without a user in the form
+	"needs-no-document",             // has a client id metadata document at a URL that nothing serves
 	"never-refreshes",               // keeps no refresh token
+	"reads-redirects",               // opens no browser, and reads where it is redirected
 	"redirected-without-token",      // follows a redirect wherever it leads, without its token
 	"refreshes-twice",               // refreshes twice, as two requests do that are refused at once
 	"reports-refused-refresh-token", // tells of a refresh token that was refused, and goes no further
@@ -183,8 +172,7 @@ var namedDefects = []string{
 
 // Defects lists what Options.Defect may be.
 func Defects() []string {
-	all := slices.AppendSeq(slices.Clone(namedDefects), maps.Keys(defects))
-	all = slices.AppendSeq(all, maps.Keys(authDefects))
+	all := slices.AppendSeq(slices.Clone(namedDefects), maps.Keys(authDefects))
 	slices.Sort(all)
 	return all
 }
@@ -192,15 +180,28 @@ func Defects() []string {
 // has tells whether this is the client with a defect.
 func (c *client) has(defect string) bool { return c.options.Defect == defect }
 
+// spoil makes the client bad in one way.
 func (c *client) spoil(defect string) error {
 	if defect != "" && !slices.Contains(Defects(), defect) {
 		return fmt.Errorf("the reference client has no defect %q, only %s", defect, strings.Join(Defects(), ", "))
 	}
-	if spoil := defects[defect]; spoil != nil {
-		spoil(c)
+	c.mistaken.ids = map[string]jsonrpc.ID{}
+	authorization := &c.options.Authorization
+	switch defect {
+	case "issuer-is-the-server":
+		c.auth.fitsIssuer = func(text, _ string) bool { return text == c.options.URL }
+	case "assertion-for-the-server":
+		c.auth.asserts = func(a *assertion) { a.claims["aud"] = c.options.URL }
+	case "reads-redirects":
+		authorization.Open = nil
+	case "another-loopback":
+		authorization.Open = nil
+		authorization.Redirect = "http://[::1]:4711/oauth/callback?client=reference"
+	case "needs-no-document":
+		authorization.Document = "https://app.example.com/oauth/client.json"
 	}
 	if spoil := authDefects[defect]; spoil != nil {
-		spoil(&c.part.auth)
+		spoil(&c.auth)
 	}
 	return nil
 }
@@ -246,46 +247,51 @@ func withoutNull(schema any) any {
 	return bare
 }
 
-// postsToTwoAddresses has an address of its own for all messages but the first, as the
-// transport HTTP+SSE had.
-func postsToTwoAddresses(c *client) {
-	var begun atomic.Bool
-	c.part.address = func(url string) string {
-		if begun.Swap(true) {
-			return strings.TrimSuffix(url, "/") + "/messages"
-		}
-		return url
-	}
+// mistaken is what a client with a defect remembers for that.
+type mistaken struct {
+	mu      sync.Mutex
+	posted  atomic.Bool
+	ids     map[string]jsonrpc.ID
+	cursor  string
+	longest int // page
 }
 
-// retriesWithSameID gives a retry the id of the request before it.
-func retriesWithSameID(c *client) {
-	give := c.part.newID
-	used := map[string]jsonrpc.ID{}
-	c.part.newID = func(c *client, q question) jsonrpc.ID {
-		_, hasState := q.params["requestState"]
-		_, hasInput := q.params["inputResponses"]
-		what := fmt.Sprint(q.method, q.params["name"], q.params["uri"])
-		if before, known := used[what]; known && (hasState || hasInput) {
-			return before
-		}
-		used[what] = give(c, q)
-		return used[what]
+// address is where a message is posted: all but the first at an address of their own, as the
+// transport HTTP+SSE had, in a client that posts to two addresses.
+func (c *client) address() string {
+	if c.has("posts-to-two-addresses") && c.mistaken.posted.Swap(true) {
+		return strings.TrimSuffix(c.options.URL, "/") + "/messages"
 	}
+	return c.options.URL
 }
 
-// stopsAtKnownCursor takes a cursor that leads to itself for the end of the list.
-func stopsAtKnownCursor(c *client) {
-	var mu sync.Mutex
-	before := ""
-	c.part.nextCursor = func(page object) (string, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		cursor, more := nextCursor(page)
-		more = more && (cursor != before || cursor == "")
-		before = cursor
-		return cursor, more
+// idOf is the id of the request that a question repeats, or the one for it.
+func (m *mistaken) idOf(q question, id jsonrpc.ID) jsonrpc.ID {
+	_, hasState := q.params["requestState"]
+	_, hasInput := q.params["inputResponses"]
+	what := fmt.Sprint(q.method, q.params["name"], q.params["uri"])
+	if before, known := m.ids[what]; known && (hasState || hasInput) {
+		return before
 	}
+	m.ids[what] = id
+	return id
+}
+
+// isLast takes a cursor that leads to itself for the end of the list.
+func (m *mistaken) isLast(cursor string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.cursor
+	m.cursor = cursor
+	return cursor == before && cursor != ""
+}
+
+// isShorter takes a page that is shorter than another for the last one.
+func (m *mistaken) isShorter(page []any) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.longest = max(m.longest, len(page))
+	return len(page) < m.longest
 }
 
 // hangsUp ends the connection, since something has come that was not expected. It sends
@@ -293,34 +299,6 @@ func stopsAtKnownCursor(c *client) {
 func hangsUp(c *client) {
 	connection := c.detach()
 	go c.leave(connection)
-}
-
-// assumesPageSize takes a page that is shorter than another for the last one.
-func assumesPageSize(c *client) {
-	var mu sync.Mutex
-	longest := 0
-	c.part.nextCursor = func(page object) (string, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, l := range lists {
-			items, isList := page[l.member].([]any)
-			if isList && len(items) < longest {
-				return "", false
-			}
-			longest = max(longest, len(items))
-		}
-		return nextCursor(page)
-	}
-}
-
-// allBut gives all lists but one, for which there is no API. That is not wrong.
-func allBut(kept string) func(of string) error {
-	return func(of string) error {
-		if of == kept {
-			return fmt.Errorf("there is no API for the list of %s", of)
-		}
-		return nil
-	}
 }
 
 // listsAll lists all that the server has beside what is wanted, and fails where one list
@@ -411,10 +389,6 @@ func speaksOfSessions(refused *rpcError) bool {
 		strings.Contains(text, "initializ")
 }
 
-func (c *client) isServer(address, _ string) bool { return address == c.options.URL }
-
-func (c *client) addressesServer(a *assertion) { a.claims["aud"] = c.options.URL }
-
 // load fetches something, and makes nothing of it.
 func (c *client) load(address string) {
 	asked, err := http.NewRequestWithContext(c.ctx, http.MethodGet, address, nil)
@@ -427,15 +401,6 @@ func (c *client) load(address string) {
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxRefusal))
 	_ = response.Body.Close()
-}
-
-// retriesWithoutInput sends a request again when it cannot answer what is asked.
-func retriesWithoutInput(ctx context.Context, c *client, requests any) (object, error) {
-	responses, err := inputs(ctx, c, requests)
-	if err != nil {
-		return object{}, nil //nolint:nilerr // that is the mistake
-	}
-	return responses, nil
 }
 
 // pollWhenStale fetches what lives for a short time each time that it is over, until

@@ -53,7 +53,7 @@ func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*sou
 		return guessed(a.client.options.URL)
 	}
 	if a.client.opens() == Revision20250326 {
-		return a.client.part.auth.discoversOwn(ctx, a)
+		return a.client.auth.discoversOwn(ctx, a)
 	}
 	said, err := a.resourceMetadata(ctx, challenge)
 	if err != nil {
@@ -72,7 +72,7 @@ func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*sou
 			return nil, err
 		}
 		from := &source{issuer: issuer, resource: said.Resource, scopes: said.Scopes, metadata: *metadata}
-		a.client.part.auth.endpoints(ctx, a, from, said)
+		a.client.auth.endpoints(ctx, a, from, said)
 		return from, nil
 	}
 	return nil, err
@@ -81,7 +81,7 @@ func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*sou
 // discoverOwn finds the authorization server that the server is itself, at 2025-03-26: by the
 // metadata at the root of its host or, where there is none, by the default endpoints there.
 func discoverOwn(ctx context.Context, a *carrier) (*source, error) {
-	auth := &a.client.part.auth
+	auth := &a.client.auth
 	base, err := baseURL(a.client.options.URL)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func discoverOwn(ctx context.Context, a *carrier) (*source, error) {
 	if !a.client.has("own-without-revision") {
 		headers.Set(versionHeader, Revision20250326)
 	}
-	err = a.fetchAt(ctx, base+oauth.ServerPath, headers, &from.metadata)
+	err = a.fetch(ctx, base+oauth.ServerPath, headers, &from.metadata)
 	if refusal, refused := errors.AsType[*refusalError](err); refused && refusal.Status == http.StatusNotFound {
 		from.metadata, err = auth.ownEndpoints(base)
 	}
@@ -123,16 +123,16 @@ func ownEndpoints(base string) (serverMetadata, error) {
 // resourceMetadata asks for it where the challenge says, or else at the well-known URIs.
 func (a *carrier) resourceMetadata(ctx context.Context, challenge oauth.Challenge) (*resourceMetadata, error) {
 	server := a.client.options.URL
-	places, err := a.client.part.auth.resourcePlaces(server, challenge)
+	places, err := a.client.auth.resourcePlaces(server, challenge)
 	if err != nil {
 		return nil, err
 	}
 	for _, place := range places {
 		said := &resourceMetadata{}
-		if err = a.fetch(ctx, place, said); err != nil {
+		if err = a.fetch(ctx, place, nil, said); err != nil {
 			continue
 		}
-		if !a.client.part.auth.fitsResource(said.Resource, server) {
+		if !a.client.auth.fitsResource(said.Resource, server) {
 			return nil, fmt.Errorf("the metadata at %s is of another resource, %q", place, said.Resource)
 		}
 		return said, nil
@@ -160,17 +160,17 @@ func atRoot(address string) bool {
 
 // serverMetadata asks for it at all places where it may stand, until it is found.
 func (a *carrier) serverMetadata(ctx context.Context, issuer string) (*serverMetadata, error) {
-	places, err := a.client.part.auth.serverPlaces(issuer)
+	places, err := a.client.auth.serverPlaces(issuer)
 	if err != nil {
 		return nil, err
 	}
 	for _, place := range places {
 		said := &serverMetadata{openID: strings.Contains(place, oauth.OpenIDPath)}
-		if wrong := a.fetch(ctx, place, said); wrong != nil {
+		if wrong := a.fetch(ctx, place, nil, said); wrong != nil {
 			err = wrong
 			continue
 		}
-		if !a.client.part.auth.fitsIssuer(said.Issuer, issuer) {
+		if !a.client.auth.fitsIssuer(said.Issuer, issuer) {
 			err = fmt.Errorf("the metadata at %s is of another issuer, %q", place, said.Issuer)
 			continue
 		}
@@ -181,14 +181,14 @@ func (a *carrier) serverMetadata(ctx context.Context, issuer string) (*serverMet
 
 // usable tells what keeps the client from using an authorization server.
 func (a *carrier) usable(metadata *serverMetadata) error {
-	if err := a.client.part.auth.provesPKCE(metadata); err != nil {
+	if err := a.client.auth.provesPKCE(metadata); err != nil {
 		return err
 	}
 	return a.checkEndpoints(metadata)
 }
 
 func (a *carrier) checkEndpoints(metadata *serverMetadata) error {
-	return errors.Join(a.client.part.auth.checksURL(metadata.Authorize), a.client.part.auth.checksURL(metadata.Token))
+	return errors.Join(a.client.auth.checksURL(metadata.Authorize), a.client.auth.checksURL(metadata.Token))
 }
 
 // provesPKCE wants S256 among what the metadata has.
@@ -220,12 +220,7 @@ func opensPlain(address string) error {
 }
 
 // fetch gets a JSON document.
-func (a *carrier) fetch(ctx context.Context, address string, into any) error {
-	return a.fetchAt(ctx, address, nil, into)
-}
-
-// fetchAt does so with further headers.
-func (a *carrier) fetchAt(ctx context.Context, address string, headers http.Header, into any) error {
+func (a *carrier) fetch(ctx context.Context, address string, headers http.Header, into any) error {
 	if err := opens(address); err != nil {
 		return err
 	}

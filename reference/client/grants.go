@@ -141,7 +141,7 @@ func (a *carrier) request(
 	if err := a.post(ctx, from.metadata.Token, form, who, issued); err != nil {
 		return nil, err
 	}
-	if issued.Access == "" || !a.client.part.auth.knowsTokenType(issued.Type) {
+	if issued.Access == "" || !a.client.auth.knowsTokenType(issued.Type) {
 		return nil, fmt.Errorf("the answer has no token that the client understands, but the type %q", issued.Type)
 	}
 	return issued, nil
@@ -149,7 +149,7 @@ func (a *carrier) request(
 
 // post sends a form, with the credentials of a registration in the header unless it is nil.
 func (a *carrier) post(ctx context.Context, to string, form url.Values, who *registration, into any) error {
-	if err := a.client.part.auth.checksURL(to); err != nil {
+	if err := a.client.auth.checksURL(to); err != nil {
 		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
@@ -188,7 +188,7 @@ func (a *carrier) assertion(from *source, as *registration) (string, error) {
 		"iss": as.ID, "sub": as.ID, "aud": from.metadata.Issuer, "jti": rand.Text(),
 		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
 	}}
-	a.client.part.auth.asserts(made)
+	a.client.auth.asserts(made)
 	signing := jose.SigningKey{Algorithm: jose.SignatureAlgorithm(given.Algorithm), Key: key}
 	signer, err := jose.NewSigner(signing, nil)
 	if err != nil {

@@ -26,13 +26,8 @@ var lists = map[string]list{
 	"resources": {method: "resources/list", member: "resources", needs: []string{"resources"}},
 	"templates": {method: "resources/templates/list", member: "resourceTemplates", needs: []string{"resources"}},
 	"prompts":   {method: "prompts/list", member: "prompts", needs: []string{"prompts"}},
-	"tasks": {
-		method: "tasks/list",
-		member: "tasks",
-		needs:  []string{"tasks", "list"},
-		since:  Revision20251125,
-		until:  Revision20251125,
-	},
+	"tasks": {method: "tasks/list", member: "tasks", needs: []string{"tasks", "list"},
+		since: Revision20251125, until: Revision20251125},
 }
 
 func (c *client) listStep(ctx context.Context, s step) (any, error) {
@@ -62,8 +57,13 @@ func (c *client) list(ctx context.Context, of string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.part.listGiven(of); err != nil {
-		return nil, err
+	if of == "templates" && c.has("keeps-templates") {
+		return nil, fmt.Errorf("there is no API for the list of %s", of)
+	}
+	if c.has("lists-all-together") {
+		if err := c.listsAll(of); err != nil {
+			return nil, err
+		}
 	}
 	if of == "tools" {
 		items = c.learnTools(items)
@@ -97,8 +97,10 @@ func (c *client) pages(ctx context.Context, l list) ([]any, error) {
 			return nil, fmt.Errorf("the result of %s has no array %q", l.method, l.member)
 		}
 		items = append(items, some...)
-		cursor, more := c.part.nextCursor(page)
-		if !more {
+		cursor, more := nextCursor(page)
+		stops := c.has("stops-at-known-cursor") && c.mistaken.isLast(cursor) ||
+			c.has("assumes-page-size") && c.mistaken.isShorter(some)
+		if !more || stops {
 			return items, nil
 		}
 		params = object{"cursor": cursor}

@@ -1,6 +1,5 @@
-// The seams of the client: where one of the deliberate mistakes of defects*.go takes the place
-// of what is right. Read c.part.NAME as the function that goodParts names below, c.has(NAME) as
-// false, and go on.
+// The seams of the client in authorization, where a deliberate mistake takes the place of what is
+// right. Read c.auth.NAME as the function that goodAuthParts names below, and go on.
 
 package client
 
@@ -9,33 +8,11 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
-// parts are the places where a deliberate mistake can stand, each named after what happens
-// there. A good client has what goodParts says in each.
-type parts struct {
-	newID      func(c *client, q question) jsonrpc.ID // the caller holds c.mu
-	nextCursor func(page object) (string, bool)
-	listGiven  func(of string) error   // to its caller
-	address    func(url string) string // of a POST
-	inputs     func(ctx context.Context, c *client, requests any) (object, error)
-	auth       authParts
-}
-
-func goodParts() parts {
-	return parts{
-		newID:      nextID,
-		nextCursor: nextCursor,
-		listGiven:  func(string) error { return nil },
-		address:    func(url string) string { return url },
-		inputs:     inputs,
-		auth:       goodAuthParts(),
-	}
-}
-
-// authParts are the same in authorization.
+// authParts are the places in authorization where a deliberate mistake can stand, each named
+// after what happens there. A good client has what goodAuthParts says in each.
 type authParts struct {
 	discoversOwn     func(ctx context.Context, a *carrier) (*source, error) // at 2025-03-26
 	ownEndpoints     func(base string) (serverMetadata, error)

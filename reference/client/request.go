@@ -149,7 +149,7 @@ func (c *client) newRequest(q question) *request {
 		params["_meta"] = meta
 	}
 	q.params = params
-	r := &request{question: q, id: c.part.newID(c, q), answered: make(chan struct{})}
+	r := &request{question: q, id: c.newID(q), answered: make(chan struct{})}
 	var sent any
 	if len(params) > 0 {
 		sent = params
@@ -160,11 +160,14 @@ func (c *client) newRequest(q question) *request {
 	return r
 }
 
-// nextID is an id that no other request has, in whichever session. The caller
-// holds c.mu.
-func nextID(c *client, _ question) jsonrpc.ID {
+// newID is an id that no other request has, in whichever session. The caller holds c.mu.
+func (c *client) newID(q question) jsonrpc.ID {
 	c.lastID++
-	return jsonrpc.IntID(c.lastID)
+	id := jsonrpc.IntID(c.lastID)
+	if c.has("retries-with-same-id") {
+		id = c.mistaken.idOf(q, id)
+	}
+	return id
 }
 
 // nextToken is what the progress of one request is reported with. The caller

@@ -144,7 +144,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() && !h.client.has("keeps-cursors") {
 		return errBeginAnew // the cursor is of the session before
 	}
-	response, err := h.post(ctx, h.client.part.address(h.client.options.URL), r.message, headers)
+	response, err := h.post(ctx, h.client.address(), r.message, headers)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (h *streamableHTTP) send(ctx context.Context, message []byte) error {
 	}
 	h.settled(ctx)
 	session := h.sessionID()
-	response, err := h.post(ctx, h.client.part.address(h.client.options.URL), message, h.headers())
+	response, err := h.post(ctx, h.client.address(), message, h.headers())
 	if err != nil {
 		return err
 	}

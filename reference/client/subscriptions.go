@@ -35,12 +35,8 @@ func (c *client) listen(ctx context.Context, s step) (any, error) {
 	// The subscription outlives the step, unless that is cancelled.
 	going, stop := context.WithCancelCause(ctx)
 	one := &subscription{
-		ctx:          going,
-		to:           s.To,
-		stop:         stop,
-		acknowledged: make(chan object, 1),
-		ended:        make(chan error, 1),
-		over:         make(chan struct{}),
+		ctx: going, to: s.To, stop: stop,
+		acknowledged: make(chan object, 1), ended: make(chan error, 1), over: make(chan struct{}),
 	}
 	c.mu.Lock()
 	c.subscribed = append(c.subscribed, one)

@@ -85,13 +85,8 @@ func (c *client) createTask(asked context.Context, method string, params object)
 	ctx, cancel := context.WithCancel(c.ctx)
 	now := time.Now()
 	t := &ownTask{
-		id:      rand.Text(),
-		created: now,
-		updated: now,
-		ttl:     ownTTL,
-		cancel:  cancel,
-		over:    make(chan struct{}),
-		status:  taskWorking,
+		id: rand.Text(), status: taskWorking, created: now, updated: now, ttl: ownTTL,
+		cancel: cancel, over: make(chan struct{}),
 	}
 	if wished, isNumber := wishes["ttl"].(json.Number); isNumber {
 		milliseconds, _ := wished.Float64()
@@ -157,12 +152,11 @@ func (c *client) tellStatus(t *ownTask) {
 // know the task.
 func (t *ownTask) state() object {
 	state := object{
-		"taskId":       t.id,
-		"status":       t.status,
-		"ttl":          t.ttl.Milliseconds(),
-		"pollInterval": ownPollAfter,
-		"createdAt": t.created.UTC().
-			Format(time.RFC3339Nano),
+		"taskId":        t.id,
+		"status":        t.status,
+		"ttl":           t.ttl.Milliseconds(),
+		"pollInterval":  ownPollAfter,
+		"createdAt":     t.created.UTC().Format(time.RFC3339Nano),
 		"lastUpdatedAt": t.updated.UTC().Format(time.RFC3339Nano),
 	}
 	if t.err != nil {

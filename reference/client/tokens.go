@@ -19,7 +19,7 @@ import (
 
 // authorize lets the user grant access, and redeems the code.
 func (a *carrier) authorize(ctx context.Context, from *source, as *registration, scopes []string) (*token, error) {
-	auth := a.client.part.auth
+	auth := a.client.auth
 	verifier, state := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
 	query := a.aboutAccess(from, scopes)
 	query.Set("response_type", "code")
@@ -108,7 +108,7 @@ func (a *carrier) validate(answer url.Values, from *source, state string) error 
 		return refused
 	}
 	knowsIss := a.client.opens() != Revision20250326
-	if err := a.client.part.auth.fitsIss(answer["iss"], from); err != nil && knowsIss {
+	if err := a.client.auth.fitsIss(answer["iss"], from); err != nil && knowsIss {
 		return err // nothing else of the answer counts
 	}
 	switch {

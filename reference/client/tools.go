@@ -93,8 +93,8 @@ func (c *client) callTool(ctx context.Context, s step) (any, error) {
 		return nil, fmt.Errorf("the tool %q cannot be used: %w", s.Tool, t.invalid)
 	}
 	result, err := c.callOnce(ctx, s, t)
-	if mismatch, refused := asRPCError(err); refused && c.stateless() && mismatch.Code == headerMismatch &&
-		c.mirrorsParameters() {
+	mismatch, refused := asRPCError(err)
+	if refused && mismatch.Code == headerMismatch && c.mirrorsParameters() {
 		c.forgetPages("tools/list") // its definition may be another by now
 		if _, listErr := c.list(ctx, "tools"); listErr != nil {
 			return nil, errors.Join(err, listErr)
