@@ -29,7 +29,8 @@ func (c *client) giveUp(r *request, reason error) {
 		return
 	}
 	_, asTask := r.params["task"]
-	never := r.method == "initialize" || c.has("never-cancels") || c.has("cancels-calls-alone") && r.method != "tools/call"
+	never := r.method == "initialize" || c.has("never-cancels") ||
+		c.has("cancels-calls-alone") && r.method != "tools/call"
 	if asTask && !c.stateless() || never {
 		return // a task is cancelled by a request of its own
 	}

@@ -25,7 +25,7 @@ var namedDefects = []string{
 	"always-declares",              // declares capabilities for which the steps have no answers
 	"answers-after-cancellation",   // answers a request that the server has cancelled
 	"answers-input-again",          // answers each question of a task each time that it sees it
-	"asks-inline",                  // takes the server to speak the newest revision and to have tools, which is not wrong
+	"asks-inline",                  // takes the server to speak the newest revision and to have tools
 	"assumes-page-size",            // takes a page that is shorter than another for the last one
 	"broken-by-refusals",           // gives up the connection when one request is refused
 	"caches-all-alike",             // finds all results of a method alike

@@ -77,12 +77,16 @@ var authDefects = map[string]func(*authParts){
 	"forgets-scopes":                func(p *authParts) { p.scopes = forgetsScopes(0) },
 	"forgets-scopes-later":          func(p *authParts) { p.scopes = forgetsScopes(2) },
 	"any-token-type":                func(p *authParts) { p.knowsTokenType = func(string) bool { return true } },
-	"token-type-in-capitals":        func(p *authParts) { p.knowsTokenType = func(kind string) bool { return kind == "Bearer" } },
+	"token-type-in-capitals": func(p *authParts) {
+		p.knowsTokenType = func(kind string) bool { return kind == "Bearer" }
+	},
 	"secret-not-encoded": func(p *authParts) {
 		p.roundTripper = func(base http.RoundTripper) http.RoundTripper { return rawBasic{base} }
 	},
-	"issuer-in-any-case":        func(p *authParts) { p.fitsIssuer = strings.EqualFold },
-	"assertion-of-the-issuer":   func(p *authParts) { p.asserts = func(a *assertion) { a.claims["iss"] = a.claims["aud"] } },
+	"issuer-in-any-case": func(p *authParts) { p.fitsIssuer = strings.EqualFold },
+	"assertion-of-the-issuer": func(p *authParts) {
+		p.asserts = func(a *assertion) { a.claims["iss"] = a.claims["aud"] }
+	},
 	"assertion-without-subject": func(p *authParts) { p.asserts = func(a *assertion) { delete(a.claims, "sub") } },
 	"assertion-for-ever":        func(p *authParts) { p.asserts = func(a *assertion) { delete(a.claims, "exp") } },
 	// What follows is legal, and another habit than that of the client.

@@ -67,10 +67,7 @@ func (e *events) next() (event, error) {
 			if taken || err != nil {
 				return found, err
 			}
-			if e.defect != "sse-keeps-name" {
-				found.name = ""
-			}
-			found.data, data, id, hasID = nil, nil, "", false
+			found, data, id, hasID = e.begin(found), nil, "", false
 			continue
 		}
 		field, value, err := e.field(text)
@@ -127,6 +124,14 @@ func (e *events) line() ([]byte, error) {
 			return nil, errTooLong
 		}
 	}
+}
+
+// begin returns the event that begins after one without data.
+func (e *events) begin(before event) event {
+	if e.defect == "sse-keeps-name" {
+		return event{name: before.name}
+	}
+	return event{}
 }
 
 // unmarked takes the byte order mark away with which a stream may begin.

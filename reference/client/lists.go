@@ -82,14 +82,15 @@ func (c *client) pages(ctx context.Context, l list) ([]any, error) {
 	session := c.session()
 	for range maxPages {
 		page, err := c.fetch(ctx, question{method: l.method, params: params, session: session})
-		if _, refused := asRPCError(err); refused && params["cursor"] != nil && c.stateless() && !c.has("keeps-cursors") {
+		goesOn := params["cursor"] != nil && !c.has("keeps-cursors")
+		if _, refused := asRPCError(err); refused && goesOn && c.stateless() {
 			c.forgetPages(l.method) // the cursor is not good any more
 			return nil, errBeginAnew
 		}
 		if err != nil {
 			return nil, err
 		}
-		if params["cursor"] != nil && session != c.session() && !c.has("keeps-cursors") {
+		if goesOn && session != c.session() {
 			return nil, errBeginAnew
 		}
 		some, isList := page[l.member].([]any)

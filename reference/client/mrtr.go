@@ -91,7 +91,7 @@ func (c *client) addInput(ctx context.Context, params, result object) error {
 func (c *client) inputs(ctx context.Context, requests any) (object, error) {
 	responses, err := c.eachInput(ctx, requests)
 	if err != nil && c.has("retries-without-input") {
-		return object{}, nil //nolint:nilerr // that is the mistake
+		return object{}, nil // that is the mistake
 	}
 	return responses, err
 }

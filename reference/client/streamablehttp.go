@@ -141,7 +141,8 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	stop := context.AfterFunc(h.ctx, r.leave)
 	defer stop()
 	session, headers := h.sessionID(), h.headersOf(r)
-	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() && !h.client.has("keeps-cursors") {
+	goesOn := r.params["cursor"] != nil && !h.client.has("keeps-cursors")
+	if goesOn && r.session != 0 && r.session != h.client.session() {
 		return errBeginAnew // the cursor is of the session before
 	}
 	response, err := h.post(ctx, h.client.address(), r.message, headers)
@@ -150,7 +151,8 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	switch {
-	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" && h.client.renews(r.method):
+	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" &&
+		h.client.renews(r.method):
 		return h.againInNewSession(r, session)
 	case r.method == "initialize" && isOlder(response.StatusCode, r):
 		return h.tryOlder(ctx, r, refusalOf(response))
@@ -208,7 +210,9 @@ func refusalOf(response *http.Response) *statusError {
 }
 
 // post sends one message.
-func (h *streamableHTTP) post(ctx context.Context, to string, text []byte, headers http.Header) (*http.Response, error) {
+func (h *streamableHTTP) post(
+	ctx context.Context, to string, text []byte, headers http.Header,
+) (*http.Response, error) {
 	headers.Set("Content-Type", jsonMedia)
 	headers.Set("Accept", jsonMedia+", "+eventStreamMedia)
 	return h.do(ctx, http.MethodPost, to, text, headers)
