@@ -35,9 +35,8 @@
 // server asks.
 //
 // The client can be made to have one deliberate mistake, for those who test what finds it.
-// Those that no recording can show stand in defects.go and the files beside it, each in the place
-// of one function in parts.go. To read the good client, read c.part.NAME as that function, and
-// c.has(NAME) as false.
+// Those that no recording can show are listed in defects.go. To read the good client, read
+// c.has(NAME) as false and, in authorization, c.auth.NAME as the function that parts.go names.
 package client
 
 import (
