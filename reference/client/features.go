@@ -29,11 +29,13 @@ func (c *client) readResource(ctx context.Context, s step) (any, error) {
 
 // expand makes a URI of a template by RFC 6570.
 func (c *client) expand(template string, arguments object) (string, error) {
-	for name, value := range arguments {
-		if c.has("expands-as-text") {
+	if c.has("expands-as-text") {
+		for name, value := range arguments {
 			template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(value))
-			continue
 		}
+		return template, nil
+	}
+	for name, value := range arguments {
 		if _, isText := value.(string); !isText {
 			return "", fmt.Errorf("the argument %q of the URI template %q is not a string", name, template)
 		}
