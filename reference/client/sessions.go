@@ -33,13 +33,15 @@ func (h *streamableHTTP) sessionID() string {
 func (h *streamableHTTP) begin(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.session = h.client.part.nextSessionID(h.session, session)
+	if h.session == "" || !h.client.has("recalls-old-session") {
+		h.session = session
+	}
 }
 
 // follow reads the stream that answers a request. When the connection ends
 // before the answer is there, the stream is taken up again after its last event.
 func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader) error {
-	stream := newEvents(h.client.part.framing, body, nil)
+	stream := newEvents(h.client.options.Defect, body, nil)
 	for attempt := 0; ; attempt++ {
 		before := stream.lastID
 		err := h.drain(stream, r)
@@ -52,7 +54,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 		if stream.lastID == "" || attempt >= maxResumptions || h.client.stateless() {
 			return fmt.Errorf("the stream that was to answer %s ended without an answer: %w", r.method, err)
 		}
-		if err := h.client.part.waitsToReconnect(ctx, h.retryAfter(stream)); err != nil {
+		if err := pause(ctx, h.retryAfter(stream)); err != nil {
 			return err
 		}
 		if r.isAnswered() {
@@ -63,7 +65,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 			return fmt.Errorf("the stream that was to answer %s cannot be taken up again: %w", r.method, err)
 		}
 		defer func() { _ = response.Body.Close() }()
-		stream = newEvents(h.client.part.framing, response.Body, stream)
+		stream = newEvents(h.client.options.Defect, response.Body, stream)
 	}
 }
 
@@ -71,8 +73,8 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 // request that it belongs to, if any, is answered.
 func (h *streamableHTTP) drain(stream *events, r *request) error {
 	next := stream.next
-	if r != nil {
-		next = h.client.part.readsStream(stream)
+	if r != nil && h.client.has("sse-waits-for-the-end") {
+		next = waitsForTheEnd(stream)
 	}
 	for {
 		one, err := next()
@@ -90,7 +92,10 @@ func (h *streamableHTTP) drain(stream *events, r *request) error {
 
 // retryAfter is how long to wait before a stream is taken up again.
 func (h *streamableHTTP) retryAfter(stream *events) time.Duration {
-	if stream.retry >= 0 {
+	switch {
+	case h.client.has("never-waits"):
+		return 0
+	case stream.retry >= 0:
 		return stream.retry
 	}
 	return h.client.options.Timeouts.Reconnect
@@ -99,19 +104,15 @@ func (h *streamableHTTP) retryAfter(stream *events) time.Duration {
 // get asks for a stream: a new one or, after an event, the one that it was of.
 func (h *streamableHTTP) get(ctx context.Context, lastID string) (*http.Response, error) {
 	method := http.MethodGet
+	if lastID != "" && h.client.has("resumes-by-post") {
+		method = http.MethodPost
+	}
+	headers := h.headers()
+	headers.Set("Accept", eventStreamMedia)
 	if lastID != "" {
-		method = h.client.part.resumesBy()
+		headers.Set(lastEventHeader, lastID)
 	}
-	asked, err := http.NewRequestWithContext(ctx, method, h.client.options.URL, nil)
-	if err != nil {
-		return nil, err
-	}
-	asked.Header = h.headers()
-	asked.Header.Set("Accept", eventStreamMedia)
-	if lastID != "" {
-		asked.Header.Set(lastEventHeader, lastID)
-	}
-	response, err := h.http.Do(asked)
+	response, err := h.do(ctx, method, h.client.options.URL, nil, headers)
 	if err != nil {
 		return nil, err
 	}
@@ -155,14 +156,16 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 		response, err := h.get(ctx, lastID)
 		if err != nil {
 			status, refused := errors.AsType[*statusError](err)
-			if refused && status.code == http.StatusNotFound && session != "" && h.client.part.renews("") {
+			if refused && status.code == http.StatusNotFound && session != "" && h.client.renews("") {
 				err = h.renew(h.ctx, session)
 			}
 			h.client.log.Printf("no stream of the server: %v", err)
-			h.client.part.streamRefused(h.client)
+			if h.client.has("hangs-up-at-refused-stream") {
+				hangsUp(h.client)
+			}
 			return
 		}
-		stream = newEvents(h.client.part.framing, response.Body, stream)
+		stream = newEvents(h.client.options.Defect, response.Body, stream)
 		err = h.drain(stream, nil)
 		_ = response.Body.Close()
 		if stream.lastID != lastID {
@@ -172,7 +175,7 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 			return
 		}
 		h.client.log.Printf("the stream of the server has ended: %v", err)
-		if h.client.part.waitsToReconnect(h.ctx, h.retryAfter(stream)) != nil {
+		if pause(h.ctx, h.retryAfter(stream)) != nil {
 			return
 		}
 	}
@@ -184,7 +187,7 @@ func (h *streamableHTTP) againInNewSession(r *request, lost string) error {
 	if err := h.renew(r.ctx, lost); err != nil {
 		return fmt.Errorf("the session is over, and no new one began: %w", err)
 	}
-	if r.params["cursor"] != nil && h.client.part.restartsList() {
+	if r.params["cursor"] != nil && !h.client.has("keeps-cursors") {
 		return errBeginAnew
 	}
 	r.moved.Store(true)
@@ -227,11 +230,26 @@ func (h *streamableHTTP) beginAnew() error {
 	h.client.sessions++
 	revision := h.client.revision
 	h.client.mu.Unlock()
-	return h.client.part.reopens(context.WithValue(h.ctx, renewal{}, true), h, revision)
+	return h.reopen(context.WithValue(h.ctx, renewal{}, true), revision)
 }
 
-// reopens begins a new session at the revision that the server is known to speak.
-func reopens(ctx context.Context, h *streamableHTTP, revision string) error {
+// reopen begins a new session at the revision that the server is known to speak.
+func (h *streamableHTTP) reopen(ctx context.Context, revision string) error {
+	switch h.client.options.Defect {
+	case "goes-on-over-new-streams", "opens-streams-per-request":
+		return nil
+	case "renews-at-oldest-revision":
+		revision = Revisions()[0]
+	case "renews-once":
+		if h.renewals > 1 {
+			return errors.New("the session is over once more")
+		}
+	case "forgets-eras":
+		h.begin("")
+		if _, _, err := h.client.discover(ctx); err != nil {
+			h.client.log.Printf("the server is still of the era of the handshake: %v", err)
+		}
+	}
 	return h.client.initialize(ctx, revision)
 }
 
@@ -247,19 +265,19 @@ func (h *streamableHTTP) settled(ctx context.Context) {
 
 // endSession tells the server that the session is not needed any more. Not every
 // server lets clients do so.
-func endSession(h *streamableHTTP) {
+func (h *streamableHTTP) endSession() {
 	ctx, stop := context.WithTimeout(h.ctx, farewell)
 	defer stop()
-	ending, err := http.NewRequestWithContext(ctx, http.MethodDelete, h.client.options.URL, nil)
-	if err != nil {
-		return
-	}
-	ending.Header = h.headers()
-	response, err := h.http.Do(ending)
+	response, err := h.do(ctx, http.MethodDelete, h.client.options.URL, nil, h.headers())
 	if err != nil {
 		h.client.log.Printf("cannot end the session: %v", err)
 		return
 	}
 	_ = response.Body.Close()
 	h.client.log.Printf("the session is ended, with the HTTP status %d", response.StatusCode)
+	refused := response.StatusCode >= http.StatusBadRequest
+	if refused && h.client.has("insists-on-deletion") && response.StatusCode != http.StatusNotFound ||
+		refused && h.client.has("insists-on-sessions") && response.StatusCode != http.StatusMethodNotAllowed {
+		h.client.report.err = fmt.Errorf("the session cannot be ended: %s", response.Status)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,12 +35,8 @@ func (c *client) listen(ctx context.Context, s step) (any, error) {
 	// The subscription outlives the step, unless that is cancelled.
 	going, stop := context.WithCancelCause(ctx)
 	one := &subscription{
-		ctx:          going,
-		to:           s.To,
-		stop:         stop,
-		acknowledged: make(chan object, 1),
-		ended:        make(chan error, 1),
-		over:         make(chan struct{}),
+		ctx: going, to: s.To, stop: stop,
+		acknowledged: make(chan object, 1), ended: make(chan error, 1), over: make(chan struct{}),
 	}
 	c.mu.Lock()
 	c.subscribed = append(c.subscribed, one)
@@ -122,11 +119,14 @@ func (c *client) endSubscriptions() {
 func (c *client) renewSubscriptions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isClosing() || !c.part.subscribesAgain() {
+	if c.isClosing() || c.has("forgets-subscriptions") {
 		return
 	}
 	for _, one := range c.subscribed {
-		one.to = c.part.renewedFilter(one.to)
+		if c.has("renews-subscriptions-in-part") {
+			one.to = maps.Clone(one.to)
+			delete(one.to, "resourceSubscriptions")
+		}
 		c.beside(func() { c.listenOnce(one) })
 	}
 }

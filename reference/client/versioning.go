@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -44,13 +43,10 @@ func (c *client) introduce(meta object) {
 
 // connect reaches the server and agrees with it on a revision.
 func (c *client) connect(ctx context.Context, s step) (any, error) {
-	c.mu.Lock()
-	connected := c.transport != nil
-	c.mu.Unlock()
-	if connected {
+	if c.connection() != nil {
 		return nil, errors.New("there is a connection already: close it first")
 	}
-	if err := c.part.beforeConnecting(ctx, c); err != nil {
+	if err := c.lookFirst(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.reach(ctx); err != nil {
@@ -62,7 +58,7 @@ func (c *client) connect(ctx context.Context, s step) (any, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.part.remembersEras() {
+	if !c.has("forgets-eras") {
 		c.knownEra = c.revision
 	}
 	return object{"revision": c.revision, "serverInfo": c.peer.Info}, nil
@@ -79,9 +75,13 @@ func (c *client) agree(ctx context.Context, wanted string) error {
 	if wanted != "" && wanted < Revision20260728 {
 		return c.initialize(ctx, wanted)
 	}
-	supported, modern, err := c.part.discovers(ctx, c)
+	discover := c.discover
+	if c.has("asks-inline") {
+		discover = c.asksInline
+	}
+	supported, modern, err := discover(ctx)
 	switch {
-	case err != nil && slices.Contains(c.revisions(), Revision20251125) && c.part.fallsBack(err, modern):
+	case err != nil && slices.Contains(c.revisions(), Revision20251125) && c.fallsBack(err, modern):
 		c.log.Printf("the server does not answer server/discover, and is taken for one with a handshake: %v", err)
 		return c.initialize(ctx, Revision20251125)
 	case err != nil:
@@ -99,11 +99,8 @@ func (c *client) agreeOn(ctx context.Context, supported []string) error {
 			return c.initialize(ctx, revision)
 		}
 	}
-	return fmt.Errorf(
-		"the server speaks %s, and this client only %s",
-		strings.Join(supported, ", "),
-		strings.Join(c.revisions(), ", "),
-	)
+	return fmt.Errorf("the server speaks %s, and this client only %s",
+		strings.Join(supported, ", "), strings.Join(c.revisions(), ", "))
 }
 
 // discover asks what the server speaks. With an error it tells whether that is
@@ -120,11 +117,8 @@ func (c *client) discover(ctx context.Context) (supported []string, modern bool,
 			data, _ := refused.Data.(object)
 			supported := texts(data["supported"])
 			if slices.Contains(supported, Revision20260728) {
-				return nil, true, fmt.Errorf(
-					"the server says that it speaks %s, and refuses it: %w",
-					Revision20260728,
-					err,
-				)
+				return nil, true, fmt.Errorf("the server says that it speaks %s, and refuses it: %w",
+					Revision20260728, err)
 			}
 			return supported, true, nil
 		case jsonrpc.HeaderMismatch, jsonrpc.MissingCapability:
@@ -159,11 +153,14 @@ func texts(value any) []string {
 
 // fallsBack tells whether server/discover ended as a server of the handshake era may end it:
 // with an error, a 4xx status, a timeout, or its exit.
-func fallsBack(err error, modern bool) bool {
-	_, refused := asRPCError(err)
+func (c *client) fallsBack(err error, modern bool) bool {
+	refused, isRefused := asRPCError(err)
 	_, silent := errors.AsType[*timeoutError](err)
 	status, isStatus := errors.AsType[*statusError](err)
 	exited := errors.Is(err, errRestarting)
-	return !modern &&
-		(refused || silent || exited || isStatus && status.code >= http.StatusBadRequest && status.code < http.StatusInternalServerError)
+	if isStatus && status.code/100 != 4 || isStatus && c.overlooksStatus(status) ||
+		isRefused && c.has("falls-back-for-words") && !speaksOfSessions(refused) {
+		return false
+	}
+	return !modern && (isRefused || silent || exited || isStatus)
 }
