@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -27,7 +29,7 @@ func Planned(options Options) ([]PlannedCell, error) {
 	if err := r.readFilter(); err != nil {
 		return nil, err
 	}
-	r.budget, r.plan.Workers = transcript.NewMemoryBudget(budgetAlone), 1
+	r.budget, r.plan.Workers = transcript.NewMemoryBudget(memory.BudgetAlone), 1
 	for _, transport := range options.Transports {
 		for _, revision := range r.revisions() {
 			at := check.Cell{Role: options.Role, Revision: revision, Transport: transport}
@@ -35,7 +37,7 @@ func Planned(options Options) ([]PlannedCell, error) {
 				planned: len(r.plan.Cells),
 				report:  reports.Cell{Role: at.Role, Revision: revision, Transport: transport, Spoken: true},
 			})
-			r.plan.Cells = append(r.plan.Cells, cell{Cell: at, Survey: &survey.Survey{Revision: revision}})
+			r.plan.Cells = append(r.plan.Cells, worker.Cell{Cell: at, Survey: &survey.Survey{Revision: revision}})
 		}
 	}
 	if err := r.declare(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -14,8 +14,10 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/issuer"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
+	"github.com/mcpconform/mcpconform/internal/pool"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -24,6 +26,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -85,44 +88,16 @@ type Options struct {
 }
 
 const (
-	// Beyond maxLanes, a target on the same machine is the bottleneck; where each lane starts
-	// processes of the target, the machine is, beyond maxStarting.
-	maxLanes          = 12
-	lanesPerCPU       = 6 // checks wait more than they compute
-	maxStarting       = 8
-	startingPerCPU    = 2
-	drawsPerWorker    = 3 // for fewer, another process takes more time than it saves
-	defaultTimeout    = 5 * time.Second
+	defaultTimeout = 5 * time.Second
+	// endTimeout is how long after its deadline, or a signal, a run goes on: two
+	// seconds, less what writing the reports takes.
+	endTimeout        = 1500 * time.Millisecond
 	defaultMaxMessage = 16 << 20 // each worker may hold one: together they stay within 256 MiB
 	// DefaultDeadline ends a run that hangs, with its reports, before CI does so
 	// without: most give a job an hour. A slow target needs a quarter of it, with
 	// each reply of 1000 checks in four workers taking as long as one may.
 	DefaultDeadline = 30 * time.Minute
 )
-
-// lanes is how many are of use for so many checks. Where each starts processes of the target,
-// fewer are.
-func (o *Options) lanes(checks int, starting bool) int {
-	most := min(maxLanes, lanesPerCPU*runtime.NumCPU())
-	if starting {
-		most = o.starting()
-	}
-	switch {
-	case o.Role == protocol.AuthorizationServerRole:
-		most = 1 // one browser logs in at a time, and leads to one place
-	case o.Workers > 0:
-		most = o.Workers
-	}
-	return max(1, min(most, checks))
-}
-
-// starting is how much may start processes at once.
-func (o *Options) starting() int {
-	if o.Workers > 0 {
-		return o.Workers
-	}
-	return min(maxStarting, startingPerCPU*runtime.NumCPU())
-}
 
 func (o *Options) defaults() error {
 	if o.Executable == nil {
@@ -209,7 +184,7 @@ func Run(ctx context.Context, options Options) (*reports.Run, error) {
 	)
 	defer cancel()
 	started := time.Now()
-	confine(memoryAlone)
+	memory.Confine(memory.Alone)
 	r := newRun(options, started)
 	ended, err := inTime(ctx, endTimeout, func() error { return r.toItsEnd(ctx) })
 	if !ended && !r.abandon() {
@@ -327,7 +302,7 @@ type run struct {
 	closing   sync.WaitGroup                       // connections of the first contact that are ending
 	budget    *transcript.MemoryBudget
 	prepared  bool // there are cells; guarded by mu
-	plan      workerPlan
+	plan      worker.Plan
 	planned   []*session.Environment // by cell of the plan
 	others    map[string]bool        // checks that other shards run, by key
 	reference *reference
@@ -336,8 +311,8 @@ type run struct {
 // prepare starts the embedded reference if there is no other target, makes
 // first contact and plans the cells.
 func (r *run) prepare(ctx context.Context) error {
-	r.budget = transcript.NewMemoryBudget(budgetAlone)
-	r.plan = workerPlan{
+	r.budget = transcript.NewMemoryBudget(memory.BudgetAlone)
+	r.plan = worker.Plan{
 		Workers: 1, Policy: r.options.Policy, Events: r.options.Transcripts != "", Exchanges: r.options.Exchanges,
 		Network: r.options.Network, Draft: r.options.DraftSchema,
 	}
@@ -371,7 +346,7 @@ func (r *run) declare() error {
 	if len(r.plan.Cells) == 0 {
 		return nil
 	}
-	environments := r.plan.environments(r.process, r.budget, r.closed)
+	environments := r.plan.Environments(r.process, r.budget, r.closed)
 	r.planned = environments
 	for _, state := range r.cells {
 		if state.planned >= 0 {
@@ -386,7 +361,7 @@ func (r *run) declare() error {
 		return err
 	}
 	r.plan.Filter = filter
-	matches := matching(filter)
+	matches := worker.Matching(filter)
 	for _, check := range declared {
 		r.state(check.Cell).all++
 		if matches(func() []string { return check.Labels }) {
@@ -398,4 +373,61 @@ func (r *run) declare() error {
 		r.state(check.Cell).total++
 	}
 	return nil
+}
+
+// check has workers run the checks, and the draws.
+func (r *run) check(ctx context.Context) error {
+	if len(r.plan.Cells) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	r.announce()
+	r.makeRoom()
+	memory.Confine(memory.OfRun)
+	r.phase("starting workers")
+	defer r.phase("judging by rules")
+	return pool.Check(ctx, r.job(), r)
+}
+
+// recall has the checks judge what was recorded.
+func (r *run) recall(ctx context.Context) error {
+	if len(r.plan.Cells) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	return pool.Recall(ctx, r.job(), r)
+}
+
+// job is what workers are to do.
+func (r *run) job() pool.Job {
+	return pool.Job{
+		Plan: r.plan, Role: r.options.Role, Checks: r.declared, Others: r.others, Command: r.itself(worker.Command),
+		Lanes: r.options.Workers, Draws: r.options.Explore, Seed: r.options.Seed, Shard: r.options.Shard,
+	}
+}
+
+// makeRoom leaves the memory to the checks.
+func (r *run) makeRoom() {
+	if contact.Heavy(r.budget) {
+		r.closing.Wait()
+		debug.FreeOSMemory()
+	}
+}
+
+func (r *run) announce() {
+	if r.options.Progress == nil {
+		return
+	}
+	for _, state := range r.cells {
+		if state.planned >= 0 {
+			r.options.Progress.Cell(state.report.Name(), reports.Plan{
+				Checks: state.total, Rules: len(r.chosenRules(state)), Told: len(r.chosenOf(state)),
+			})
+		}
+	}
+}
+
+// phase shows what is done while no check is under way.
+func (c *collector) phase(text string) {
+	if c.options.Progress != nil {
+		c.options.Progress.Phase(text)
+	}
 }

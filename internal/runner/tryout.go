@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
@@ -21,6 +22,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/tryout"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
 const (
@@ -174,8 +176,8 @@ func LookAt(ctx context.Context, options Options, may func(tools []string) bool)
 // look does so.
 func (r *run) look(ctx context.Context, may func(tools []string) bool) (*Look, error) {
 	options := r.options
-	r.budget = transcript.NewMemoryBudget(budgetAlone)
-	r.plan = workerPlan{Workers: 1, Policy: options.Policy}
+	r.budget = transcript.NewMemoryBudget(memory.BudgetAlone)
+	r.plan = worker.Plan{Workers: 1, Policy: options.Policy}
 	err := r.meet(ctx)
 	if err == nil {
 		err = r.declare()

@@ -1,4 +1,6 @@
-package runner
+// Package pool hands checks to worker processes and takes what they find: it starts and replaces the
+// workers, has what is in doubt repeated alone, and says what stays open. It makes no verdict.
+package pool
 
 import (
 	"cmp"
@@ -7,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,44 +18,74 @@ import (
 	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/plan"
+	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
-	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
-// WorkerCommand is the hidden subcommand that makes this binary a worker.
-const WorkerCommand = "worker"
-
 const (
-	// gracePeriod is how long a check that is interrupted may still take.
-	gracePeriod = time.Second
 	// stopTimeout is how long a worker may take to stop its targets.
 	stopTimeout = 15 * time.Second
-	// killTimeout is how long one may take that did not stop by itself.
-	killTimeout = 2 * time.Second
-	// endTimeout is how long after its deadline, or a signal, a run goes on: two
-	// seconds, less what writing the reports takes.
-	endTimeout = 1500 * time.Millisecond
-	// partingTime is how much of it workers have to tell what they have found; then
-	// they are killed.
+	// partingTime is how much of the time after the end of a run workers have to tell what they
+	// have found; then they are killed.
 	partingTime = time.Second
 	// maxRestarts bounds how often workers that die are replaced.
 	maxRestarts = 20
 )
 
 // stopGrace is how a worker is stopped: by the end of its input.
-var stopGrace = target.Grace{Input: stopTimeout, Terminate: killTimeout}
+var stopGrace = target.Grace{Input: stopTimeout, Terminate: worker.KillTimeout}
 
-// check runs the checks: side by side, then those that run alone.
-func (r *run) check(ctx context.Context) error {
-	if len(r.plan.Cells) == 0 || over(ctx) {
-		return nil
-	}
-	r.announce()
-	r.makeRoom()
-	confine(memoryOfRun)
-	r.phase("starting workers")
-	defer r.phase("judging by rules")
-	coordinator := r.coordinator()
+// Job is what a pool has workers do.
+type Job struct {
+	Plan    worker.Plan     // what all of them are told
+	Role    string          // that the target plays
+	Checks  []plan.Declared // that are to be run, on the cells of the plan
+	Others  map[string]bool // checks that are run elsewhere, by key; nil for none
+	Command target.Command  // that starts a worker
+	Lanes   int             // at most, in which checks run side by side; 0: as many as are of use
+	Draws   int             // to make on each cell, after the checks
+	Seed    uint64          // of the first of them
+	Shard   shard.Shard     // of which this is the part; zero for all
+}
+
+// Results takes what workers find, and tells what is known of the target by then. A pool calls it
+// from several goroutines.
+type Results interface {
+	// Permit lets a check of a cell run, and tells why it is no use to ask the target anything.
+	Permit(cell int) worker.Permission
+	// Begin is told that a check is under way, by its sentence.
+	Begin(sentence string)
+	// Checked takes what a check has found, once for each.
+	Checked(found worker.Checked)
+	// Connection takes one that is closed and judged, and how the process ended that it had; nil
+	// where it had none.
+	Connection(cell int, connection scope.Connection, ended *worker.Exit)
+	// Drawn takes what came of draws.
+	Drawn(cell int, found worker.Drawn)
+	// Failed takes an error of the harness.
+	Failed(err error)
+	// Notice puts a line at the top of what is said of each cell.
+	Notice(text string)
+	// Pace is how long the target has taken on a cell.
+	Pace(cell int) scope.Pace
+	// Failing names a check of a cell that has failed for a requirement; "" for none.
+	Failing(cell int, requirement string) string
+	// End ends the cell of a check that has found the target gone, or silent.
+	End(found worker.Checked)
+	// Overload ends a cell that the machine cannot carry, and says why.
+	Overload(cell int, why string)
+	// Ended tells whether a cell has ended, and why.
+	Ended(cell int) (why string, ended bool)
+}
+
+// Check has workers run the checks of a job: side by side, then those that run alone, then once more
+// what was put off or is in doubt; and last the draws. When the context ends before, what was found
+// by then is in the results, and it returns within a second or two. The error tells what went wrong
+// with the workers, not what the target does wrong.
+func Check(ctx context.Context, job Job, results Results) error {
+	coordinator := newCoordinator(job, results)
 	defer coordinator.dismiss()
 	return errors.Join(
 		coordinator.sideBySide(ctx),
@@ -65,43 +96,33 @@ func (r *run) check(ctx context.Context) error {
 	)
 }
 
-func (r *run) coordinator() *coordinator {
-	claimed := map[string]bool{}
-	maps.Copy(claimed, r.others)
-	return &coordinator{
-		run: r, parting: partingTime, claimed: claimed, deferred: map[string]bool{}, scenarios: map[scene]string{},
-		asked: map[string]bool{}, confirmed: map[string]bool{}, repeating: map[string]doubt{},
-	}
-}
-
-// recall has the checks judge what was recorded, by one worker, which is ended with
-// the context.
-func (r *run) recall(ctx context.Context) error {
-	if len(r.plan.Cells) == 0 || over(ctx) {
-		return nil
-	}
-	coordinator := r.coordinator()
+// Recall has one worker run the checks of a job, once, which judge what was recorded. It is killed when
+// the context ends.
+func Recall(ctx context.Context, job Job, results Results) error {
+	coordinator := newCoordinator(job, results)
 	defer coordinator.dismiss()
 	coordinator.parting = 0
 	return coordinator.keepWorking(ctx, pass{lanes: 1})
 }
 
-// makeRoom leaves the memory to the checks.
-func (r *run) makeRoom() {
-	if heavy(r.budget) {
-		r.closing.Wait()
-		debug.FreeOSMemory()
+func newCoordinator(job Job, results Results) *coordinator {
+	claimed := map[string]bool{}
+	maps.Copy(claimed, job.Others)
+	return &coordinator{
+		job: job, results: results, parting: partingTime, claimed: claimed, deferred: map[string]bool{},
+		scenarios: map[scene]string{}, asked: map[string]bool{}, confirmed: map[string]bool{},
+		repeating: map[string]doubt{}, suspected: make([][]explore.Finding, len(job.Plan.Cells)),
 	}
 }
 
 // sideBySide has all checks run, in as many lanes as are of use; those that run alone come last.
 func (d *coordinator) sideBySide(ctx context.Context) error {
 	var failures []error
-	if d.left(beside) {
-		failures = append(failures, d.keepWorking(ctx, pass{only: beside, lanes: d.run.lanes()}))
+	if d.left(worker.Beside) {
+		failures = append(failures, d.keepWorking(ctx, pass{only: worker.Beside, lanes: d.job.lanesOfUse()}))
 	}
-	if d.left(alone) && !over(ctx) {
-		failures = append(failures, d.keepWorking(ctx, pass{only: alone, lanes: 1}))
+	if d.left(worker.Alone) && !over(ctx) {
+		failures = append(failures, d.keepWorking(ctx, pass{only: worker.Alone, lanes: 1}))
 	}
 	return errors.Join(failures...)
 }
@@ -109,29 +130,24 @@ func (d *coordinator) sideBySide(ctx context.Context) error {
 // rest runs the checks to which no lane came: of a scenario that one had whose worker died; or
 // those that were left to the one lane that a slow machine can carry, and was ahead of them.
 func (d *coordinator) rest(ctx context.Context) error {
-	if over(ctx) || d.restarts > maxRestarts || !d.left(all) {
+	if over(ctx) || d.restarts > maxRestarts || !d.left(worker.All) {
 		return nil
 	}
 	return d.keepWorking(ctx, pass{lanes: 1, rest: true})
 }
 
 // left tells whether there are checks of a kind to which no lane has come.
-func (d *coordinator) left(only which) bool {
+func (d *coordinator) left(only worker.Selection) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.ContainsFunc(d.run.declared, func(one plan.Declared) bool {
-		return only.has(one.Check) && !d.claimed[keyOf(d.run.planned[one.Cell].Name(), one.Check.Name())]
+	return slices.ContainsFunc(d.job.Checks, func(one plan.Declared) bool {
+		return only.Has(one.Check) && !d.claimed[d.keyOf(one)]
 	})
 }
 
-// lanes is how many are of use for the checks of all cells.
-func (r *run) lanes() int {
-	checks, starting := 0, false
-	for _, state := range r.cells {
-		checks += state.total
-		starting = starting || state.planned >= 0 && r.plan.Cells[state.planned].starts()
-	}
-	return r.options.lanes(checks, starting)
+// keyOf names a check among all cells.
+func (d *coordinator) keyOf(one plan.Declared) string {
+	return worker.KeyOf(d.job.Plan.Cells[one.Cell].Name(), one.Check.Name())
 }
 
 // again runs the checks that were put off, in a lane that has all the room.
@@ -143,33 +159,6 @@ func (d *coordinator) again(ctx context.Context) error {
 		return nil
 	}
 	return d.keepWorking(ctx, pass{lanes: 1, again: true})
-}
-
-func (r *run) announce() {
-	if r.options.Progress == nil {
-		return
-	}
-	for _, state := range r.cells {
-		if state.planned >= 0 {
-			r.options.Progress.Cell(state.report.Name(), reports.Plan{
-				Checks: state.total, Rules: len(r.chosenRules(state)), Told: len(r.chosenOf(state)),
-			})
-		}
-	}
-}
-
-// phase shows what is done while no check is under way.
-func (c *collector) phase(text string) {
-	if c.options.Progress != nil {
-		c.options.Progress.Phase(text)
-	}
-}
-
-// begin shows that a check is under way, by its sentence.
-func (r *run) begin(sentence string) {
-	if r.options.Progress != nil {
-		r.options.Progress.Begin(sentence)
-	}
 }
 
 // over tells whether the run is to end. That is no error: what was done until
@@ -184,31 +173,33 @@ type scene struct {
 
 // coordinator hands checks to workers and takes what they find.
 type coordinator struct {
-	run       *run
+	job       Job
+	results   Results
 	parting   time.Duration // how long workers may take to tell what they have found when the run ends early
 	mu        sync.Mutex
 	claimed   map[string]bool
 	deferred  map[string]bool  // claimed, and to be run again
 	scenarios map[scene]string // the lane that has one
 	restarts  int
-	lanes     int     // begun so far
-	idle      *worker // is done with a plan, and waits for another one; nil for none
+	lanes     int      // begun so far
+	idle      *process // is done with a plan, and waits for another one; nil for none
 
 	doubts     []doubt
-	asked      map[string]bool  // of what brings no reply: one check was repeated
-	confirmed  map[string]bool  // and got none again; whether that shows anything
-	repeating  map[string]doubt // under way, by key
-	overBudget bool             // there was no room to repeat some side by side
-	unshown    int              // that were late again, which shows nothing
-	slow       bool             // some process was not there in time: one lane goes on
-	only       string           // that lane
-	beside     int              // others that were at work when it became slow
-	slowStarts int              // processes that were not there in time since
+	asked      map[string]bool     // of what brings no reply: one check was repeated
+	confirmed  map[string]bool     // and got none again; whether that shows anything
+	repeating  map[string]doubt    // under way, by key
+	overBudget bool                // there was no room to repeat some side by side
+	suspected  [][]explore.Finding // draws to look at again, by cell
+	unshown    int                 // that were late again, which shows nothing
+	slow       bool                // some process was not there in time: one lane goes on
+	only       string              // that lane
+	beside     int                 // others that were at work when it became slow
+	slowStarts int                 // processes that were not there in time since
 }
 
 // pass is what a worker is for.
 type pass struct {
-	only     which               // the checks that it runs
+	only     worker.Selection    // the checks that it runs
 	lanes    int                 // in which it runs them
 	beside   int                 // other workers at the same time
 	rest     bool                // it runs what no lane has run, regardless of those that had the scenarios
@@ -219,10 +210,10 @@ type pass struct {
 }
 
 // plan is what a worker is told for a pass.
-func (d *coordinator) plan(pass pass) workerPlan {
-	work := d.run.plan
+func (d *coordinator) plan(pass pass) worker.Plan {
+	work := d.job.Plan
 	work.Only, work.Workers = pass.only, 1+pass.beside
-	work.Catalogue = work.Catalogue.For(d.run.options.Role)
+	work.Catalogue = work.Catalogue.For(d.job.Role)
 	work.Explore, work.Suspects = pass.explore, pass.suspects
 	work.Cells = slices.Clone(work.Cells)
 	work.Apart = pass.alone
@@ -244,8 +235,8 @@ func (d *coordinator) plan(pass pass) workerPlan {
 	return work
 }
 
-// worker is a process that does what plans say, one after another.
-type worker struct {
+// process is a worker, which does what plans say, one after another.
+type process struct {
 	*target.Process
 	writer  *json.Encoder
 	reader  *json.Decoder
@@ -253,7 +244,7 @@ type worker struct {
 }
 
 // hire returns a worker: one that is idle, or another one.
-func (d *coordinator) hire() (*worker, error) {
+func (d *coordinator) hire() (*process, error) {
 	d.mu.Lock()
 	idle := d.idle
 	d.idle = nil
@@ -261,19 +252,19 @@ func (d *coordinator) hire() (*worker, error) {
 	if idle != nil {
 		return idle, nil
 	}
-	command := d.run.itself(WorkerCommand)
+	command := d.job.Command
 	command.Orderly = true
-	process, err := target.Start(command)
+	started, err := target.Start(command)
 	if err != nil {
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
-	reader := json.NewDecoder(process.Stdout)
+	reader := json.NewDecoder(started.Stdout)
 	reader.UseNumber() // what the target declared is kept as it came
-	return &worker{Process: process, writer: json.NewEncoder(process.Stdin), reader: reader}, nil
+	return &process{Process: started, writer: json.NewEncoder(started.Stdin), reader: reader}, nil
 }
 
 // release keeps a worker that is done with its plan for another one, unless there is one already.
-func (d *coordinator) release(one *worker) error {
+func (d *coordinator) release(one *process) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.idle == nil {
@@ -284,9 +275,9 @@ func (d *coordinator) release(one *worker) error {
 }
 
 // stop ends a worker.
-func (w *worker) stop() error {
-	defer func() { _ = w.Close() }() // it is gone by then
-	if _, stuck := w.Shutdown(context.Background(), stopGrace); stuck != nil {
+func (p *process) stop() error {
+	defer func() { _ = p.Close() }() // it is gone by then
+	if _, stuck := p.Shutdown(context.Background(), stopGrace); stuck != nil {
 		return fmt.Errorf("stopping a worker: %w", stuck)
 	}
 	return nil
@@ -322,7 +313,7 @@ func (d *coordinator) keepWorking(ctx context.Context, pass pass) error {
 
 // work has a worker do one pass. It reports whether the process died before that was done.
 func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error) {
-	worker, err := d.hire()
+	hired, err := d.hire()
 	if err != nil {
 		return false, err
 	}
@@ -331,23 +322,23 @@ func (d *coordinator) work(ctx context.Context, pass pass) (died bool, err error
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
-		_, _ = worker.Shutdown(context.Background(), target.Grace{Input: d.parting})
+		_, _ = hired.Shutdown(context.Background(), target.Grace{Input: d.parting})
 	})
 
-	served := d.serve(ctx, work, worker, pass)
+	served := d.serve(ctx, work, hired, pass)
 	defer d.resign(work.Names...)
 	if !stop() {
 		<-ended
 	}
 	if served.finished && !over(ctx) {
-		return false, d.release(worker)
+		return false, d.release(hired)
 	}
-	if err := worker.stop(); err != nil || over(ctx) {
+	if err := hired.stop(); err != nil || over(ctx) {
 		return false, err
 	}
-	lastWords, _ := worker.Stderr()
+	lastWords, _ := hired.Stderr()
 	lost := served.underWay()
-	d.lost(lost, worker.Exit(), lastWords)
+	d.lost(lost, hired.Exit(), lastWords)
 	d.bequeath(work.Names...)
 	if len(lost) > 1 && !pass.again { // most have nothing to do with it: alone, each shows that
 		for _, key := range lost {
@@ -367,32 +358,31 @@ type service struct {
 func (s service) underWay() []string { return slices.Sorted(maps.Values(s.current)) }
 
 // serve speaks with a worker until it is done with a plan, or gone.
-func (d *coordinator) serve(ctx context.Context, work workerPlan, worker *worker, pass pass) (ended service) {
+func (d *coordinator) serve(ctx context.Context, work worker.Plan, with *process, pass pass) (ended service) {
 	ended.current = map[int]string{}
-	if worker.planned { // what does not change is told once
+	if with.planned { // what does not change is told once
 		work.Catalogue, work.Draft = nil, nil
 	}
-	worker.planned = true
-	_ = worker.writer.Encode(order{Plan: &work}) // a worker that cannot be told is gone, or about to end
+	with.planned = true
+	_ = with.writer.Encode(worker.Order{Plan: &work}) // a worker that cannot be told is gone, or about to end
 	for {
-		var line note
-		if err := worker.reader.Decode(&line); err != nil {
+		var line worker.Note
+		if err := with.reader.Decode(&line); err != nil {
 			return ended
 		}
 		switch {
 		case line.Claim != nil:
-			answer := permission{Run: ctx.Err() == nil && d.grant(line.Cell, *line.Claim, work.Names[line.Lane], pass)}
+			answer := worker.Permission{Run: ctx.Err() == nil && d.grant(line.Cell, *line.Claim, work.Names[line.Lane], pass)}
 			if answer.Run {
 				ended.current[line.Lane] = line.Claim.Key
-				answer = d.run.permit(line.Cell)
+				answer = d.results.Permit(line.Cell)
 			}
-			_ = worker.writer.Encode(order{Lane: line.Lane, Permission: &answer}) // what it has done is read to the end
+			_ = with.writer.Encode(worker.Order{Lane: line.Lane, Permission: &answer}) // what it has done is read to the end
 		case line.Checked != nil:
 			d.take(ended.current[line.Lane], *line.Checked, pass.alone)
 			delete(ended.current, line.Lane)
 		case line.Connection != nil:
-			d.run.exited(line.Cell, line.Process)
-			d.run.closed(line.Cell, *line.Connection)
+			d.results.Connection(line.Cell, *line.Connection, line.Exit)
 		case line.Drawn != nil:
 			d.drawn(line.Cell, *line.Drawn)
 		case line.Finished:
@@ -404,7 +394,7 @@ func (d *coordinator) serve(ctx context.Context, work workerPlan, worker *worker
 
 // grant lets a lane run a check that none has run, or again one that was put off. It looks in a
 // scenario that this lane has, or none.
-func (d *coordinator) grant(cell int, asked claim, lane string, pass pass) bool {
+func (d *coordinator) grant(cell int, asked worker.Claim, lane string, pass pass) bool {
 	key := asked.Key
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -428,7 +418,7 @@ func (d *coordinator) grant(cell int, asked claim, lane string, pass pass) bool 
 	}
 	d.claimed[key] = true
 	delete(d.deferred, key)
-	d.run.begin(asked.Text)
+	d.results.Begin(asked.Text)
 	return true
 }
 
@@ -457,11 +447,6 @@ func (d *coordinator) postpone(key string) {
 
 // lost records that a worker died, and the checks that were under way in it.
 func (d *coordinator) lost(keys []string, ended target.Exit, lastWords []byte) {
-	d.run.mu.Lock()
-	defer d.run.mu.Unlock()
-	if d.run.abandoned {
-		return
-	}
 	on := "between checks"
 	names := make([]string, len(keys))
 	for i, key := range keys {
@@ -478,5 +463,5 @@ func (d *coordinator) lost(keys []string, ended target.Exit, lastWords []byte) {
 	if words := excerpt.LastLines(string(lastWords)); words != "" {
 		text += "; its last output: " + words
 	}
-	d.run.report.Errors = append(d.run.report.Errors, text)
+	d.results.Failed(errors.New(text))
 }
