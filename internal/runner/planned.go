@@ -50,6 +50,45 @@ func Planned(options Options) ([]PlannedCell, error) {
 	return planned, nil
 }
 
+// declare finds out which checks there are for the cells, and that their declarations hold.
+func (r *run) declare() error {
+	requirements, err := r.load()
+	if err != nil {
+		return err
+	}
+	r.catalogue, r.plan.Catalogue = requirements, requirements
+	if len(r.plan.Cells) == 0 {
+		return nil
+	}
+	environments := r.plan.Environments(r.process, r.budget, r.closed)
+	r.planned = environments
+	for _, state := range r.cells {
+		if state.planned >= 0 {
+			state.environment = environments[state.planned]
+			state.rules, state.otherTransport = state.environment.ApplicableRules()
+			state.all = len(state.rules) + len(state.otherTransport)
+		}
+	}
+	declared := plan.At(environments)
+	filter, err := r.filterChecks(declared)
+	if err != nil {
+		return err
+	}
+	r.plan.Filter = filter
+	matches := worker.Matching(filter)
+	for _, check := range declared {
+		r.state(check.Cell).all++
+		if matches(func() []string { return check.Labels }) {
+			r.declared = append(r.declared, check)
+		}
+	}
+	r.share()
+	for _, check := range r.declared {
+		r.state(check.Cell).total++
+	}
+	return nil
+}
+
 // chosenOf are the checks and rules that a cell reports on; others may be there to provoke
 // what its rules judge.
 func (r *run) chosenOf(state *cellState) []plan.Declared {

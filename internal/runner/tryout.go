@@ -37,6 +37,7 @@ const (
 // tryTools calls the tools of which it is unknown what they provoke, on cells where a check
 // needs a provocation that neither the config nor a known server names.
 func (r *run) tryTools(ctx context.Context) {
+	r.phase("calling tools to see what they provoke")
 	var trying sync.WaitGroup
 	for index := range r.plan.Cells {
 		if r.options.Role == protocol.ServerRole && r.lacks(index) {
