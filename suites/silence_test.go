@@ -17,13 +17,14 @@ import (
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
 // TestMain lets this test binary be the worker of a run.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == runner.WorkerCommand {
-		if err := runner.Work(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) > 1 && os.Args[1] == worker.Command {
+		if err := worker.Work(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -5,17 +5,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcpconform/mcpconform/internal/runner"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
-// newWorker is what a run starts of itself; see the package runner.
+// newWorker is what a run starts of itself; see the package worker.
 func newWorker() *cobra.Command {
 	return &cobra.Command{
-		Use:    runner.WorkerCommand,
+		Use:    worker.Command,
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			return runner.Work(os.Stdin, os.Stdout)
+			return worker.Work(os.Stdin, os.Stdout)
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -35,8 +36,8 @@ func TestMain(m *testing.M) {
 	}
 	var err error
 	switch os.Args[1] {
-	case runner.WorkerCommand:
-		err = runner.Work(os.Stdin, os.Stdout)
+	case worker.Command:
+		err = worker.Work(os.Stdin, os.Stdout)
 	case asReference:
 		err = newReference().ServeStdio(context.Background(), os.Stdin, os.Stdout)
 	case asMiddleman:

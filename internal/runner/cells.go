@@ -15,13 +15,14 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
 
 // cellFor makes the cell of a run from what came of an opening.
-func cellFor(role string, to scripted.Target, one *contact.Opening) cell {
-	return cell{
+func cellFor(role string, to scripted.Target, one *contact.Opening) worker.Cell {
+	return worker.Cell{
 		Cell:    check.Cell{Role: role, Revision: one.Revision, Transport: to.Transport},
 		Command: to.Command, URL: to.URL, Header: to.Header, Reply: to.Reply, Start: one.Start,
 		MaxMessage: to.Limits.Message, Survey: one.Survey, Habits: one.Habits,
@@ -40,7 +41,7 @@ func (r *run) addCells(ctx context.Context, to scripted.Target, found *contact.F
 
 // addCell adds a cell, which is checked when the target speaks its revision, or means to, with
 // what is to be said of it first.
-func (r *run) addCell(one *contact.Opening, planned cell, note string) {
+func (r *run) addCell(one *contact.Opening, planned worker.Cell, note string) {
 	state := &cellState{planned: -1, findings: map[string]*found{}, denied: one.Denial}
 	state.report = reports.Cell{
 		Role: planned.Role, Revision: planned.Revision, Transport: planned.Transport, AlsoSpeaks: one.AlsoSpeaks,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -28,7 +29,7 @@ func TestAClientThatWasEndedTooSoonIsMetAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRun(options, time.Now())
-	r.budget = transcript.NewMemoryBudget(budgetAlone)
+	r.budget = transcript.NewMemoryBudget(memory.BudgetAlone)
 	r.options.Revisions = contact.Revise{All: true}
 	to, err := r.reach(t.Context(), protocol.HTTP)
 	if err != nil {

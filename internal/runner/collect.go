@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -79,7 +81,7 @@ func (c *collector) closed(planned int, connection scope.Connection) {
 		return
 	}
 	if err := c.keep(state, connection); err != nil {
-		c.failed(err)
+		c.Failed(err)
 	}
 }
 
@@ -109,8 +111,15 @@ func (c *collector) found(planned int, connection scope.Connection) *cellState {
 	return state
 }
 
-// failed takes an error of the harness.
-func (c *collector) failed(err error) {
+// Begin shows that a check is under way, by its sentence.
+func (c *collector) Begin(sentence string) {
+	if c.options.Progress != nil {
+		c.options.Progress.Begin(sentence)
+	}
+}
+
+// Failed takes an error of the harness.
+func (c *collector) Failed(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.abandoned {
@@ -118,19 +127,50 @@ func (c *collector) failed(err error) {
 	}
 }
 
-// exited takes how the process ended that a connection had; nil where it had none.
-func (c *collector) exited(planned int, one *process) {
-	if one == nil {
-		return
+// Connection takes one of a worker, which is closed and judged, and how the process ended that it
+// had; nil where it had none.
+func (c *collector) Connection(planned int, connection scope.Connection, ended *worker.Exit) {
+	if ended != nil {
+		c.mu.Lock()
+		c.state(planned).exits.add(*ended)
+		c.mu.Unlock()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.state(planned).exits.add(*one)
+	c.closed(planned, connection)
 }
 
-// checked takes what a check found. What takes its time is not done under the lock: the
+// Pace is how long the target has taken on a cell.
+func (c *collector) Pace(planned int) scope.Pace {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.state(planned).pace)
+}
+
+// Failing names a check of a cell that has failed for a requirement; "" for none.
+func (c *collector) Failing(planned int, requirement string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	results := c.state(planned).report.Results
+	at := slices.IndexFunc(results, func(one reports.Result) bool {
+		return one.Verdict == reports.Failed && one.ID == requirement
+	})
+	if at < 0 {
+		return ""
+	}
+	return results[at].Text
+}
+
+// Notice puts a line at the top of what is said of each cell.
+func (c *collector) Notice(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, state := range c.cells {
+		state.report.Notices = append(state.report.Notices, text)
+	}
+}
+
+// Checked takes what a check found. What takes its time is not done under the lock: the
 // end of a run needs the lock.
-func (c *collector) checked(found checked) {
+func (c *collector) Checked(found worker.Checked) {
 	state := c.settled(&found)
 	if state == nil {
 		return
@@ -149,7 +189,7 @@ func (c *collector) checked(found checked) {
 
 // settled says what is left of what a check found in the light of all others, and returns its
 // cell; nil when nothing is taken any more.
-func (c *collector) settled(found *checked) *cellState {
+func (c *collector) settled(found *worker.Checked) *cellState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.abandoned {
@@ -167,7 +207,7 @@ func (c *collector) settled(found *checked) *cellState {
 }
 
 // take adds the result of a check, and reports whether it did.
-func (c *collector) take(state *cellState, found checked, result reports.Result) bool {
+func (c *collector) take(state *cellState, found worker.Checked, result reports.Result) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.abandoned {

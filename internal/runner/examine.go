@@ -21,6 +21,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -69,7 +70,7 @@ type Examined struct {
 // Examine runs an examination. It needs a survey: a known one, or a target that
 // answers.
 func Examine(ctx context.Context, e Examination) (*Examined, error) {
-	defer context.AfterFunc(ctx, interrupt)()
+	defer context.AfterFunc(ctx, worker.Interrupt)()
 	met := &contact.Opening{}
 	if e.Role != protocol.ServerRole { // of which there is no survey
 		e.Known = &survey.Survey{Revision: e.Revision}
@@ -96,7 +97,7 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	if e.Filter != nil {
 		filter = e.Filter(x.differs)
 	}
-	perform([][]*session.Environment{{x.environment}}, x, filter, all, nil)
+	worker.Perform([][]*session.Environment{{x.environment}}, x, filter, worker.All, nil)
 	x.addRules(x.cells[0])
 	return &Examined{
 		Results: x.cells[0].report.Results, Unexplained: x.unexplained, Survey: offered, Errors: x.report.Errors,
@@ -142,12 +143,13 @@ type examiner struct {
 	differs     func(survey.Question) bool
 }
 
-func (x *examiner) checked(_ int, found checked) {
-	if found.unexplained() {
+// Checked takes what a check has found.
+func (x *examiner) Checked(_ int, found worker.Checked) {
+	if found.Unexplained() {
 		x.unexplained = append(x.unexplained, plan.CheckName(found.Group, found.Text))
 	}
-	found.shorten(false)
-	x.collector.checked(found)
+	found.Shorten(false)
+	x.collector.Checked(found)
 }
 
 func (e Examination) begin(ctx context.Context, offered *survey.Survey, unresponsive string) *examiner {
@@ -186,13 +188,14 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, unrespon
 	return x
 }
 
-func (x *examiner) claim(_, cell int, asked claim) permission {
+// Claim lets those checks run that the examination wants.
+func (x *examiner) Claim(_, cell int, asked worker.Claim) worker.Permission {
 	wants := x.examination.Wants
 	if x.context.Err() != nil || wants != nil && !wants(asked.Check, asked.Scenario, x.differs) {
-		return permission{}
+		return worker.Permission{}
 	}
 	x.examination.turn(asked.Check, x.environment)
-	return x.permit(cell)
+	return x.Permit(cell)
 }
 
 // SuiteRules are the rules for Examination.

@@ -2,58 +2,18 @@ package runner
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/mcpconform/mcpconform/internal/evidence"
-	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
-
-// process is the end of a process of the target server.
-type process struct {
-	Early  bool   // before the harness asked it to end, or sent it something illegal
-	How    string // "exited with status 1"
-	After  string // the last request before that
-	Output string // the end of its standard error
-}
-
-// processOf tells how the process of a target server ended that a connection had; nil where
-// none did. What a target client starts is ours.
-func processOf(role string, events []transcript.Event) *process {
-	if role != protocol.ServerRole {
-		return nil
-	}
-	at := slices.IndexFunc(events, func(event transcript.Event) bool {
-		return event.Kind == transcript.Exit && event.From == protocol.Server
-	})
-	if at < 0 {
-		return nil
-	}
-	asked := slices.ContainsFunc(events[:at], func(event transcript.Event) bool {
-		return event.Kind == transcript.Signal || event.Deliberate != ""
-	})
-	killed := slices.ContainsFunc(events[at:], func(event transcript.Event) bool {
-		return event.Incident == transcript.Signalled // told after what it brought
-	})
-	if asked || killed {
-		return &process{}
-	}
-	return &process{
-		Early:  true,
-		How:    events[at].Note,
-		After:  evidence.LastRequest(events[:at]),
-		Output: evidence.Stderr(events),
-	}
-}
 
 // exits counts the processes of a target server, and keeps the first one that ended early.
 type exits struct {
 	processes, early int
-	first            process
+	first            worker.Exit
 }
 
-func (e *exits) add(one process) {
+func (e *exits) add(one worker.Exit) {
 	e.processes++
 	if !one.Early {
 		return

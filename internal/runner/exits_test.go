@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
 func TestProcessesThatEndByThemselvesAreTold(t *testing.T) {
@@ -30,7 +31,7 @@ func TestProcessesThatEndByThemselvesAreTold(t *testing.T) {
 	} {
 		var all exits
 		for _, events := range test.connections {
-			if one := processOf(protocol.ServerRole, events); one != nil {
+			if one := worker.ExitOf(protocol.ServerRole, events); one != nil {
 				all.add(*one)
 			}
 		}
@@ -38,7 +39,7 @@ func TestProcessesThatEndByThemselvesAreTold(t *testing.T) {
 			t.Errorf("%s: %q, wanted %q", name, found, test.want)
 		}
 	}
-	if processOf(protocol.ClientRole, []transcript.Event{asked, exit}) != nil {
+	if worker.ExitOf(protocol.ClientRole, []transcript.Event{asked, exit}) != nil {
 		t.Error("the server that a client started is taken for a target")
 	}
 }

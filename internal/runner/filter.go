@@ -9,6 +9,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/verdict"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -93,7 +94,7 @@ func (c *collector) chooses(state *cellState, rule rules.Rule) bool {
 
 // recorded tells whether everything that is judged was recorded before.
 func (r *run) recorded() bool {
-	return slices.ContainsFunc(r.plan.Cells, func(one cell) bool { return one.Recordings != nil })
+	return slices.ContainsFunc(r.plan.Cells, func(one worker.Cell) bool { return one.Recordings != nil })
 }
 
 // filterResults leaves the results that the filter chooses: others were there to

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -68,7 +70,7 @@ func NewJudging(options Options, revision string) (*Judging, error) {
 		started: time.Now(),
 		cell:    check.Cell{Role: protocol.ClientRole, Revision: revision, Transport: options.Transports[0]},
 	}
-	confine(memory - memoryAlone) // which is the worker's
+	memory.Confine(memory.Whole - memory.Alone) // which is the worker's
 	r := j.run(map[string]*scenario.Recording{}, &contact.Opening{Spoken: true, Survey: &survey.Survey{}})
 	if err := r.readFilter(); err != nil {
 		return nil, err
@@ -194,8 +196,8 @@ func (j *Judging) meet(records map[string]*scenario.Recording) *contact.Opening 
 // run makes a run of which everything is recorded.
 func (j *Judging) run(records map[string]*scenario.Recording, met *contact.Opening) *run {
 	r := newRun(j.options, j.started)
-	r.plan = workerPlan{Workers: 1, Policy: provoke.Policy{Calls: j.options.Calls}}
-	r.addCell(met, cell{
+	r.plan = worker.Plan{Workers: 1, Policy: provoke.Policy{Calls: j.options.Calls}}
+	r.addCell(met, worker.Cell{
 		Cell: j.cell, Reply: j.options.Timeout, MaxMessage: j.options.MaxMessage,
 		Survey: &survey.Survey{Revision: j.cell.Revision}, Recordings: records,
 	}, "")

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/verdict"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -131,7 +132,7 @@ func judgedOf(breach rules.Breach) int {
 }
 
 // result makes a report of what a check found.
-func (c *collector) result(state *cellState, done checked) reports.Result {
+func (c *collector) result(state *cellState, done worker.Checked) reports.Result {
 	result := reports.Result{
 		ID: done.Requirements[0], Kind: reports.KindCheck, Group: done.Group, Text: done.Text,
 		Requirements: c.requirements(state, done.Requirements), Page: c.page(state, done.Requirements[0]),
@@ -161,7 +162,7 @@ func (c *collector) result(state *cellState, done checked) reports.Result {
 	return result
 }
 
-func (c *collector) verdict(state *cellState, done checked) (verdict reports.Verdict, reason, hint string) {
+func (c *collector) verdict(state *cellState, done worker.Checked) (verdict reports.Verdict, reason, hint string) {
 	switch {
 	case done.Panic != "":
 		return reports.Inconclusive, "the check itself failed; this is a defect of the harness", "report it, with the errors at the end of this run"
@@ -171,7 +172,7 @@ func (c *collector) verdict(state *cellState, done checked) (verdict reports.Ver
 		return reports.Inconclusive, c.redact(done.Outcome.Reason), c.redact(done.Outcome.Hint)
 	case done.Outcome.Ending == check.Failed:
 		return c.severity(state, done.Requirements), "", ""
-	case done.unexplained():
+	case done.Unexplained():
 		return reports.Inconclusive, "the target sent nothing that shows it", "see what it sent with -v"
 	case done.State.Is(types.SpecStatePassed):
 		return reports.Passed, "", ""

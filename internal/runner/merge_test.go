@@ -10,6 +10,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 	"github.com/mcpconform/mcpconform/suites"
 )
@@ -17,16 +18,16 @@ import (
 func TestNothingPassesWithoutEvidence(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		done checked
+		done worker.Checked
 		want reports.Verdict
 	}{
-		{checked{State: types.SpecStatePassed, Evidence: true, Outcome: check.Outcome{Observed: 1}}, reports.Passed},
-		{checked{State: types.SpecStatePassed, Evidence: true}, reports.Inconclusive},
-		{checked{State: types.SpecStatePassed, Outcome: check.Outcome{Observed: 1}}, reports.Inconclusive},
-		{checked{State: types.SpecStatePassed}, reports.Inconclusive},
-		{checked{State: types.SpecStatePassed, Evidence: true, Outcome: check.Outcome{Observed: 1}, Panic: "boom"}, reports.Inconclusive},
-		{checked{Outcome: check.Outcome{Ending: check.Skipped, Reason: "not declared"}}, reports.Skipped},
-		{checked{Outcome: check.Outcome{Ending: check.Inconclusion, Reason: "unprovoked"}}, reports.Inconclusive},
+		{worker.Checked{State: types.SpecStatePassed, Evidence: true, Outcome: check.Outcome{Observed: 1}}, reports.Passed},
+		{worker.Checked{State: types.SpecStatePassed, Evidence: true}, reports.Inconclusive},
+		{worker.Checked{State: types.SpecStatePassed, Outcome: check.Outcome{Observed: 1}}, reports.Inconclusive},
+		{worker.Checked{State: types.SpecStatePassed}, reports.Inconclusive},
+		{worker.Checked{State: types.SpecStatePassed, Evidence: true, Outcome: check.Outcome{Observed: 1}, Panic: "boom"}, reports.Inconclusive},
+		{worker.Checked{Outcome: check.Outcome{Ending: check.Skipped, Reason: "not declared"}}, reports.Skipped},
+		{worker.Checked{Outcome: check.Outcome{Ending: check.Inconclusion, Reason: "unprovoked"}}, reports.Inconclusive},
 	} {
 		if verdict, _, _ := (&collector{}).verdict(&cellState{}, test.done); verdict != test.want {
 			t.Errorf("%+v: %s, not %s", test.done, verdict, test.want)

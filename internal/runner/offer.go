@@ -10,11 +10,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
 // Offer is what a server offers at one revision.
@@ -65,8 +67,8 @@ func withinDeadline(ctx context.Context, options Options, work func(context.Cont
 }
 
 func (r *run) offer(ctx context.Context) (*Offer, error) {
-	r.budget = transcript.NewMemoryBudget(budgetAlone)
-	r.plan = workerPlan{Workers: 1}
+	r.budget = transcript.NewMemoryBudget(memory.BudgetAlone)
+	r.plan = worker.Plan{Workers: 1}
 	err := r.meet(ctx)
 	for _, one := range r.opened {
 		r.closing.Go(func() { one.connection.Close(ctx) })

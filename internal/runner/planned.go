@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -27,7 +29,7 @@ func Planned(options Options) ([]PlannedCell, error) {
 	if err := r.readFilter(); err != nil {
 		return nil, err
 	}
-	r.budget, r.plan.Workers = transcript.NewMemoryBudget(budgetAlone), 1
+	r.budget, r.plan.Workers = transcript.NewMemoryBudget(memory.BudgetAlone), 1
 	for _, transport := range options.Transports {
 		for _, revision := range r.revisions() {
 			at := check.Cell{Role: options.Role, Revision: revision, Transport: transport}
@@ -35,7 +37,7 @@ func Planned(options Options) ([]PlannedCell, error) {
 				planned: len(r.plan.Cells),
 				report:  reports.Cell{Role: at.Role, Revision: revision, Transport: transport, Spoken: true},
 			})
-			r.plan.Cells = append(r.plan.Cells, cell{Cell: at, Survey: &survey.Survey{Revision: revision}})
+			r.plan.Cells = append(r.plan.Cells, worker.Cell{Cell: at, Survey: &survey.Survey{Revision: revision}})
 		}
 	}
 	if err := r.declare(); err != nil {
@@ -46,6 +48,45 @@ func Planned(options Options) ([]PlannedCell, error) {
 		planned[i] = PlannedCell{Cell: r.plan.Cells[i].Cell, Checks: r.chosenOf(state)}
 	}
 	return planned, nil
+}
+
+// declare finds out which checks there are for the cells, and that their declarations hold.
+func (r *run) declare() error {
+	requirements, err := r.load()
+	if err != nil {
+		return err
+	}
+	r.catalogue, r.plan.Catalogue = requirements, requirements
+	if len(r.plan.Cells) == 0 {
+		return nil
+	}
+	environments := r.plan.Environments(r.process, r.budget, r.closed)
+	r.planned = environments
+	for _, state := range r.cells {
+		if state.planned >= 0 {
+			state.environment = environments[state.planned]
+			state.rules, state.otherTransport = state.environment.ApplicableRules()
+			state.all = len(state.rules) + len(state.otherTransport)
+		}
+	}
+	declared := plan.At(environments)
+	filter, err := r.filterChecks(declared)
+	if err != nil {
+		return err
+	}
+	r.plan.Filter = filter
+	matches := worker.Matching(filter)
+	for _, check := range declared {
+		r.state(check.Cell).all++
+		if matches(func() []string { return check.Labels }) {
+			r.declared = append(r.declared, check)
+		}
+	}
+	r.share()
+	for _, check := range r.declared {
+		r.state(check.Cell).total++
+	}
+	return nil
 }
 
 // chosenOf are the checks and rules that a cell reports on; others may be there to provoke

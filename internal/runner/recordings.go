@@ -19,6 +19,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/importer"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -406,7 +407,7 @@ type judgement struct {
 
 func newJudgement(options Options, transcripts int) (*judgement, error) {
 	started := time.Now()
-	confine(memoryAlone)
+	memory.Confine(memory.Alone)
 	requirements, err := suites.Catalogue()
 	if err != nil {
 		return nil, err
@@ -502,7 +503,7 @@ func (j *judgement) count(found examined, transcripts int) {
 		j.altered++
 	case found.defect != "":
 		if len(j.report.Errors) < maxDefects {
-			j.failed(errors.New(found.defect))
+			j.Failed(errors.New(found.defect))
 		}
 	case found.judged:
 		j.report.Recorded.Judged += transcripts
@@ -579,7 +580,7 @@ func (j *judgement) mark(header transcript.Header, events []transcript.Event, na
 // recall makes of a transcript the conversation that it was. Its events are known by the
 // path of the file.
 func recall(header transcript.Header, events []transcript.Event, path string) *rules.Conversation {
-	whole, budget := !missing(events), budgetAlone
+	whole, budget := !missing(events), memory.BudgetAlone
 	for position := range events {
 		budget -= len(events[position].Raw)
 		events[position].Connection = path
@@ -588,7 +589,7 @@ func recall(header transcript.Header, events []transcript.Event, path string) *r
 	if cell.Revision == "" {
 		cell.Revision = spoken(cell, events)
 	}
-	log := transcript.NewLogIn(transcript.NewMemoryBudget(max(leastBudget, budget)), path)
+	log := transcript.NewLogIn(transcript.NewMemoryBudget(max(memory.LeastBudget, budget)), path)
 	conversation := rules.ReadConversation(cell, events, whole, log)
 	conversation.Recall(rules.Facts{
 		Incomplete:         header.Dropped,

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -14,20 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/offer"
-	"github.com/mcpconform/mcpconform/internal/plan"
-	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/rules"
-	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/transport/transporttest"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
-	"github.com/mcpconform/mcpconform/suites"
 )
 
 // before serves the reference over HTTP behind a front that sees each message first,
@@ -228,129 +220,5 @@ func TestATargetThatGoesAway(t *testing.T) {
 				t.Error("it conforms")
 			}
 		})
-	}
-}
-
-// What the run has no time to repeat stays open.
-func TestDoubtsAtTheEndOfARun(t *testing.T) {
-	t.Parallel()
-	r := &run{collector: collector{cells: []*cellState{{findings: map[string]*found{}}}, report: &reports.Run{}}}
-	r.cells[0].report.Role = protocol.ServerRole
-	known, err := suites.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.catalogue = known
-	d := r.coordinator()
-	d.take("a", checked{
-		Text: "answers", Requirements: []string{"ping.answered"},
-		Outcome: check.Outcome{Ending: check.Failed, Doubtful: true, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}}},
-	}, false)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := d.confirm(ctx); err != nil {
-		t.Fatal(err)
-	}
-	results := r.cells[0].report.Results
-	if len(results) != 1 || results[0].Verdict != reports.Inconclusive || results[0].Hint == "" {
-		t.Errorf("%+v", results)
-	}
-}
-
-// What waits for a process of its own waits beside others of its kind; what needs peace, or
-// another target that all share, alone.
-func TestWhatIsRepeatedSideBySide(t *testing.T) {
-	t.Parallel()
-	late := check.Outcome{Doubtful: true, Late: &check.Late{For: "ping", Waited: time.Second}}
-	starting := check.Outcome{Doubtful: true, Late: &check.Late{For: scope.Starting, Waited: time.Second}}
-	for name, test := range map[string]struct {
-		cell       check.Cell
-		declared   check.Declaration
-		outcome    check.Outcome
-		overBudget bool
-		apart      bool
-	}{
-		"a server's process":      {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, late, false, true},
-		"a client's process":      {check.Cell{Role: protocol.ClientRole, Transport: protocol.HTTP}, check.Declaration{}, late, false, true},
-		"one that was disturbed":  {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, check.Outcome{Disturbed: true}, false, true},
-		"a server that all share": {check.Cell{Role: protocol.ServerRole, Transport: protocol.HTTP}, check.Declaration{}, late, false, false},
-		"a lost connection":       {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, check.Outcome{Doubtful: true}, false, false},
-		"one that needs peace":    {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{Alone: true}, late, false, false},
-		"a login":                 {check.Cell{Role: protocol.ClientRole, Transport: protocol.HTTP}, check.Declaration{InTurn: true}, late, false, false},
-		"one that did not start":  {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, starting, false, false},
-		"no room":                 {check.Cell{Role: protocol.ServerRole, Transport: protocol.Stdio}, check.Declaration{}, late, true, false},
-	} {
-		environment := &session.Environment{Offer: offer.Offer{Scope: &scope.Scope{Cell: test.cell}}}
-		test.declared.Text = "answers"
-		d := (&run{
-			plan: workerPlan{Cells: []cell{{Cell: test.cell}}}, planned: []*session.Environment{environment},
-			collector: collector{declared: []plan.Declared{{Check: &test.declared}}},
-		}).coordinator()
-		d.overBudget = test.overBudget
-		one := doubt{key: keyOf(environment.Name(), "answers"), found: checked{Outcome: test.outcome}}
-		if d.apart(one) != test.apart {
-			t.Errorf("%s: %t", name, !test.apart)
-		}
-		if d.slow = true; d.apart(one) {
-			t.Errorf("%s: beside others on a machine that is too slow", name)
-		}
-	}
-}
-
-// A check for which there was no room when it was repeated beside others stays in doubt, and is
-// repeated once more.
-func TestARepeatedCheckWithoutRoomIsRepeatedAgain(t *testing.T) {
-	t.Parallel()
-	d := unhurried(t, scope.Pace{"ping": time.Millisecond})
-	before := checked{Outcome: check.Outcome{Doubtful: true, Late: &check.Late{For: "ping", Waited: time.Second}}}
-	d.take("a", before, false)
-	if keys := d.toRepeat(); !slices.Equal(keys, []string{"a"}) {
-		t.Fatalf("%q are repeated", keys)
-	}
-	d.take("a", checked{Outcome: check.Outcome{Ending: check.Deferred}}, true)
-	if keys := d.toRepeat(); !slices.Equal(keys, []string{"a"}) || !d.overBudget {
-		t.Errorf("then %q, overBudget is %t", keys, d.overBudget)
-	}
-}
-
-// A check during whose repetition the target goes away has one result.
-func TestATargetThatGoesAwayWhileACheckIsRepeated(t *testing.T) {
-	t.Parallel()
-	d := unhurried(t, scope.Pace{"ping": time.Millisecond})
-	before := checked{
-		Text: "answers", Requirements: []string{"ping.answered"},
-		Outcome: check.Outcome{Doubtful: true, Late: &check.Late{For: "ping", Waited: time.Second}},
-	}
-	d.take("a", before, false)
-	d.toRepeat()
-	gone := before
-	gone.Outcome = check.Outcome{Ending: check.Inconclusion, Gone: "ping"}
-	d.take("a", gone, true)
-	if err := d.confirm(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if results := d.run.cells[0].report.Results; len(results) != 1 {
-		t.Errorf("%d results: %+v", len(results), results)
-	}
-}
-
-// What cannot be repeated stands if it is no failure, and rests on no wait.
-func TestWhatStandsThoughItIsNotRepeated(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		outcome check.Outcome
-		stands  bool
-	}{
-		"a skip":           {check.Outcome{Ending: check.Skipped, Disturbed: true}, true},
-		"a pass":           {check.Outcome{Ending: check.Passed, Disturbed: true}, true},
-		"a skip by a wait": {check.Outcome{Ending: check.Skipped, Doubtful: true}, false},
-		"a failure":        {check.Outcome{Ending: check.Failed, Disturbed: true}, false},
-	} {
-		d := unhurried(t, nil)
-		for _, left := range []check.Outcome{d.unrepeated(test.outcome), unconfirmed(test.outcome, "it ended")} {
-			if (left.Ending == test.outcome.Ending) != test.stands || !test.stands && left.Ending != check.Inconclusion {
-				t.Errorf("%s: %+v is left", name, left)
-			}
-		}
 	}
 }

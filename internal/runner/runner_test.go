@@ -26,6 +26,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/slowtest"
 	"github.com/mcpconform/mcpconform/internal/target"
 	"github.com/mcpconform/mcpconform/internal/transcript"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reference/client"
 	"github.com/mcpconform/mcpconform/reference/server"
 	"github.com/mcpconform/mcpconform/reports"
@@ -38,8 +39,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	switch os.Args[1] {
-	case WorkerCommand:
-		end(Work(os.Stdin, os.Stdout))
+	case worker.Command:
+		end(worker.Work(os.Stdin, os.Stdout))
 	case "reference":
 		if os.Args[2] == protocol.ClientRole {
 			end(runReferenceClient(os.Args[3:]))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcpconform/mcpconform/internal/plan"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
 // share keeps the checks of the shard, and leaves the others to other shards. Checks that
@@ -14,7 +15,7 @@ func (r *run) share() {
 	r.others = map[string]bool{}
 	r.declared = slices.DeleteFunc(r.declared, func(check plan.Declared) bool {
 		name := r.planned[check.Cell].Name()
-		key := keyOf(name, check.Check.Name())
+		key := worker.KeyOf(name, check.Check.Name())
 		together := key
 		if check.Scenario != nil {
 			together = name + "\n" + check.Scenario.Name

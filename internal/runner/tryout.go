@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
@@ -21,6 +22,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/internal/tryout"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
 const (
@@ -35,6 +37,7 @@ const (
 // tryTools calls the tools of which it is unknown what they provoke, on cells where a check
 // needs a provocation that neither the config nor a known server names.
 func (r *run) tryTools(ctx context.Context) {
+	r.phase("calling tools to see what they provoke")
 	var trying sync.WaitGroup
 	for index := range r.plan.Cells {
 		if r.options.Role == protocol.ServerRole && r.lacks(index) {
@@ -174,8 +177,8 @@ func LookAt(ctx context.Context, options Options, may func(tools []string) bool)
 // look does so.
 func (r *run) look(ctx context.Context, may func(tools []string) bool) (*Look, error) {
 	options := r.options
-	r.budget = transcript.NewMemoryBudget(budgetAlone)
-	r.plan = workerPlan{Workers: 1, Policy: options.Policy}
+	r.budget = transcript.NewMemoryBudget(memory.BudgetAlone)
+	r.plan = worker.Plan{Workers: 1, Policy: options.Policy}
 	err := r.meet(ctx)
 	if err == nil {
 		err = r.declare()

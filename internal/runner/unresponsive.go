@@ -2,10 +2,9 @@ package runner
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/protocol"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
 // unresponsiveAfter is how many checks in a row a target may leave without any answer
@@ -13,32 +12,20 @@ import (
 // that is only slow, or silent where it may be, answers one of so many.
 const unresponsiveAfter = 8
 
-// silenceJudges are the pages whose checks are made for a target that answers
-// nothing, and say so.
-var silenceJudges = []string{"lifecycle", "ping", "discover"}
-
-func judgesSilence(labels []string) bool {
-	return slices.ContainsFunc(silenceJudges, func(page string) bool { return slices.Contains(labels, page) }) ||
-		slices.ContainsFunc(labels, func(label string) bool { return strings.Contains(label, openingOfSSE) })
-}
-
-// openingOfSSE are the requirements of a stream, without which nothing can be asked.
-const openingOfSSE = "transports.sse."
-
-// permit lets a check of a cell run, and tells why it is no use to ask the target
+// Permit lets a check of a cell run, and tells why it is no use to ask the target
 // anything.
-func (c *collector) permit(cell int) permission {
+func (c *collector) Permit(cell int) worker.Permission {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	state := c.state(cell)
-	return permission{
+	return worker.Permission{
 		Run: true, Unresponsive: state.unresponsive, Astray: state.astray, Ended: state.report.Ended != nil,
 	}
 }
 
 // listen counts the checks in a row that the target left unanswered. The
 // caller holds the lock.
-func (s *cellState) listen(found checked) {
+func (s *cellState) listen(found worker.Checked) {
 	switch {
 	case found.Unresponsive:
 		s.silent++

@@ -1,4 +1,4 @@
-package runner
+package worker
 
 import (
 	"testing"
@@ -15,12 +15,11 @@ import (
 // asking is a host that notes the order in which checks are claimed, and lets none run.
 type asking struct{ keys []string }
 
-func (a *asking) claim(_, _ int, asked claim) permission {
+func (a *asking) Claim(_, _ int, asked Claim) Permission {
 	a.keys = append(a.keys, asked.Key)
-	return permission{}
+	return Permission{}
 }
-func (a *asking) checked(int, checked)         {}
-func (a *asking) closed(int, scope.Connection) {}
+func (a *asking) Checked(int, Checked) {}
 
 // What leaves the harness waiting begins first, so that others go on beside it.
 func TestLongWaitsBeginFirst(t *testing.T) {
@@ -33,7 +32,7 @@ func TestLongWaitsBeginFirst(t *testing.T) {
 		Catalogue: requirements, Process: scope.NewProcess(""),
 	}}}
 	host := &asking{}
-	perform([][]*session.Environment{{environment}}, host, "", all, nil)
+	Perform([][]*session.Environment{{environment}}, host, "", All, nil)
 	checks := plan.At([]*session.Environment{environment})
 	if len(host.keys) != len(checks) {
 		t.Fatalf("%d checks were claimed, wanted %d", len(host.keys), len(checks))
@@ -41,7 +40,7 @@ func TestLongWaitsBeginFirst(t *testing.T) {
 	waits := map[string]bool{}
 	for _, one := range checks {
 		if one.Check.Early() {
-			waits[keyOf(environment.Name(), one.Check.Name())] = true
+			waits[KeyOf(environment.Name(), one.Check.Name())] = true
 		}
 	}
 	if len(waits) == 0 {

@@ -1,4 +1,4 @@
-package runner
+package pool
 
 import (
 	"fmt"
@@ -6,13 +6,14 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/scope"
-	"github.com/mcpconform/mcpconform/reports"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
 const (
-	// overloaded says why a run ends that a machine cannot carry, and relief what to do.
-	overloaded = "this machine was too busy for the run"
-	relief     = "run again on a less busy machine, with --workers 1 or a longer --timeout"
+	// Overloaded says why a run ends that a machine cannot carry.
+	Overloaded = "this machine was too busy for the run"
+	// Relief says what to do then.
+	Relief = "run again on a less busy machine, with --workers 1 or a longer --timeout"
 	// mostUnshown is how many checks are repeated alone, and late again, before it is of no
 	// use to repeat others.
 	mostUnshown = 5
@@ -24,7 +25,7 @@ const (
 // certain tells whether an outcome rests on nothing that was late, or on what shows by the
 // pace of the target that it does not come. What came on no other connection either was
 // waited for longest there.
-func (c *collector) certain(found checked) bool {
+func (d *coordinator) certain(found worker.Checked) bool {
 	late := found.Outcome.Late
 	if found.Outcome.Gone != "" {
 		late = found.Outcome.GoneLate
@@ -32,19 +33,17 @@ func (c *collector) certain(found checked) bool {
 	if late == nil || found.Outcome.Ending == check.Skipped {
 		return true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state(found.Cell).pace.Shows(*late)
+	return d.results.Pace(found.Cell).Shows(*late)
 }
 
 // tooLate is what is left of an outcome that rests on what was late, and shows nothing.
-func (c *collector) tooLate(found checked) check.Outcome {
+func (d *coordinator) tooLate(found worker.Checked) check.Outcome {
 	outcome := found.Outcome
 	left := check.Outcome{
 		Ending:   check.Inconclusion,
 		Gone:     outcome.Gone,
 		GoneLate: outcome.GoneLate,
-		Hint:     relief,
+		Hint:     Relief,
 		Reason:   outcome.Reason,
 	}
 	if left.Reason == "" {
@@ -54,9 +53,7 @@ func (c *collector) tooLate(found checked) check.Outcome {
 	if outcome.Late == nil {
 		return left
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slowest := c.state(found.Cell).pace.Slowest(outcome.Late.For); slowest > 0 {
+	if slowest := d.results.Pace(found.Cell).Slowest(outcome.Late.For); slowest > 0 {
 		left.Reason += fmt.Sprintf(": another answer took %s", slowest.Round(time.Millisecond))
 	}
 	return left
@@ -65,46 +62,21 @@ func (c *collector) tooLate(found checked) check.Outcome {
 // slowStart takes a process that was not there in time, which shows nothing of the target:
 // the machine has too much to do. One worker goes on; when others are late then, too, the
 // cell ends. The caller holds the lock.
-func (d *coordinator) slowStart(found checked) {
+func (d *coordinator) slowStart(found worker.Checked) {
 	late := found.Outcome.Late
-	if late == nil || late.For != scope.Starting || d.run.certain(found) {
+	if late == nil || late.For != scope.Starting || d.certain(found) {
 		return
 	}
 	switch {
 	case !d.slow:
-		d.slow, d.beside = true, d.run.lanes()-1
+		d.slow, d.beside = true, d.job.lanesOfUse()-1
 	case d.beside > 0:
 		d.beside-- // it had begun before
 	default:
 		d.slowStarts++
 	}
 	if d.slowStarts == mostSlowStarts {
-		d.run.overload(found)
-	}
-}
-
-// overload ends the cell of a check that the machine cannot carry.
-func (c *collector) overload(found checked) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if state := c.state(found.Cell); state.report.Ended == nil {
-		state.overload(c.redact(found.Outcome.Reason))
-	}
-}
-
-// overload ends a cell that the machine cannot carry.
-func (s *cellState) overload(why string) {
-	s.report.Ended = &reports.Ended{Reason: overloaded + ": " + why, Hint: "what failed has failed; " + relief}
-	s.giveUp(overloaded)
-}
-
-// tellOverload says at the top of the report why some checks were not repeated.
-func (c *collector) tellOverload() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, state := range c.cells {
-		state.report.Notices = append(state.report.Notices, fmt.Sprintf(
-			"%s: %d checks were repeated alone, and late again; %s", overloaded, mostUnshown, relief))
+		d.results.Overload(found.Cell, found.Outcome.Reason)
 	}
 }
 
@@ -113,13 +85,11 @@ func (c *collector) tellOverload() {
 // long as a reply may take is enough.
 func (d *coordinator) timed(one doubt) time.Duration {
 	planned := one.found.Cell
-	reply, late := d.run.plan.Cells[planned].Reply, one.found.Outcome.Late
+	reply, late := d.job.Plan.Cells[planned].Reply, one.found.Outcome.Late
 	if late == nil {
 		return reply
 	}
-	d.run.mu.Lock()
-	defer d.run.mu.Unlock()
-	pace := d.run.state(planned).pace
+	pace := d.results.Pace(planned)
 	needed := max(reply, min(scope.FarFaster*pace.Slowest(late.For), workAlone*reply))
 	if _, known := pace[late.For]; !known || scope.IsUnhurried(late.For) {
 		needed = max(needed, repliesAlone*reply)
@@ -128,7 +98,7 @@ func (d *coordinator) timed(one doubt) time.Duration {
 }
 
 // giveTime gives the target of a cell the time that the checks have which are repeated alone.
-func (d *coordinator) giveTime(cell *cell, planned int) {
+func (d *coordinator) giveTime(cell *worker.Cell, planned int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	reply := cell.Reply
@@ -160,8 +130,8 @@ func (d *coordinator) unrepeated(outcome check.Outcome) check.Outcome {
 	}
 	if d.hopeless() {
 		return check.Outcome{
-			Ending: check.Inconclusion, Hint: relief,
-			Reason: why(outcome) + "; not repeated alone: " + overloaded,
+			Ending: check.Inconclusion, Hint: Relief,
+			Reason: why(outcome) + "; not repeated alone: " + Overloaded,
 		}
 	}
 	return check.Outcome{

@@ -1,6 +1,6 @@
-// Package runner plans a run, starts workers that check the target side by
-// side, and merges what they found into a reports.Run.
-package runner
+// Package worker is the process that runs checks: what it is told, how it runs them in lanes,
+// and what it tells of them. It decides nothing about what becomes of that.
+package worker
 
 import (
 	"net/http"
@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/clientrun"
 	"github.com/mcpconform/mcpconform/internal/explore"
 	"github.com/mcpconform/mcpconform/internal/issuer"
+	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/offer"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
@@ -25,14 +26,14 @@ import (
 	"github.com/mcpconform/mcpconform/suites"
 )
 
-// workerPlan is what a worker needs to know, as JSON on its standard input.
-type workerPlan struct {
-	Cells   []cell
-	Filter  string   // Ginkgo label expression over the checks to run; "" for all
-	Only    which    // of those
-	Keys    []string `json:",omitempty"` // of those; nil for all
-	Names   []string // of the lanes, in each of which one check runs at a time: their connections' names begin so
-	Workers int      // how many there are at the same time
+// Plan is what a worker needs to know, as JSON on its standard input.
+type Plan struct {
+	Cells   []Cell
+	Filter  string    // Ginkgo label expression over the checks to run; "" for all
+	Only    Selection // of those
+	Keys    []string  `json:",omitempty"` // of those; nil for all
+	Names   []string  // of the lanes, in each of which one check runs at a time: their connections' names begin so
+	Workers int       // how many there are at the same time
 	provoke.Policy
 	Events    bool   // send whole transcripts, too
 	Exchanges bool   // send those of checks that pass, too
@@ -47,10 +48,10 @@ type workerPlan struct {
 }
 
 // lanes is how many the worker has; of the parent, which runs no check, one.
-func (p workerPlan) lanes() int { return max(1, len(p.Names)) }
+func (p Plan) lanes() int { return max(1, len(p.Names)) }
 
-// cell is one revision over one transport, with what the survey found.
-type cell struct {
+// Cell is one revision over one transport, with what the survey found.
+type Cell struct {
 	check.Cell
 	Command    target.Command
 	URL        string
@@ -71,29 +72,29 @@ type cell struct {
 	Recordings map[string]*scenario.Recording
 }
 
-// starts tells whether its checks start processes of the target.
-func (l cell) starts() bool {
+// Starts tells whether its checks start processes of the target.
+func (l Cell) Starts() bool {
 	return l.Role == protocol.ClientRole || protocol.Over(l.Transport).Processes()
 }
 
 // launch starts the client of a cell; nil when there is none to start.
-func (l cell) launch(process *scope.Process) scenario.Launch {
+func (l Cell) launch(process *scope.Process) scenario.Launch {
 	if l.Recordings != nil {
 		return nil
 	}
 	return scenario.ByCommand(process.Patience(), l.Command)
 }
 
-func (l cell) target() scripted.Target {
+func (l Cell) target() scripted.Target {
 	return scripted.Target{
 		Transport: l.Transport, Command: l.Command, URL: l.URL, Peer: l.Party(), Header: l.Header,
 		Reply: l.Reply, Start: l.Start, Work: l.Work, Limits: transport.Limits{Message: l.MaxMessage},
 	}
 }
 
-// environments makes what the checks of each cell see, with room for all of them
+// Environments makes what the checks of each cell see, with room for all of them
 // together.
-func (p workerPlan) environments(
+func (p Plan) Environments(
 	process *scope.Process,
 	budget *transcript.MemoryBudget,
 	record func(cellIndex int, connection scope.Connection),
@@ -102,7 +103,7 @@ func (p workerPlan) environments(
 	environments := make([]*session.Environment, len(p.Cells))
 	for index, cell := range p.Cells {
 		to := cell.target()
-		to.Limits.Message, to.Pace = min(to.Limits.Message, longestMessage(p.Workers, p.lanes())), pace
+		to.Limits.Message, to.Pace = min(to.Limits.Message, memory.LongestMessage(p.Workers, p.lanes())), pace
 		if p.Repeated {
 			to.Tempo = &scripted.Tempo{}
 		}

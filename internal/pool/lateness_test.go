@@ -1,4 +1,4 @@
-package runner
+package pool
 
 import (
 	"slices"
@@ -8,37 +8,14 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
-	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
-	"github.com/mcpconform/mcpconform/internal/session"
-	"github.com/mcpconform/mcpconform/reports"
-	"github.com/mcpconform/mcpconform/suites"
+	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
-// unhurried is a run of a cell on which nothing was checked yet, and what hands out its checks.
-func unhurried(t *testing.T, pace scope.Pace) *coordinator {
-	t.Helper()
-	known, err := suites.Catalogue()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const workers = 3
-	r := &run{collector: collector{
-		catalogue: known, options: Options{Workers: workers},
-		cells: []*cellState{{
-			findings: map[string]*found{}, pace: pace, total: workers,
-			rules:  []rules.Rule{{Verifies: rules.Verifies(session.AnsweredRequirement)}},
-			report: reports.Cell{Role: protocol.ServerRole, Revision: "2025-11-25", Transport: protocol.Stdio},
-		}},
-		report: &reports.Run{},
-	}, plan: workerPlan{Cells: []cell{{Reply: 5 * time.Second}}}}
-	return r.coordinator()
-}
-
 // late are outcomes that rest on a wait that was over.
-func late(of check.Late) map[string]checked {
-	about := checked{Text: "answers", Requirements: []string{"ping.answered"}, Evidence: true}
+func late(of check.Late) map[string]worker.Checked {
+	about := worker.Checked{Text: "answers", Requirements: []string{"ping.answered"}, Evidence: true}
 	noReply, failed := about, about
 	noReply.Outcome = check.Outcome{
 		Ending: check.Inconclusion, Doubtful: true, Awaited: of.For, Reason: "no reply", Late: &of,
@@ -47,21 +24,7 @@ func late(of check.Late) map[string]checked {
 	failed.Outcome = check.Outcome{
 		Ending: check.Failed, Doubtful: true, Late: &of, Mismatches: []rules.Mismatch{{Wanted: "a", Found: "b"}},
 	}
-	return map[string]checked{"no reply": noReply, "failed": failed}
-}
-
-// broken counts what a cell has found broken.
-func (s *cellState) broken() int {
-	count := 0
-	for _, one := range s.findings {
-		count += len(one.breaches)
-	}
-	for _, result := range s.report.Results {
-		if result.Verdict == reports.Failed || result.Verdict == reports.Warned {
-			count++
-		}
-	}
-	return count
+	return map[string]worker.Checked{"no reply": noReply, "failed": failed}
 }
 
 // What is late when it is repeated alone breaks something where the target is known to be far
@@ -79,15 +42,14 @@ func TestLatenessThatShowsNothingIsNoFailure(t *testing.T) {
 		"a busy machine":                     {10 * time.Millisecond, waited, false},
 	} {
 		for kind, found := range late(check.Late{For: "ping", Waited: waited, Behind: test.behind}) {
-			d := unhurried(t, scope.Pace{"ping": test.slowest})
+			d, results := unhurried(t, scope.Pace{"ping": test.slowest})
 			d.take("a", found, true)
-			state := d.run.cells[0]
-			if broken := state.broken(); (broken == 1) != test.breaks || broken > 1 {
-				t.Errorf("%s, %s: %d broken: %+v", name, kind, broken, state.report.Results)
+			if broken := results.broken(); (broken == 1) != test.breaks || broken > 1 {
+				t.Errorf("%s, %s: %d broken: %+v", name, kind, broken, results.checked)
 			}
-			if result := state.report.Results[0]; !test.breaks &&
-				(result.Verdict != reports.Inconclusive || result.Hint != relief) {
-				t.Errorf("%s, %s: %+v", name, kind, result)
+			if outcome := results.checked[0].Outcome; !test.breaks &&
+				(outcome.Ending != check.Inconclusion || outcome.Hint != Relief) {
+				t.Errorf("%s, %s: %+v", name, kind, outcome)
 			}
 		}
 	}
@@ -97,7 +59,7 @@ func TestLatenessThatShowsNothingIsNoFailure(t *testing.T) {
 func TestLatenessIsSharedByWhatWaitsForTheSame(t *testing.T) {
 	t.Parallel()
 	found := late(check.Late{For: "ping", Waited: 5 * time.Second})["no reply"]
-	d := unhurried(t, scope.Pace{"ping": time.Second})
+	d, results := unhurried(t, scope.Pace{"ping": time.Second})
 	for _, key := range []string{"a", "b", "c"} {
 		d.take(key, found, false)
 	}
@@ -108,8 +70,8 @@ func TestLatenessIsSharedByWhatWaitsForTheSame(t *testing.T) {
 	if keys := d.toRepeat(); len(keys) > 0 {
 		t.Errorf("%q are repeated, too", keys)
 	}
-	if state := d.run.cells[0]; state.broken() > 0 || len(state.report.Results) != 3 {
-		t.Errorf("%+v", state.report.Results)
+	if results.broken() > 0 || len(results.checked) != 3 {
+		t.Errorf("%+v", results.checked)
 	}
 }
 
@@ -128,10 +90,10 @@ func TestATargetIsGivenTimeAlone(t *testing.T) {
 		"of another kind":           {"tools/list", time.Millisecond, 15 * time.Second},
 		"of a kind that takes time": {"tasks/result", time.Millisecond, 15 * time.Second},
 	} {
-		d := unhurried(t, scope.Pace{"ping": test.slowest, "tasks/result": test.slowest})
+		d, _ := unhurried(t, scope.Pace{"ping": test.slowest, "tasks/result": test.slowest})
 		d.take("a", late(check.Late{For: test.kind, Waited: time.Second})["failed"], false)
 		d.toRepeat()
-		alone := cell{Reply: 5 * time.Second, Start: 20 * time.Second}
+		alone := worker.Cell{Reply: 5 * time.Second, Start: 20 * time.Second}
 		if d.giveTime(&alone, 0); alone.Reply != test.wanted || alone.Start != 20*time.Second {
 			t.Errorf("%s: a reply may take %s, and a start %s", name, alone.Reply, alone.Start)
 		}
@@ -147,7 +109,7 @@ func TestTheLongestWaitIsTheLast(t *testing.T) {
 		shown bool   // the other one fails again
 		once  bool   // that is enough
 	}{{"failed", true, true}, {"failed", false, false}, {"no reply", true, false}} {
-		d := unhurried(t, scope.Pace{"ping": time.Millisecond, "tasks/result": 4 * time.Second})
+		d, results := unhurried(t, scope.Pace{"ping": time.Millisecond, "tasks/result": 4 * time.Second})
 		slow := late(check.Late{For: "tasks/result", Waited: time.Second})[test.kind]
 		quick := late(check.Late{For: "ping", Waited: 5 * time.Second})["failed"]
 		quick.Text = "answers ping"
@@ -161,16 +123,15 @@ func TestTheLongestWaitIsTheLast(t *testing.T) {
 		}
 		d.take("quick", quick, true)
 		keys := d.toRepeat()
-		results := d.run.cells[0].report.Results
 		if !test.once {
 			if !slices.Equal(keys, []string{"slow"}) {
 				t.Errorf("%s: %q are repeated then", test.kind, keys)
 			}
 			continue
 		}
-		if len(keys) > 0 || len(results) != 2 || results[1].Verdict != reports.Skipped ||
-			results[1].Reason != `"answers ping" reports the same` {
-			t.Errorf("%q are repeated, though shown: %+v", keys, results)
+		if len(keys) > 0 || len(results.checked) != 2 || results.checked[1].Outcome.Ending != check.Skipped ||
+			results.checked[1].Outcome.Reason != `"answers ping" reports the same` {
+			t.Errorf("%q are repeated, though shown: %+v", keys, results.checked)
 		}
 	}
 }
@@ -178,7 +139,7 @@ func TestTheLongestWaitIsTheLast(t *testing.T) {
 // Where what is repeated alone is late time and again, the rest is not repeated.
 func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
 	t.Parallel()
-	d := unhurried(t, scope.Pace{"ping": time.Second})
+	d, results := unhurried(t, scope.Pace{"ping": time.Second})
 	found := late(check.Late{For: "ping", Waited: 5 * time.Second})["failed"]
 	for i := range mostUnshown + 1 {
 		d.take(strconv.Itoa(i), found, false)
@@ -186,7 +147,7 @@ func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
 	keys := d.toRepeat()
 	for i, key := range keys {
 		d.deferred[key] = true
-		if granted := d.grant(0, claim{Key: key}, "worker9-", pass{again: true}); granted != (i < mostUnshown) {
+		if granted := d.grant(0, worker.Claim{Key: key}, "worker9-", pass{again: true}); granted != (i < mostUnshown) {
 			t.Fatalf("check %d is run: %v", i, granted)
 		} else if granted {
 			d.take(key, found, true)
@@ -195,15 +156,14 @@ func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
 	if err := d.confirm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	state := d.run.cells[0]
-	if len(state.report.Results) != len(keys) || state.broken() > 0 {
-		t.Errorf("%+v", state.report.Results)
+	if len(results.checked) != len(keys) || results.broken() > 0 {
+		t.Errorf("%+v", results.checked)
 	}
-	if last := state.report.Results[len(keys)-1]; !strings.Contains(last.Reason, overloaded) {
+	if last := results.checked[len(keys)-1].Outcome; !strings.Contains(last.Reason, Overloaded) {
 		t.Errorf("%+v", last)
 	}
-	if !slices.ContainsFunc(state.report.Notices, func(one string) bool { return strings.Contains(one, overloaded) }) {
-		t.Errorf("the notices are %q", state.report.Notices)
+	if !slices.ContainsFunc(results.notices, func(one string) bool { return strings.Contains(one, Overloaded) }) {
+		t.Errorf("the notices are %q", results.notices)
 	}
 }
 
@@ -211,8 +171,8 @@ func TestARunThatIsLateAgainAndAgainEnds(t *testing.T) {
 // nothing. What has failed before stays.
 func TestAMachineThatStartsNothingInTimeEndsTheCell(t *testing.T) {
 	t.Parallel()
-	d := unhurried(t, scope.Pace{scope.Starting: 20 * time.Second})
-	bad := checked{
+	d, results := unhurried(t, scope.Pace{scope.Starting: 20 * time.Second})
+	bad := worker.Checked{
 		Text:         "bad",
 		Requirements: []string{"ping.answered"},
 		Outcome:      check.Outcome{Ending: check.Failed},
@@ -220,16 +180,15 @@ func TestAMachineThatStartsNothingInTimeEndsTheCell(t *testing.T) {
 	d.take("bad", bad, false)
 	slow := late(check.Late{For: scope.Starting, Waited: time.Minute})["no reply"]
 	d.take("a", slow, false)
-	state := d.run.cells[0]
-	if !d.grant(0, claim{Key: "d"}, "worker2-", pass{}) || d.grant(0, claim{Key: "e"}, "worker1-", pass{}) {
+	if !d.grant(0, worker.Claim{Key: "d"}, "worker2-", pass{}) || d.grant(0, worker.Claim{Key: "e"}, "worker1-", pass{}) {
 		t.Error("not one worker alone goes on")
 	}
 	d.resign("worker2-")
-	if !d.grant(0, claim{Key: "e"}, "worker1-", pass{}) {
+	if !d.grant(0, worker.Claim{Key: "e"}, "worker1-", pass{}) {
 		t.Error("nobody goes on")
 	}
 	for i := range d.beside + mostSlowStarts {
-		if state.report.Ended != nil {
+		if results.overloaded != "" {
 			t.Fatalf("the cell ended after %d", i)
 		}
 		d.take(strconv.Itoa(i), slow, false)
@@ -237,11 +196,11 @@ func TestAMachineThatStartsNothingInTimeEndsTheCell(t *testing.T) {
 	if err := d.confirm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if ended := state.report.Ended; ended == nil || !strings.HasPrefix(ended.Reason, overloaded) || ended.Hint == "" {
-		t.Errorf("the cell ended: %+v", ended)
+	if results.overloaded != "no reply" {
+		t.Errorf("the cell ended: %q", results.overloaded)
 	}
-	if state.broken() != 1 || !d.run.permit(0).Ended {
-		t.Errorf("%+v", state.report.Results)
+	if results.broken() != 1 {
+		t.Errorf("%+v", results.checked)
 	}
 }
 
@@ -249,16 +208,15 @@ func TestAMachineThatStartsNothingInTimeEndsTheCell(t *testing.T) {
 func TestATargetThatIsLateEverywhereIsNotGone(t *testing.T) {
 	t.Parallel()
 	for slowest, breaks := range map[time.Duration]int{time.Millisecond: 1, 20 * time.Second: 0} {
-		d := unhurried(t, scope.Pace{scope.Starting: slowest})
+		d, results := unhurried(t, scope.Pace{scope.Starting: slowest})
 		found := late(check.Late{For: "ping", Waited: time.Second})["no reply"]
 		found.Outcome.Gone, found.Outcome.GoneLate = "initialize was not answered", &check.Late{
 			For:    scope.Starting,
 			Waited: time.Minute,
 		}
 		d.take("a", found, false)
-		state := d.run.cells[0]
-		if state.broken() != breaks || strings.HasPrefix(state.report.Ended.Reason, overloaded) != (breaks == 0) {
-			t.Errorf("slowest %s: %d broken, %+v", slowest, state.broken(), state.report.Ended)
+		if results.broken() != breaks || !results.gone {
+			t.Errorf("slowest %s: %d broken, gone is %t", slowest, results.broken(), results.gone)
 		}
 	}
 }
@@ -267,8 +225,8 @@ func TestATargetThatIsLateEverywhereIsNotGone(t *testing.T) {
 // died with a scenario, is run by one that comes after all others: nothing is lost.
 func TestWhatNobodyCameToIsRunAtTheEnd(t *testing.T) {
 	t.Parallel()
-	d := unhurried(t, nil)
-	scene := claim{Key: "a", Scenario: "one"}
+	d, _ := unhurried(t, nil)
+	scene := worker.Claim{Key: "a", Scenario: "one"}
 	if !d.grant(0, scene, "worker1-", pass{}) {
 		t.Fatal("a check is not granted")
 	}
