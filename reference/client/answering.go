@@ -119,10 +119,7 @@ func (c *client) answer(ctx context.Context, method string, params object) (obje
 }
 
 // unhandled refuses what the client has not declared.
-func (c *client) unhandled(capability string) *rpcError {
-	if c.has("always-declares") {
-		return refuse(jsonrpc.InvalidRequest, "%s is not supported", capability)
-	}
+func unhandled(capability string) *rpcError {
 	return refuse(jsonrpc.MethodNotFound, "Method not found: this client has not declared %s", capability)
 }
 
@@ -130,9 +127,9 @@ func (c *client) unhandled(capability string) *rpcError {
 func (c *client) input(ctx context.Context, method string, params object) (object, *rpcError) {
 	capability, declared := c.declaredFor(method)
 	if !declared {
-		return nil, c.unhandled(capabilityOf[method])
+		return nil, c.part.unhandled(capabilityOf[method])
 	}
-	if err := c.refusal(method, params, capability); err != nil {
+	if err := c.part.refuses(c, method, params, capability); err != nil {
 		return nil, err
 	}
 	next := c.nextAnswer(method)
@@ -195,18 +192,14 @@ func (c *client) decides(ctx context.Context, answer step) bool {
 
 // refusal returns the error for a request that the client must reject, regardless of
 // what the steps answer.
-func (c *client) refusal(method string, params, capability object) (refused *rpcError) {
-	switch {
-	case c.has("refuses-no-request"):
-	case method == "sampling/createMessage":
-		refused = c.refuseMessages(params, capability)
-	case method == "elicitation/create":
-		refused = c.refuseForm(params, capability)
+func refusal(c *client, method string, params, capability object) *rpcError {
+	switch method {
+	case "sampling/createMessage":
+		return c.refuseMessages(params, capability)
+	case "elicitation/create":
+		return c.refuseForm(params, capability)
 	}
-	if address, isText := params["url"].(string); isText && refused == nil && c.has("fetches-urls") {
-		c.load(address)
-	}
-	return refused
+	return nil
 }
 
 // Answers are what to answer the requests of one method with, in turn; the last
@@ -264,13 +257,7 @@ func (c *client) capabilities(revision string) object {
 	for method, known := range c.answers {
 		all[capabilityOf[method]] = known.capability
 	}
-	if c.has("always-declares") {
-		for _, capability := range capabilityOf {
-			if all[capability] == nil {
-				all[capability] = object{}
-			}
-		}
-	}
+	c.part.declares(all)
 	switch {
 	case revision >= Revision20260728:
 		all["extensions"] = c.extensions()

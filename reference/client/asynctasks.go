@@ -12,6 +12,20 @@ import (
 // tasksExtension is the name under which client and server declare tasks.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
+// followAsyncTask waits for a task that a call was answered with. It cancels the task
+// if ctx ends first.
+func (c *client) followAsyncTask(ctx context.Context, created object) (object, error) {
+	known, err := readTask(created)
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.watchAsyncTask(ctx, known.TaskID, c.part.pollAfter(known))
+	if ctx.Err() != nil {
+		c.abandonTask(known.TaskID)
+	}
+	return result, err
+}
+
 // watchAsyncTask looks at a task until it is over, and answers each question of
 // it once.
 func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Duration) (object, error) {
@@ -20,7 +34,11 @@ func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Durati
 		if err := pause(ctx, wait); err != nil {
 			return nil, err
 		}
-		known, err := c.lookAtTask(ctx, id)
+		result, _, err := c.ask(lasting(c.ctx, ctx), question{method: "tasks/get", params: object{"taskId": id}})
+		if err != nil {
+			return nil, err
+		}
+		known, err := readTask(result)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +56,7 @@ func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Durati
 				return nil, err
 			}
 		}
-		wait = c.pollAfter(known)
+		wait = c.part.pollAfter(known)
 	}
 }
 
@@ -46,14 +64,14 @@ func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Durati
 func (c *client) giveInput(ctx context.Context, known task, given map[string]bool) error {
 	open := object{}
 	for key, request := range known.InputRequests {
-		if !given[key] || c.has("answers-input-again") {
+		if !given[key] || c.part.answersInputAgain() {
 			open[key] = request
 		}
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	responses, err := c.inputs(ctx, open)
+	responses, err := c.part.inputs(ctx, c, open)
 	if err != nil {
 		return err
 	}

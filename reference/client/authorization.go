@@ -71,17 +71,14 @@ type carrier struct {
 
 // A token is what the client was given.
 type token struct {
-	Access    string `json:"access_token"`
-	Refresh   string `json:"refresh_token"`
-	Type      string `json:"token_type"`
-	ExpiresIn any    `json:"expires_in"`
-	from      *source
-	as        *registration
+	access, refresh string
+	from            *source
+	as              *registration
 }
 
 func newCarrier(c *client, base http.RoundTripper) *carrier {
 	a := &carrier{client: c, base: base, known: map[string]*registration{}, raised: map[string]int{}}
-	a.plain = &http.Client{Transport: c.auth.roundTripper(base), CheckRedirect: sameOrigin}
+	a.plain = &http.Client{Transport: c.part.auth.roundTripper(base), CheckRedirect: sameOrigin}
 	return a
 }
 
@@ -94,16 +91,15 @@ func (a *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		if attempt > 0 && r.GetBody != nil {
 			sent.Body, _ = r.GetBody() // of bytes
 		}
-		elsewhere := a.client.has("redirected-without-token") && !oauth.SameOrigin(r.URL.String(), a.client.options.URL)
-		if used != nil && !elsewhere {
-			sent.Header.Set("Authorization", oauth.Bearing(used.Access))
+		if used != nil {
+			a.client.part.auth.carries(sent, used.access)
 		}
 		response, err := a.base.RoundTrip(sent)
 		if err != nil {
 			return response, err
 		}
 		challenge, asks := a.asks(response)
-		if !asks || attempt >= maxRefusals && !a.client.has("steps-up-for-ever") {
+		if !asks || !a.client.part.auth.retriesRefused(attempt) {
 			return response, nil
 		}
 		if response.StatusCode == http.StatusForbidden && !a.mayRaise(operation(r)) {
@@ -129,7 +125,7 @@ func (a *carrier) current() *token {
 
 // asks tells whether a response asks for authorization, and how.
 func (a *carrier) asks(response *http.Response) (oauth.Challenge, bool) {
-	challenge, found := a.client.auth.challenge(response.Header)
+	challenge, found := a.client.part.auth.challenge(response.Header)
 	switch response.StatusCode {
 	case http.StatusUnauthorized:
 		return challenge, true
@@ -173,7 +169,7 @@ func (a *carrier) mayRaise(operation string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.raised[operation]++
-	return a.raised[operation] <= maxRaised || a.client.has("steps-up-for-ever")
+	return a.client.part.auth.stepsUp(a.raised[operation])
 }
 
 // obtain gets a token in place of one that was refused.
@@ -187,13 +183,14 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 	if err != nil {
 		return err
 	}
-	ofIssuer := used != nil && (used.from.issuer == from.issuer || a.client.has("refreshes-anywhere"))
+	old := used
 	if used != nil && used.from.issuer != from.issuer {
+		used = a.client.part.auth.tokenForNewIssuer(used, from)
 		a.granted = nil
 	}
-	if ofIssuer && used.Refresh != "" && (!scopes || a.client.has("steps-up-by-refresh")) {
+	if used != nil && used.refresh != "" && (!scopes || a.client.part.auth.stepsUpByRefresh) {
 		renewed, err := a.refresh(ctx, used, from)
-		if a.client.has("refreshes-twice") { // as two requests do that are refused at once
+		if a.client.part.auth.refreshesTwice {
 			if again, err := a.refresh(ctx, used, from); err == nil {
 				renewed = again
 			}
@@ -204,9 +201,9 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 		}
 		a.client.log.Printf("the token cannot be refreshed: %v", err)
 		switch {
-		case a.client.has("insists-on-refused-refresh-token"):
+		case a.client.part.auth.reusesRefusedRefreshToken:
 			return err
-		case a.client.has("reports-refused-refresh-token"):
+		case a.client.part.auth.reportsRefusedRefreshToken:
 			a.token = nil
 			return err
 		}
@@ -216,15 +213,12 @@ func (a *carrier) obtain(ctx context.Context, used *token, challenge oauth.Chall
 	if err != nil {
 		return err
 	}
-	wanted := a.client.auth.scopes(challenge, from, a.granted)
-	issued, err := a.grant()(ctx, from, as, wanted)
+	wanted := a.client.part.auth.scopes(challenge, from, a.granted)
+	issued, err := a.client.part.auth.grant(a)(ctx, from, as, wanted)
 	if err != nil {
 		return err
 	}
-	if a.client.has("never-refreshes") {
-		issued.Refresh = ""
-	}
-	a.token = issued
+	a.token = a.client.part.auth.tokenIssued(old, issued)
 	a.granted = union(a.granted, wanted)
 	return nil
 }
@@ -244,6 +238,9 @@ func union(a, b []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// carry puts a token where it belongs.
+func carry(r *http.Request, access string) { r.Header.Set("Authorization", "Bearer "+access) }
 
 // errRedirect is why a redirect was not followed.
 var errRedirect = errors.New("a redirect to another origin is not followed")

@@ -27,28 +27,18 @@ var cacheable = []string{"tools/list", "prompts/list", "resources/list", "resour
 // fetch asks the server, or takes the result that it knows for as long as that
 // is fresh. Input that was asked for makes a result one of that request alone.
 func (c *client) fetch(ctx context.Context, q question) (object, error) {
-	key := c.cacheKey(q.method, q.params)
+	key := c.part.cacheKey(q.method, q.params)
 	if fresh, known := c.freshResult(key); known {
 		return fresh, nil
 	}
 	result, retried, err := c.ask(ctx, q)
-	if err == nil && (!retried || c.has("caches-retries")) && c.stateless() && slices.Contains(cacheable, q.method) {
+	if err == nil && (!retried || c.part.cachesRetries()) && c.stateless() && slices.Contains(cacheable, q.method) {
 		c.keep(key, result)
 	}
 	return result, err
 }
 
 func keyOf(method string, params object) cacheKey { return cacheKey{method, string(encode(params))} }
-
-func (c *client) cacheKey(method string, params object) cacheKey {
-	switch c.options.Defect {
-	case "caches-all-alike":
-		params = nil
-	case "caches-by-parameters":
-		method = ""
-	}
-	return keyOf(method, params)
-}
 
 func (c *client) freshResult(key cacheKey) (object, bool) {
 	c.mu.Lock()
@@ -70,9 +60,7 @@ func (c *client) keep(key cacheKey, result object) {
 		return
 	}
 	ttl := time.Duration(min(milliseconds, float64(maxTTL.Milliseconds()))) * time.Millisecond
-	if c.has("polls-when-stale") {
-		c.pollWhenStale(key, ttl)
-	}
+	c.part.resultCached(c, key, ttl)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.cache) >= maxCached {
@@ -85,9 +73,8 @@ func (c *client) keep(key cacheKey, result object) {
 func (c *client) forgetPages(method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	kept := c.has("caches-past-changes") || c.has("caches-changed-meanwhile") && !c.listsNothing()
 	for key := range c.cache {
-		if key.method == method && !kept {
+		if key.method == method && c.part.dropsChangedLists() {
 			delete(c.cache, key)
 		}
 	}
@@ -95,7 +82,7 @@ func (c *client) forgetPages(method string) {
 
 // resourceUpdated makes stale what was read.
 func (c *client) resourceUpdated(params object) {
-	if c.has("caches-past-updates") {
+	if !c.part.dropsUpdatedResources() {
 		return
 	}
 	c.mu.Lock()

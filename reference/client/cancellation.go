@@ -29,12 +29,12 @@ func (c *client) giveUp(r *request, reason error) {
 		return
 	}
 	_, asTask := r.params["task"]
-	never := r.method == "initialize" || c.has("never-cancels") ||
-		c.has("cancels-calls-alone") && r.method != "tools/call"
-	if asTask && !c.stateless() || never {
+	if asTask && !c.stateless() || c.part.neverCancelled(r.method) {
 		return // a task is cancelled by a request of its own
 	}
-	transport := c.connection()
+	c.mu.Lock()
+	transport := c.transport
+	c.mu.Unlock()
 	over := transport == nil // the session is
 	if over || !transport.knows(r) || transport.cancelsByClosing() && c.stateless() {
 		r.leave()
@@ -48,6 +48,8 @@ func (c *client) giveUp(r *request, reason error) {
 	}
 }
 
+func neverCancelled(method string) bool { return method == "initialize" }
+
 // cancelledByServer takes a cancellation: of a request of the server's own or,
 // over stdio from 2026-07-28, of a subscription. Anything else is ignored.
 func (c *client) cancelledByServer(params object) {
@@ -56,23 +58,16 @@ func (c *client) cancelledByServer(params object) {
 	stop := c.answering[id]
 	subscribed := c.open[id]
 	c.mu.Unlock()
-	if subscribed != nil && c.has("cancels-namesakes") {
-		subscribed.finish(nil, errCancelled)
-	}
+	c.part.requestCancelled(c, id)
 	reason, _ := params["reason"].(string)
 	switch {
 	case stop != nil:
 		c.log.Printf("the server has cancelled its request %s: %s", id, reason)
-		stop()
-		if c.has("answers-after-cancellation") {
-			c.answerAfterCancellation(id)
-		}
+		c.part.stopAnswering(c, id, stop)
 	case subscribed != nil && subscribed.method == "subscriptions/listen":
 		subscribed.finish(nil, errors.New("the server has ended the subscription"))
 	default:
 		c.log.Printf("ignored: the cancellation of no open request, with the id %s", id)
-		if c.has("hangs-up-at-cancellations") {
-			hangsUp(c)
-		}
+		c.part.unknownNotification(c, cancelledMethod)
 	}
 }

@@ -35,12 +35,11 @@
 // server asks.
 //
 // The client can be made to have one deliberate mistake, for those who test what finds it.
-// Those that no recording can show are listed in defects.go. To read the good client, read
-// c.has(NAME) as false and, in authorization, c.auth.NAME as the function that parts.go names.
+// Those that no recording can show stand in defects.go and the files beside it, each in the place
+// of one function in parts.go. To read the good client, read c.part.NAME as that function.
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,7 +119,7 @@ type client struct {
 	options Options
 	log     *log.Logger
 	steps   []step
-	auth    authParts
+	part    parts
 	ctx     context.Context // of the whole run
 	cancel  context.CancelFunc
 	report  *report
@@ -152,7 +151,6 @@ type client struct {
 	visits     map[string]chan struct{} // to URLs that are not complete, by elicitation id
 	subscribed []*subscription
 	tasks      *ownTasks
-	mistaken   mistaken
 }
 
 // A peer is what the server has said of itself.
@@ -179,8 +177,11 @@ func newClient(ctx context.Context, options Options) (*client, error) {
 	}
 	for _, named := range []string{options.Revision, options.Only} {
 		if named != "" && !slices.Contains(Revisions(), named) {
-			return nil, fmt.Errorf("the reference client does not speak revision %q, only %s",
-				named, strings.Join(Revisions(), ", "))
+			return nil, fmt.Errorf(
+				"the reference client does not speak revision %q, only %s",
+				named,
+				strings.Join(Revisions(), ", "),
+			)
 		}
 	}
 	if (options.URL != "") == (len(options.Command) > 0 || options.Dial != nil) {
@@ -191,18 +192,16 @@ func newClient(ctx context.Context, options Options) (*client, error) {
 	} else {
 		options.Log = &shared{to: options.Log}
 	}
-	options.Timeouts = Timeouts{
-		Request:   cmp.Or(options.Timeouts.Request, 30*time.Second),
-		Probe:     cmp.Or(options.Timeouts.Probe, 2*time.Second),
-		Exit:      cmp.Or(options.Timeouts.Exit, 2*time.Second),
-		Visit:     cmp.Or(options.Timeouts.Visit, time.Second),
-		Reconnect: cmp.Or(options.Timeouts.Reconnect, 500*time.Millisecond),
-	}
+	setDefault(&options.Timeouts.Request, 30*time.Second)
+	setDefault(&options.Timeouts.Probe, 2*time.Second)
+	setDefault(&options.Timeouts.Exit, 2*time.Second)
+	setDefault(&options.Timeouts.Visit, time.Second)
+	setDefault(&options.Timeouts.Reconnect, 500*time.Millisecond)
 	c := &client{
 		options:   options,
 		log:       log.New(options.Log, "", log.LstdFlags|log.Lmicroseconds),
 		steps:     steps,
-		auth:      goodAuthParts(),
+		part:      goodParts(),
 		report:    &report{to: options.Report},
 		open:      map[jsonrpc.ID]*request{},
 		answering: map[jsonrpc.ID]context.CancelFunc{},
@@ -234,6 +233,12 @@ func (s *shared) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.to.Write(text)
+}
+
+func setDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
 }
 
 // revisions are those that this client speaks, oldest first.

@@ -6,10 +6,12 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -17,222 +19,213 @@ import (
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
-	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
-// namedDefects stand where they make a difference, as c.has(NAME).
-var namedDefects = []string{
-	"always-declares",              // declares capabilities for which the steps have no answers
-	"answers-after-cancellation",   // answers a request that the server has cancelled
-	"answers-input-again",          // answers each question of a task each time that it sees it
-	"asks-inline",                  // takes the server to speak the newest revision and to have tools
-	"assumes-page-size",            // takes a page that is shorter than another for the last one
-	"broken-by-refusals",           // gives up the connection when one request is refused
-	"caches-all-alike",             // finds all results of a method alike
-	"caches-by-parameters",         // leaves the method out of the key of a cached result
-	"caches-changed-meanwhile",     // keeps a list that has changed while another was fetched
-	"caches-past-changes",          // keeps lists that have changed
-	"caches-past-updates",          // keeps what it read when the server says that it has changed
-	"caches-retries",               // keeps results that took input
-	"cancels-calls-alone",          // cancels no request but tools/call
-	"cancels-namesakes",            // takes the id of a request of the server for that of its own
-	"expands-as-text",              // puts values into a URI template as they are
-	"falls-back-for-bodies",        // knows servers of the handshake era by a body
-	"falls-back-for-one-status",    // knows servers of the handshake era by the status 400
-	"falls-back-for-words",         // knows servers of the handshake era by what they say of it
-	"fetches-network-refs",         // loads the schemas on the network that a schema refers to
-	"fetches-urls",                 // has a look at what the user is asked to visit
-	"finds-http-sse",               // takes no notice of being told that the transport is HTTP+SSE
-	"forgets-eras",                 // asks of which era a server is whose session is over
-	"forgets-subscriptions",        // does not subscribe again at a server that was started again
-	"goes-on-over-new-streams",     // goes on where a session would have to begin
-	"hangs-at-null-errors",         // waits for an error that is about the request it was sent for
-	"hangs-at-refusals",            // waits for an answer to a request that was refused
-	"hangs-up-at-accepted-media",   // breaks off at a media type where nothing is to be read
-	"hangs-up-at-bare-acceptance",  // ends the connection at a 202 that does not say what it has
-	"hangs-up-at-cancellations",    // ends the connection at the cancellation of no request
-	"hangs-up-at-completions",      // ends the connection at the completion of no elicitation
-	"hangs-up-at-late-answers",     // ends the connection at the answer to no request
-	"hangs-up-at-refused-stream",   // ends the connection where the server offers no stream
-	"has-tools-alone",              // can do no more than list and call tools, which is not wrong
-	"http-sse-wants-200",           // takes a message for refused that HTTP+SSE accepts with another status than 200
-	"http-sse-wants-202",           // does so with another status than 202
-	"insists-on-deletion",          // fails when its session cannot be ended, but by 404
-	"insists-on-sessions",          // fails when its session cannot be ended, but by 405
-	"keeps-cursors",                // goes on with the cursors of a session that is over
-	"keeps-http-sse-open",          // leaves the stream of HTTP+SSE open at the end
-	"keeps-invalid-headers",        // uses tools whose headers break the rules, as far as it can
-	"keeps-null-headers",           // takes a header that is null for none
-	"keeps-old-session",            // begins no new session in place of one that is over
-	"keeps-old-session-for-calls",  // begins none for tools/call
-	"keeps-old-session-for-reads",  // begins none for resources/read
-	"keeps-templates",              // has no API for the list of templates, which is not wrong
-	"kills-at-once",                // gives the server no time to exit
-	"knows-its-own-ids",            // takes an error with another id for no answer of a server of the handshake era
-	"leaves-server-running",        // does not end the server
-	"lists-all-together",           // lists all that the server has beside what is wanted, which is not wrong
-	"looks-first",                  // asks what a server speaks on a connection of its own, which is not wrong
-	"media-types-as-text",          // compares Content-Type as a text
-	"media-types-by-beginning",     // knows a media type by the letters that a Content-Type begins with
-	"never-cancels",                // cancels no request
-	"never-kills",                  // asks the server to exit, and leaves alone one that does not
-	"never-restarts",               // does not start again a server that has exited
-	"never-waits",                  // reconnects at once and ignores the retry time of the server
-	"opens-streams-per-request",    // goes on over a stream of its own with each request
-	"polls-when-stale",             // fetches what lives for a short time each time that it is over
-	"polls-without-pause",          // looks at a task again and again without a pause
-	"posts-as-a-path",              // does so even with a whole URL
-	"posts-below-the-origin",       // takes what is relative to the stream for a path of the origin
-	"posts-below-the-stream",       // appends the endpoint that an old server names to the URL of the stream
-	"posts-to-the-stream",          // takes no notice of that endpoint
-	"posts-to-two-addresses",       // has an address of its own for all messages but the first
-	"posts-with-a-slash",           // ends its path with a slash
-	"posts-without-query",          // drops its query
-	"reads-bare-lines",             // breaks off at a line that ends with more than a newline
-	"reads-chunks-for-messages",    // takes what one read gives for one message
-	"reads-first-line-of-body",     // reads the first line of a body
-	"reads-no-streams",             // does not know event streams, unless they open a connection
-	"reads-short-bodies",           // reads no more than 64 KiB of a body
-	"reads-short-lines",            // takes the rest of long lines for other lines
-	"recalls-old-session",          // goes on under the id of its first session in each later one
-	"refuses-nested-headers",       // knows headers of the parameters of a tool, and of nothing in them
-	"refuses-no-request",           // answers requests that it must reject, too
-	"renews-at-oldest-revision",    // begins a new session at the oldest revision that it speaks
-	"renews-once",                  // begins one new session, and no third
-	"renews-subscriptions-in-part", // leaves the resources out of what it subscribes to again
-	"resumes-by-post",              // takes streams up again with POST
-	"retries-with-same-id",         // gives a retry the id of the request before it
-	"retries-without-input",        // sends a request again when it cannot answer what is asked
-	"session-ids-of-few-letters",   // knows session ids by the letters that those of most servers have
-	"splits-lines-at-separators",   // takes what Unicode calls a separator for the end of a line, over stdio
-	"sse-counts-crlf-twice",        // takes CR LF for two ends of lines
-	"sse-data-lines-apart",         // takes each data line for an event
-	"sse-decodes-chunks-alone",     // takes each chunk for a text of its own
-	"sse-dispatches-without-data",  // dispatches an event at each empty line, even without data
-	"sse-drops-carriage-returns",   // takes no notice of CR
-	"sse-fails-at-comments",        // breaks off at comments
-	"sse-fails-at-empty-data",      // reads the data of each event as JSON
-	"sse-fails-at-fields",          // breaks off at fields that it does not know
-	"sse-fails-at-names",           // breaks off at an event with a name that it does not know
-	"sse-fails-at-retry",           // breaks off at the field retry
-	"sse-first-data-line",          // reads the first data line of an event
-	"sse-forgets-last-event",       // forgets the id of the last event when it takes up a stream
-	"sse-keeps-mark",               // reads the byte order mark as text
-	"sse-keeps-name",               // takes the name of an event without data for that of the next one, too
-	"sse-last-data-line",           // reads the last data line of an event
-	"sse-line-feeds-only",          // does not know the end of a line by CR, in event streams
-	"sse-short-lines",              // reads no line of an event stream that is longer than most
-	"sse-splits-at-separators",     // takes what Unicode calls a separator for the end of a line
-	"sse-waits-behind-cr",          // reads a CR when it knows what follows
-	"sse-waits-for-the-end",        // reads a stream to its end before it looks at what was on it
-	"sse-wants-name",               // takes only events that say that they are messages, or endpoints
-	"sse-wants-space",              // knows a field by the space after its colon
-	"stops-at-known-cursor",        // takes a cursor that leads to itself for the end of the list
-	"takes-answers-in-order",       // takes each answer for that to the request which waits for the longest time
-	"takes-requests-for-answers",   // goes by the id of what comes alone
-	"takes-session-of-refusals",    // takes the session id of a refusal for that of the session to come
-	"throws-errors-of-tools",       // tells of an error of a tool as of any other, which is not wrong
-	"waits-in-old-session",         // leaves a request unanswered to whose session the server answers 404
-	// In authorization:
-	"assertion-for-the-server",         // addresses its assertion to the server
-	"assertion-withheld",               // sends no assertion
-	"code-flow-always",                 // has a user grant access where there is none
-	"guesses-the-server",               // takes default endpoints at the origin of the server, and reads no metadata
-	"identity-token-as-grant",          // takes what the identity provider said of the user for a grant
-	"insists-on-refused-refresh-token", // keeps a refresh token that was refused
-	"issuer-is-the-server",             // wants the server to be the issuer
-	"keeps-old-refresh-token",          // takes no notice of a new refresh token
-	"needs-expiry",                     // takes no token that does not say when it expires
-	"needs-refresh-token",              // takes no token without a refresh token
-	"opens-by-shell",                   // has a shell read the authorization URL
-	"own-metadata-below",               // looks for metadata below the path of the server
-	"own-without-revision",             // asks for metadata without the header MCP-Protocol-Version
-	"refreshes-anywhere",               // sends the refresh token of one issuer to another
-	"resource-is-the-origin",           // asks for tokens for the origin of the server
-	"secret-always-in-header",          // sends its secret in the header, however it was registered
-	"secret-needs-a-method",            // drops a secret that came without token_endpoint_auth_method
-	"secret-withheld",                  // sends no secret
-	"shows-wrong-errors",               // reads the error of an answer before it compares iss
-	"state-unchecked",                  // takes any state
-	"steps-up-by-refresh",              // asks for more scopes by its refresh token
-	"steps-up-for-ever",                // asks for more scopes without end
-	"token-to-anybody",                 // follows a redirect wherever it leads, with its token
-	// Which is legal there, and another habit than that of the client:
-	"another-loopback",              // is redirected to another address of its host
-	"assertion-as-grant",            // sends its assertion as a grant
-	"looks-at-metadata-first",       // reads protected resource metadata before it connects
-	"machine-secret-posted",         // sends the secret of a client without a user in the form
-	"needs-no-document",             // has a client id metadata document at a URL that nothing serves
-	"never-refreshes",               // keeps no refresh token
-	"reads-redirects",               // opens no browser, and reads where it is redirected
-	"redirected-without-token",      // follows a redirect wherever it leads, without its token
-	"refreshes-twice",               // refreshes twice, as two requests do that are refused at once
-	"reports-refused-refresh-token", // tells of a refresh token that was refused, and goes no further
+// defects make a good client bad in one way each.
+var defects = map[string]func(*client){
+	"answers-after-cancellation": func(c *client) { c.part.stopAnswering = answersAfterCancellation },
+	"fetches-network-refs":       fetchesNetworkRefs,
+	"answers-input-again":        func(c *client) { c.part.answersInputAgain = always },
+	"always-declares":            alwaysDeclares,
+	"asks-inline":                func(c *client) { c.part.discovers = asksInline },
+	"assumes-page-size":          assumesPageSize,
+	"caches-all-alike":           func(c *client) { c.part.cacheKey = cachesAllAlike },
+	"caches-changed-meanwhile":   func(c *client) { c.part.dropsChangedLists = c.listsNothing },
+	"caches-past-updates":        func(c *client) { c.part.dropsUpdatedResources = never },
+	"caches-past-changes": func(c *client) {
+		c.part.dropsChangedLists, c.part.listsAgain = never, func(string) bool { return false }
+	},
+	"caches-retries":               func(c *client) { c.part.cachesRetries = always },
+	"expands-as-text":              func(c *client) { c.part.expand = expandsAsText },
+	"falls-back-for-one-status":    func(c *client) { c.part.fallsBack = fallsBackForOneStatus },
+	"falls-back-for-words":         func(c *client) { c.part.fallsBack = fallsBackForWords },
+	"fetches-urls":                 func(c *client) { c.part.refuses = fetchesURLs },
+	"forgets-eras":                 func(c *client) { c.part.remembersEras, c.part.reopens = never, probesAgain },
+	"forgets-subscriptions":        func(c *client) { c.part.subscribesAgain = never },
+	"looks-first":                  func(c *client) { c.part.beforeConnecting = looksFirst },
+	"has-tools-alone":              func(c *client) { c.part.hasAPI = ofToolsAlone },
+	"keeps-templates":              func(c *client) { c.part.listGiven = allBut("templates") },
+	"lists-all-together":           func(c *client) { c.part.listGiven = c.listsAll },
+	"throws-errors-of-tools":       func(c *client) { c.part.checkOutput = thrown },
+	"never-kills":                  func(c *client) { c.part.shutDown = neverKills },
+	"posts-to-two-addresses":       postsToTwoAddresses,
+	"reads-no-streams":             func(c *client) { c.part.mediaRead = readsNo(eventStreamMedia) },
+	"renews-at-oldest-revision":    func(c *client) { c.part.reopens = reopensAtOldest },
+	"renews-once":                  renewsOnce,
+	"renews-subscriptions-in-part": func(c *client) { c.part.renewedFilter = listsAlone },
+	"retries-without-input":        func(c *client) { c.part.inputs = retriesWithoutInput },
+	"hangs-up-at-cancellations":    func(c *client) { c.part.unknownNotification = hangsUpAt(cancelledMethod) },
+	"hangs-up-at-completions":      func(c *client) { c.part.unknownNotification = hangsUpAt(completeMethod) },
+	"hangs-up-at-late-answers":     func(c *client) { c.part.unknownAnswer = hangsUp },
+	"caches-by-parameters":         func(c *client) { c.part.cacheKey = cachesByParameters },
+	"keeps-cursors":                func(c *client) { c.part.restartsList = never },
+	"polls-when-stale":             func(c *client) { c.part.resultCached = pollsWhenStale },
+	"posts-below-the-stream":       func(c *client) { c.part.endpoint = postsBelowTheStream },
+	"posts-to-the-stream":          func(c *client) { c.part.endpoint = postsToTheStream },
+	"posts-with-a-slash":           func(c *client) { c.part.endpoint = postsWithSlash },
+	"posts-without-query":          func(c *client) { c.part.endpoint = postsWithoutQuery },
+	"posts-below-the-origin":       func(c *client) { c.part.endpoint = postsBelowTheOrigin },
+	"posts-as-a-path":              func(c *client) { c.part.endpoint = postsAsPath },
+	"goes-on-over-new-streams":     func(c *client) { c.part.reopens = reopensNothing },
+	"opens-streams-per-request":    opensStreamsPerRequest,
+	"finds-http-sse":               func(c *client) { c.part.knowsHTTPSSE = never },
+	"keeps-http-sse-open":          func(c *client) { c.part.closesHTTPSSE = never },
+	"keeps-invalid-headers":        func(c *client) { c.part.mirroredOf = keepsInvalidHeaders },
+	"recalls-old-session":          func(c *client) { c.part.nextSessionID = recallsOldSession },
+	"waits-in-old-session":         waitsInOldSession,
+	"keeps-old-session-for-reads":  func(c *client) { c.part.renews = func(method string) bool { return method != "resources/read" } },
+	"keeps-old-session":            func(c *client) { c.part.renews = func(string) bool { return false } },
+	"keeps-old-session-for-calls":  func(c *client) { c.part.renews = func(method string) bool { return method != "tools/call" } },
+	"kills-at-once":                func(c *client) { c.part.shutDown = killsAtOnce },
+	"leaves-server-running":        func(c *client) { c.part.shutDown = func(*stdio, *pipes) {} },
+	"cancels-namesakes":            func(c *client) { c.part.requestCancelled = givesUpNamesake },
+	"cancels-calls-alone":          func(c *client) { c.part.neverCancelled = func(method string) bool { return method != "tools/call" } },
+	"never-cancels":                func(c *client) { c.part.neverCancelled = func(string) bool { return true } },
+	"never-restarts":               func(c *client) { c.part.restarts = never },
+	"never-waits":                  func(c *client) { c.part.waitsToReconnect = neverWaits },
+	"polls-without-pause":          func(c *client) { c.part.pollAfter = func(task) time.Duration { return 0 } },
+	"refuses-no-request":           func(c *client) { c.part.refuses = refusesNothing },
+	"resumes-by-post":              func(c *client) { c.part.resumesBy = func() string { return http.MethodPost } },
+	"retries-with-same-id":         retriesWithSameID,
+	"stops-at-known-cursor":        stopsAtKnownCursor,
+	"keeps-null-headers":           func(c *client) { c.part.mirroredOf = keepsNullHeaders },
+	"knows-its-own-ids":            func(c *client) { c.part.fallsBack = fallsBackForOwnIDs },
+	"falls-back-for-bodies":        func(c *client) { c.part.fallsBack = fallsBackForBodies },
+	"http-sse-wants-200":           func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusOK) },
+	"http-sse-wants-202":           func(c *client) { c.part.acceptedHTTPSSE = wants(http.StatusAccepted) },
+	"refuses-nested-headers":       func(c *client) { c.part.mirroredOf = refusesNestedHeaders },
+	"takes-session-of-refusals":    takesSessionOfRefusals,
+	"sse-keeps-name":               func(c *client) { c.part.framing.keepsName = true },
+	"reads-bare-lines":             func(c *client) { c.part.readLines = readsBareLines },
+	"broken-by-refusals":           func(c *client) { c.part.refusedPost = brokenByRefusal },
+	"hangs-at-null-errors":         func(c *client) { c.part.refusedPost = hangsAtNullError },
+	"hangs-at-refusals":            func(c *client) { c.part.refusedPost = hangsAtRefusal },
+	"insists-on-deletion":          func(c *client) { c.part.endSession = insistsOnDeletion(http.StatusNotFound) },
+	"insists-on-sessions":          func(c *client) { c.part.endSession = insistsOnDeletion(http.StatusMethodNotAllowed) },
+	"session-ids-of-few-letters":   func(c *client) { c.part.checksSessionID = takesFewLetters },
+	"hangs-up-at-accepted-media":   func(c *client) { c.part.acceptedPost = hangsUpAtMedia },
+	"hangs-up-at-bare-acceptance":  func(c *client) { c.part.acceptedPost = hangsUpAtNoMedia },
+	"hangs-up-at-refused-stream":   func(c *client) { c.part.streamRefused = hangsUp },
+	"takes-answers-in-order":       func(c *client) { c.part.answeredBy = oldestOpen },
+	"takes-requests-for-answers":   func(c *client) { c.part.kindOf = takesRequestsForAnswers },
+	"sse-line-feeds-only":          replacesInStreams("\r", " "),
+	"sse-drops-carriage-returns":   replacesInStreams("\r", ""),
+	"sse-counts-crlf-twice":        replacesInStreams("\r", "\n"),
+	"sse-splits-at-separators":     replacesInStreams("\u2028", "\n", "\u2029", "\n", "\u0085", "\n"),
+	"sse-decodes-chunks-alone":     func(c *client) { c.part.framing.bytes = decodesAlone },
+	"sse-first-data-line":          func(c *client) { c.part.framing.join = firstLine },
+	"sse-last-data-line":           func(c *client) { c.part.framing.join = lastLine },
+	"sse-data-lines-apart":         func(c *client) { c.part.framing.apart = true },
+	"sse-waits-behind-cr":          func(c *client) { c.part.framing.bytes = waitsBehindCR },
+	"sse-wants-space":              func(c *client) { c.part.framing.field = wantsSpace },
+	"sse-wants-name":               func(c *client) { c.part.framing.complete = wantsName },
+	"sse-fails-at-names":           func(c *client) { c.part.framing.complete = failsAtNames },
+	"sse-dispatches-without-data":  func(c *client) { c.part.framing.complete = dispatchesWithoutData },
+	"sse-fails-at-comments":        func(c *client) { c.part.framing.field = knowsFields("event", "data", "id", "retry") },
+	"sse-fails-at-fields":          func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "retry") },
+	"sse-fails-at-retry":           func(c *client) { c.part.framing.field = knowsFields("", "event", "data", "id", "x-unknown") },
+	"sse-fails-at-empty-data":      func(c *client) { c.part.framing.complete = failsAtEmptyData },
+	"sse-keeps-mark":               func(c *client) { c.part.framing.mark = nil },
+	"sse-short-lines":              func(c *client) { c.part.framing.field = shortLines },
+	"sse-waits-for-the-end":        func(c *client) { c.part.readsStream = waitsForTheEnd },
+	"media-types-as-text":          func(c *client) { c.part.mediaOf = func(header string) string { return header } },
+	"media-types-by-beginning":     func(c *client) { c.part.mediaOf = byBeginning },
+	"reads-first-line-of-body":     func(c *client) { c.part.bodyRead = firstLineOfBody },
+	"reads-short-bodies":           func(c *client) { c.part.bodyRead = func(body []byte) []byte { return body[:min(len(body), 64<<10)] } },
+	"reads-chunks-for-messages":    func(c *client) { c.part.readLines = readsChunks },
+	"sse-forgets-last-event":       func(c *client) { c.part.framing.forgets = true },
+	"reads-short-lines":            func(c *client) { c.part.readLines = readsShortLines },
+	"splits-lines-at-separators":   func(c *client) { c.part.readLines = splitsAtSeparators },
 }
 
 // Defects lists what Options.Defect may be.
 func Defects() []string {
-	all := slices.AppendSeq(slices.Clone(namedDefects), maps.Keys(authDefects))
-	slices.Sort(all)
+	return slices.Sorted(maps.Keys(allDefects()))
+}
+
+// allDefects are those of authorization, too, and habits there.
+func allDefects() map[string]func(*client) {
+	all := maps.Clone(defects)
+	for _, some := range []map[string]func(*client, *authParts){authDefects, habits} {
+		for name, spoil := range some {
+			all[name] = func(c *client) { spoil(c, &c.part.auth) }
+		}
+	}
 	return all
 }
 
-// has tells whether this is the client with a defect.
-func (c *client) has(defect string) bool { return c.options.Defect == defect }
-
-// spoil makes the client bad in one way.
 func (c *client) spoil(defect string) error {
-	if defect != "" && !slices.Contains(Defects(), defect) {
+	if defect == "" {
+		return nil
+	}
+	spoil, known := allDefects()[defect]
+	if !known {
 		return fmt.Errorf("the reference client has no defect %q, only %s", defect, strings.Join(Defects(), ", "))
 	}
-	c.mistaken.ids = map[string]jsonrpc.ID{}
-	authorization := &c.options.Authorization
-	switch defect {
-	case "issuer-is-the-server":
-		c.auth.fitsIssuer = func(text, _ string) bool { return text == c.options.URL }
-	case "assertion-for-the-server":
-		c.auth.asserts = func(a *assertion) { a.claims["aud"] = c.options.URL }
-	case "reads-redirects":
-		authorization.Open = nil
-	case "another-loopback":
-		authorization.Open = nil
-		authorization.Redirect = "http://[::1]:4711/oauth/callback?client=reference"
-	case "needs-no-document":
-		authorization.Document = "https://app.example.com/oauth/client.json"
-	}
-	if spoil := authDefects[defect]; spoil != nil {
-		spoil(&c.auth)
-	}
+	spoil(c)
 	return nil
 }
 
-// answerAfterCancellation tells the server that its request was cancelled.
-func (c *client) answerAfterCancellation(id jsonrpc.ID) {
+// answersAfterCancellation tells the server that its request was cancelled.
+func answersAfterCancellation(c *client, id jsonrpc.ID, stop context.CancelFunc) {
+	stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	refusal := jsonrpc.NewError(id, jsonrpc.InternalError, "Internal error: the request was cancelled")
 	c.beside(func() { _ = c.send(c.ctx, refusal) })
 }
 
-// loadReferences loads what a schema refers to on the network.
-func (c *client) loadReferences(schema any) {
-	switch schema := schema.(type) {
-	case object:
-		ref, _ := schema["$ref"].(string)
-		if strings.HasPrefix(ref, "http://") || strings.HasPrefix(ref, "https://") {
-			c.load(ref)
+// fetchesNetworkRefs loads the schemas on the network that a schema refers to.
+func fetchesNetworkRefs(c *client) {
+	c.part.checkOutput = func(t *tool, result object) error {
+		for _, ref := range references(t.outputSchema) {
+			if at, err := url.Parse(ref); err == nil && (at.Scheme == "http" || at.Scheme == "https") {
+				c.load(ref)
+			}
 		}
-		for _, member := range schema {
-			c.loadReferences(member)
-		}
-	case []any:
-		for _, member := range schema {
-			c.loadReferences(member)
-		}
+		return checkOutput(t, result)
 	}
 }
 
-// withoutNull is a schema without headers that are null.
+// references are what a schema refers to.
+func references(schema any) []string {
+	var all []string
+	switch schema := schema.(type) {
+	case object:
+		for name, member := range schema {
+			if text, isText := member.(string); isText && name == "$ref" {
+				all = append(all, text)
+			}
+			all = append(all, references(member)...)
+		}
+	case []any:
+		for _, member := range schema {
+			all = append(all, references(member)...)
+		}
+	}
+	return all
+}
+
+// keepsInvalidHeaders uses tools whose headers break the rules, as far as it can.
+func keepsInvalidHeaders(schema any) ([]mirrored, error) {
+	all, _ := mirroredOf(schema)
+	return all, nil
+}
+
+// refusesNestedHeaders knows headers of the parameters of a tool, and of nothing in them.
+func refusesNestedHeaders(schema any) ([]mirrored, error) {
+	all, err := mirroredOf(schema)
+	for _, one := range all {
+		if len(one.path) > 1 {
+			return nil, fmt.Errorf("the annotation of %s is nested", one.header)
+		}
+	}
+	return all, err
+}
+
+// keepsNullHeaders takes a header that is null for none.
+func keepsNullHeaders(schema any) ([]mirrored, error) { return mirroredOf(withoutNull(schema)) }
+
 func withoutNull(schema any) any {
 	members, isObject := schema.(object)
 	if !isObject {
@@ -247,51 +240,58 @@ func withoutNull(schema any) any {
 	return bare
 }
 
-// mistaken is what a client with a defect remembers for that.
-type mistaken struct {
-	mu      sync.Mutex
-	posted  atomic.Bool
-	ids     map[string]jsonrpc.ID
-	cursor  string
-	longest int // page
+// killsAtOnce gives the server no time to exit.
+func killsAtOnce(_ *stdio, p *pipes) {
+	_ = p.process.Kill()
+	<-p.exited
 }
 
-// address is where a message is posted: all but the first at an address of their own, as the
-// transport HTTP+SSE had, in a client that posts to two addresses.
-func (c *client) address() string {
-	if c.has("posts-to-two-addresses") && c.mistaken.posted.Swap(true) {
-		return strings.TrimSuffix(c.options.URL, "/") + "/messages"
+// neverWaits reconnects at once and ignores the retry time of the server.
+func neverWaits(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
+
+// postsToTwoAddresses has an address of its own for all messages but the first, as the
+// transport HTTP+SSE had.
+func postsToTwoAddresses(c *client) {
+	var begun atomic.Bool
+	c.part.address = func(url string) string {
+		if begun.Swap(true) {
+			return strings.TrimSuffix(url, "/") + "/messages"
+		}
+		return url
 	}
-	return c.options.URL
 }
 
-// idOf is the id of the request that a question repeats, or the one for it.
-func (m *mistaken) idOf(q question, id jsonrpc.ID) jsonrpc.ID {
-	_, hasState := q.params["requestState"]
-	_, hasInput := q.params["inputResponses"]
-	what := fmt.Sprint(q.method, q.params["name"], q.params["uri"])
-	if before, known := m.ids[what]; known && (hasState || hasInput) {
-		return before
+// refusesNothing answers requests that the client must reject, too.
+func refusesNothing(*client, string, object, object) *rpcError { return nil }
+
+// retriesWithSameID gives a retry the id of the request before it.
+func retriesWithSameID(c *client) {
+	give := c.part.newID
+	used := map[string]jsonrpc.ID{}
+	c.part.newID = func(c *client, q question) jsonrpc.ID {
+		_, hasState := q.params["requestState"]
+		_, hasInput := q.params["inputResponses"]
+		what := fmt.Sprint(q.method, q.params["name"], q.params["uri"])
+		if before, known := used[what]; known && (hasState || hasInput) {
+			return before
+		}
+		used[what] = give(c, q)
+		return used[what]
 	}
-	m.ids[what] = id
-	return id
 }
 
-// isLast takes a cursor that leads to itself for the end of the list.
-func (m *mistaken) isLast(cursor string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before := m.cursor
-	m.cursor = cursor
-	return cursor == before && cursor != ""
-}
-
-// isShorter takes a page that is shorter than another for the last one.
-func (m *mistaken) isShorter(page []any) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.longest = max(m.longest, len(page))
-	return len(page) < m.longest
+// stopsAtKnownCursor takes a cursor that leads to itself for the end of the list.
+func stopsAtKnownCursor(c *client) {
+	var mu sync.Mutex
+	before := ""
+	c.part.nextCursor = func(page object) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		cursor, more := nextCursor(page)
+		more = more && (cursor != before || cursor == "")
+		before = cursor
+		return cursor, more
+	}
 }
 
 // hangsUp ends the connection, since something has come that was not expected. It sends
@@ -299,6 +299,43 @@ func (m *mistaken) isShorter(page []any) bool {
 func hangsUp(c *client) {
 	connection := c.detach()
 	go c.leave(connection)
+}
+
+// hangsUpAt ends the connection when a notification is about nothing that is known.
+func hangsUpAt(method string) func(*client, string) {
+	return func(c *client, notification string) {
+		if notification == method {
+			hangsUp(c)
+		}
+	}
+}
+
+// assumesPageSize takes a page that is shorter than another for the last one.
+func assumesPageSize(c *client) {
+	var mu sync.Mutex
+	longest := 0
+	c.part.nextCursor = func(page object) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, l := range lists {
+			items, isList := page[l.member].([]any)
+			if isList && len(items) < longest {
+				return "", false
+			}
+			longest = max(longest, len(items))
+		}
+		return nextCursor(page)
+	}
+}
+
+// allBut gives all lists but one, for which there is no API. That is not wrong.
+func allBut(kept string) func(of string) error {
+	return func(of string) error {
+		if of == kept {
+			return fmt.Errorf("there is no API for the list of %s", of)
+		}
+		return nil
+	}
 }
 
 // listsAll lists all that the server has beside what is wanted, and fails where one list
@@ -315,47 +352,69 @@ func (c *client) listsAll(wanted string) error {
 	return nil
 }
 
-// ofToolsAlone tells whether a library that lists and calls tools, without progress, can do a
-// step. That is not wrong.
-func ofToolsAlone(s step) bool {
+// ofToolsAlone is the API of a library that lists and calls tools, without progress. That is
+// not wrong.
+func ofToolsAlone(s step) error {
 	switch s.Do {
 	case "connect", "answer-with", "wait-for":
-		return true
+		return nil
 	case "list":
-		return s.Of == "tools"
+		if s.Of == "tools" {
+			return nil
+		}
 	case "call":
-		return !s.Progress && s.Task == nil
+		if !s.Progress && s.Task == nil {
+			return nil
+		}
 	}
-	return false
+	return fmt.Errorf("there is no API for the step %s", s.Do)
 }
 
-// lookFirst does what some clients do before they connect: they ask what a server speaks, on a
-// connection of its own, or read its metadata. That is not wrong.
-func (c *client) lookFirst(ctx context.Context) error {
-	switch c.options.Defect {
-	case "looks-at-metadata-first":
-		places, err := oauth.ResourcePlaces(c.options.URL)
-		for _, place := range places {
-			c.load(place)
-		}
+// thrown tells its caller of an error of a tool as of any other. That is not wrong.
+func thrown(t *tool, result object) error {
+	if result["isError"] == true {
+		return fmt.Errorf("the tool reports an error: %v", result["content"])
+	}
+	return checkOutput(t, result)
+}
+
+// looksFirst asks what a server speaks on a connection of its own. That is not wrong.
+func looksFirst(ctx context.Context, c *client) error {
+	if err := c.reach(ctx); err != nil {
 		return err
-	case "looks-first":
-		if err := c.reach(ctx); err != nil {
-			return err
-		}
-		defer c.disconnect()
-		if _, _, err := c.discover(ctx); err != nil {
-			c.log.Printf("a look at the server: %v", err)
-		}
+	}
+	defer c.disconnect()
+	if _, _, err := c.discover(ctx); err != nil {
+		c.log.Printf("a look at the server: %v", err)
 	}
 	return nil
 }
 
 // asksInline takes the server to speak the newest revision and to have tools, and sees by
 // what it asks whether that is so. That is not wrong.
-func (c *client) asksInline(context.Context) ([]string, bool, error) {
+func asksInline(_ context.Context, c *client) ([]string, bool, error) {
 	_, err := c.adopt(Revision20260728, peer{Capabilities: object{"tools": object{}}})
 	return []string{Revision20260728}, true, err
+}
+
+// cachesAllAlike finds all results of a method alike.
+func cachesAllAlike(method string, _ object) cacheKey { return cacheKey{method: method} }
+
+// cachesByParameters leaves the method out of the key of a cached result.
+func cachesByParameters(_ string, params object) cacheKey { return keyOf("", params) }
+
+// alwaysDeclares declares capabilities for which the steps have no answers.
+func alwaysDeclares(c *client) {
+	c.part.declares = func(capabilities object) {
+		for _, capability := range capabilityOf {
+			if capabilities[capability] == nil {
+				capabilities[capability] = object{}
+			}
+		}
+	}
+	c.part.unhandled = func(capability string) *rpcError {
+		return refuse(jsonrpc.InvalidRequest, "%s is not supported", capability)
+	}
 }
 
 // listsNothing tells that no list is under way. The caller holds c.mu.
@@ -368,25 +427,60 @@ func (c *client) listsNothing() bool {
 	return true
 }
 
-// overlooksStatus tells whether the client does not know a server of the handshake era by a
-// status by which it is one.
-func (c *client) overlooksStatus(status *statusError) bool {
-	switch c.options.Defect {
-	case "falls-back-for-one-status":
-		return status.code != http.StatusBadRequest
-	case "falls-back-for-bodies":
-		return status.reason == ""
-	case "knows-its-own-ids": // the error of another request is no answer
-		return jsonrpc.Parse([]byte(status.reason)).Kind == jsonrpc.Response
-	}
-	return false
+// fallsBackForOneStatus knows servers of the handshake era by the status 400.
+func fallsBackForOneStatus(err error, modern bool) bool {
+	status, isStatus := errors.AsType[*statusError](err)
+	return fallsBack(err, modern) && (!isStatus || status.code == http.StatusBadRequest)
 }
 
-// speaksOfSessions tells whether an error names what the handshake era has.
-func speaksOfSessions(refused *rpcError) bool {
+// fallsBackForWords knows servers of the handshake era by what they say of it.
+func fallsBackForWords(err error, modern bool) bool {
+	refused, isRefused := asRPCError(err)
+	if !isRefused || refused.Code == jsonrpc.MethodNotFound {
+		return fallsBack(err, modern)
+	}
 	text := strings.ToLower(refused.Message)
-	return refused.Code == jsonrpc.MethodNotFound || strings.Contains(text, "session") ||
-		strings.Contains(text, "initializ")
+	return fallsBack(err, modern) && (strings.Contains(text, "session") || strings.Contains(text, "initializ"))
+}
+
+// fallsBackForOwnIDs knows servers of the handshake era by errors that are about its request, or
+// about none, and takes one with another id for no answer at all.
+func fallsBackForOwnIDs(err error, modern bool) bool {
+	status, isStatus := errors.AsType[*statusError](err)
+	return fallsBack(err, modern) && (!isStatus || jsonrpc.Parse([]byte(status.reason)).Kind != jsonrpc.Response)
+}
+
+// fallsBackForBodies knows servers of the handshake era by what they say.
+func fallsBackForBodies(err error, modern bool) bool {
+	status, isStatus := errors.AsType[*statusError](err)
+	return fallsBack(err, modern) && (!isStatus || status.reason != "")
+}
+
+// expandsAsText puts values into a template as they are.
+func expandsAsText(template string, arguments object) (string, error) {
+	for name, value := range arguments {
+		template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(value))
+	}
+	return template, nil
+}
+
+// givesUpNamesake takes the id of a request of the server for that of its own.
+func givesUpNamesake(c *client, id jsonrpc.ID) {
+	c.mu.Lock()
+	own := c.open[id]
+	c.mu.Unlock()
+	if own != nil {
+		own.finish(nil, errCancelled)
+	}
+}
+
+// fetchesURLs has a look at what the user is asked to visit.
+func fetchesURLs(c *client, method string, params, capability object) *rpcError {
+	refused := refusal(c, method, params, capability)
+	if address, isText := params["url"].(string); isText && refused == nil {
+		c.load(address)
+	}
+	return refused
 }
 
 // load fetches something, and makes nothing of it.
@@ -403,9 +497,96 @@ func (c *client) load(address string) {
 	_ = response.Body.Close()
 }
 
-// pollWhenStale fetches what lives for a short time each time that it is over, until
+// neverKills asks the server to exit, and leaves alone one that does not.
+func neverKills(s *stdio, p *pipes) {
+	_ = p.process.Close()
+	if !within(s.client.options.Timeouts.Exit, p.exited) {
+		_ = p.process.Terminate()
+		within(s.client.options.Timeouts.Exit, p.exited)
+	}
+}
+
+// readsNo does not know a media type, unless it opens a connection.
+func readsNo(unknown string) func(string, string) string {
+	return func(method, media string) string {
+		if media == unknown && method != "initialize" && method != "server/discover" {
+			return "unknown"
+		}
+		return media
+	}
+}
+
+// renewsWithOldSession begins a new session under the id of the old one.
+func renewsWithOldSession(h *streamableHTTP) http.Header {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	headers := http.Header{}
+	if h.session != "" {
+		headers.Set(sessionHeader, h.session)
+	}
+	return headers
+}
+
+// reopensAtOldest begins a new session at the oldest revision that the client speaks.
+func reopensAtOldest(ctx context.Context, h *streamableHTTP, _ string) error {
+	return reopens(ctx, h, Revisions()[0])
+}
+
+// reopensNothing goes on where a session would have to begin.
+func reopensNothing(context.Context, *streamableHTTP, string) error { return nil }
+
+// opensStreamsPerRequest goes on over a stream of its own with each request.
+func opensStreamsPerRequest(c *client) {
+	c.part.reopens, c.part.staysOnHTTPSSE = reopensNothing, func(*httpSSE) bool { return false }
+}
+
+// listsAlone leaves the resources out of what is subscribed to anew.
+func listsAlone(to object) object {
+	rest := maps.Clone(to)
+	delete(rest, "resourceSubscriptions")
+	return rest
+}
+
+// renewsOnce begins one new session, and no third.
+func renewsOnce(c *client) {
+	var renewed atomic.Bool
+	c.part.reopens = func(ctx context.Context, h *streamableHTTP, revision string) error {
+		if renewed.Swap(true) {
+			return errors.New("the session is over once more")
+		}
+		return reopens(ctx, h, revision)
+	}
+}
+
+// recallsOldSession goes on under the id of its first session in each later one.
+func recallsOldSession(before, id string) string {
+	if before != "" {
+		return before
+	}
+	return id
+}
+
+// probesAgain asks of which era a server is whose session is over.
+func probesAgain(ctx context.Context, h *streamableHTTP, revision string) error {
+	h.begin("")
+	if _, _, err := h.client.discover(ctx); err != nil {
+		h.client.log.Printf("the server is still of the era of the handshake: %v", err)
+	}
+	return reopens(ctx, h, revision)
+}
+
+// retriesWithoutInput sends a request again when it cannot answer what is asked.
+func retriesWithoutInput(ctx context.Context, c *client, requests any) (object, error) {
+	responses, err := inputs(ctx, c, requests)
+	if err != nil {
+		return object{}, nil //nolint:nilerr // that is the mistake
+	}
+	return responses, nil
+}
+
+// pollsWhenStale fetches what lives for a short time each time that it is over, until
 // there is no session any more.
-func (c *client) pollWhenStale(key cacheKey, ttl time.Duration) {
+func pollsWhenStale(c *client, key cacheKey, ttl time.Duration) {
 	if ttl > time.Second || key != keyOf(key.method, object{}) {
 		return
 	}
@@ -418,25 +599,36 @@ func (c *client) pollWhenStale(key cacheKey, ttl time.Duration) {
 	})
 }
 
-// endpointRead is what a client reads of the reference by which an old server names its endpoint.
-func (c *client) endpointRead(reference string) string {
-	unrooted := strings.TrimPrefix(reference, "/")
+// postsBelowTheStream appends the endpoint that an old server names to the URL of the stream.
+func postsBelowTheStream(h *streamableHTTP, reference string) (string, error) {
+	return h.client.options.URL + "/" + strings.TrimPrefix(reference, "/"), nil
+}
+
+// postsToTheStream takes no notice of the endpoint that an old server names.
+func postsToTheStream(h *streamableHTTP, _ string) (string, error) { return h.client.options.URL, nil }
+
+// postsWithSlash ends the path of the endpoint that an old server names with a slash.
+func postsWithSlash(h *streamableHTTP, reference string) (string, error) {
 	path, query, _ := strings.Cut(reference, "?")
-	switch c.options.Defect {
-	case "posts-below-the-stream":
-		return c.options.URL + "/" + unrooted
-	case "posts-to-the-stream":
-		return c.options.URL
-	case "posts-with-a-slash":
-		return path + "/?" + query
-	case "posts-without-query":
-		return path
-	case "posts-below-the-origin":
-		if !strings.Contains(reference, "://") {
-			return "/" + unrooted
-		}
-	case "posts-as-a-path":
-		return "/" + unrooted
+	return h.endpoint(path + "/?" + query)
+}
+
+// postsWithoutQuery drops the query of the endpoint that an old server names.
+func postsWithoutQuery(h *streamableHTTP, reference string) (string, error) {
+	path, _, _ := strings.Cut(reference, "?")
+	return h.endpoint(path)
+}
+
+// postsBelowTheOrigin takes what is relative to the stream for a path of the origin.
+func postsBelowTheOrigin(h *streamableHTTP, reference string) (string, error) {
+	if !strings.Contains(reference, "://") {
+		reference = "/" + strings.TrimPrefix(reference, "/")
 	}
-	return reference
+	return h.endpoint(reference)
+}
+
+// postsAsPath takes the URI of an endpoint event for a path of the origin, even if it is
+// a whole URL.
+func postsAsPath(h *streamableHTTP, reference string) (string, error) {
+	return h.endpoint("/" + strings.TrimPrefix(reference, "/"))
 }

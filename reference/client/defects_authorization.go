@@ -14,158 +14,223 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"golang.org/x/oauth2"
+
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
 
-// authDefects make a good client authorize badly, in one way each. Others stand in namedDefects.
-var authDefects = map[string]func(*authParts){
-	"plain-pkce": func(p *authParts) { p.challenges = challengePlain },
-	"first-method": func(p *authParts) {
-		p.provesPKCE = func(*serverMetadata) error { return nil }
-		p.challenges = challengeByFirst
+// authDefects make a good client authorize badly, in one way each.
+var authDefects = map[string]func(*client, *authParts){
+	"token-to-anybody": func(c *client, _ *authParts) { c.part.redirected = goesAnywhere },
+	"plain-pkce": func(_ *client, p *authParts) {
+		p.challengeOf = plainChallenge
 	},
-	"ignores-named-metadata": func(p *authParts) {
+	"first-method": func(_ *client, p *authParts) {
+		p.provesPKCE = func(*serverMetadata) error { return nil }
+		p.challengeOf = func(v string, from *source) []oauth2.AuthCodeOption {
+			if len(from.metadata.Methods) > 0 && from.metadata.Methods[0] == "plain" {
+				return plainChallenge(v, from)
+			}
+			return []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(v)}
+		}
+	},
+	"resource-is-the-origin": func(_ *client, p *authParts) {
+		p.resource = func(_ string, from *source) string {
+			parsed, _ := url.Parse(from.resource)
+			return parsed.Scheme + "://" + parsed.Host
+		}
+	},
+	"ignores-named-metadata": func(_ *client, p *authParts) {
 		p.resourcePlaces = func(server string, _ oauth.Challenge) ([]string, error) { return oauth.ResourcePlaces(server) }
 	},
-	"metadata-root-first":   func(p *authParts) { p.resourcePlaces = wellKnown(reversed) },
-	"default-endpoints":     func(p *authParts) { p.endpoints = defaultEndpoints },
-	"own-defaults-first":    func(p *authParts) { p.discoversOwn = defaultsFirst },
-	"own-defaults-below":    func(p *authParts) { p.ownEndpoints = ownEndpointsBelow },
-	"own-defaults-unknown":  func(p *authParts) { p.ownEndpoints = noOwnEndpoints },
-	"own-metadata-unused":   func(p *authParts) { p.discoversOwn = asksInVain },
-	"mixes-servers":         func(p *authParts) { p.endpoints = mixesServers },
-	"registers-for-ever":    func(p *authParts) { p.register = registersForEver },
-	"resource-byte-by-byte": func(p *authParts) { p.fitsResource = same },
-	"openid-metadata-only":  func(p *authParts) { p.serverPlaces = serverPlaces(withoutFirst) },
-	"first-challenge-only": func(p *authParts) {
-		p.challenge = firstIfBearer
+	"metadata-root-first": func(_ *client, p *authParts) { p.resourcePlaces = wellKnown(reversed) },
+	"guesses-the-server":  func(_ *client, p *authParts) { p.guessesIssuer = guessed },
+	"default-endpoints":   func(_ *client, p *authParts) { p.endpoints = defaultEndpoints },
+	"own-defaults-first":  func(_ *client, p *authParts) { p.discoversOwn = defaultsFirst },
+	"own-defaults-below":  func(_ *client, p *authParts) { p.ownEndpoints = ownEndpointsBelow },
+	"own-defaults-unknown": func(_ *client, p *authParts) {
+		p.ownEndpoints = func(string) (serverMetadata, error) { return serverMetadata{}, errors.New("there is no metadata") }
+	},
+	"own-metadata-below":  func(_ *client, p *authParts) { p.baseURL = func(server string) (string, error) { return server, nil } },
+	"own-metadata-unused": func(_ *client, p *authParts) { p.discoversOwn = asksInVain },
+	"own-without-revision": func(_ *client, p *authParts) {
+		p.namesRevision = func(string) http.Header { return nil }
+	},
+	"mixes-servers":       func(_ *client, p *authParts) { p.endpoints = mixesServers },
+	"needs-refresh-token": func(_ *client, p *authParts) { p.needsRefresh = true },
+	"registers-for-ever":  func(_ *client, p *authParts) { p.register = registersForEver },
+	"resource-byte-by-byte": func(_ *client, p *authParts) {
+		p.fitsResource = func(resource, server string) bool { return resource == server }
+	},
+	"openid-metadata-only": func(_ *client, p *authParts) {
+		p.serverPlaces = serverPlaces(func(all []string) []string { return all[1:] })
+	},
+	"first-challenge-only": func(_ *client, p *authParts) {
+		p.challenge = func(header http.Header) (oauth.Challenge, bool) {
+			all, _ := oauth.Challenges(header)
+			if len(all) == 0 || !all[0].Is("Bearer") {
+				return oauth.Challenge{}, false
+			}
+			return all[0], true
+		}
 		p.resourcePlaces = wellKnown(func([]string) []string { return nil })
 	},
-	"openid-first":              func(p *authParts) { p.serverPlaces = serverPlaces(firstLast) },
-	"issuer-path-forgotten":     func(p *authParts) { p.serverPlaces = rootAt(0) },
-	"any-resource":              func(p *authParts) { p.fitsResource = anyTwo },
-	"any-issuer":                func(p *authParts) { p.fitsIssuer = anyTwo },
-	"no-issuer":                 func(p *authParts) { p.fitsIssuer = sameOrNone },
-	"drops-resource-at-login":   func(p *authParts) { p.authorizationURL = dropsResource() },
-	"drops-resource-at-token":   func(p *authParts) { p.roundTripper = retriesWithout("authorization_code") },
-	"drops-resource-at-refresh": func(p *authParts) { p.roundTripper = retriesWithout("refresh_token") },
-	"issuer-up-to-a-slash": func(p *authParts) {
-		p.fitsIssuer = func(text, issuer string) bool { return unslashed(text) == unslashed(issuer) }
+	"openid-first": func(_ *client, p *authParts) {
+		p.serverPlaces = serverPlaces(func(all []string) []string { return append(slices.Clone(all[1:]), all[0]) })
 	},
-	"issuer-loses-its-slash": func(p *authParts) {
-		p.fitsIssuer = func(text, issuer string) bool { return text == unslashed(issuer) }
+	"issuer-path-forgotten": func(_ *client, p *authParts) {
+		p.serverPlaces = func(issuer string) ([]string, error) {
+			parsed, err := url.Parse(issuer)
+			if err != nil {
+				return nil, err
+			}
+			root, _ := oauth.IssuerPlaces(parsed.Scheme + "://" + parsed.Host)
+			proper, err := oauth.IssuerPlaces(issuer)
+			return append(root, proper...), err
+		}
 	},
-	"pkce-taken-for-granted":        func(p *authParts) { p.provesPKCE = grantedWhereOpenID(false) },
-	"pkce-taken-for-granted-openid": func(p *authParts) { p.provesPKCE = grantedWhereOpenID(true) },
-	"opens-anything":                func(p *authParts) { p.checksURL = func(string) error { return nil } },
-	"opens-plain":                   func(p *authParts) { p.checksURL = opensPlain },
-	"iss-unchecked":                 func(p *authParts) { p.fitsIss = func([]string, *source) error { return nil } },
-	"iss-missing-accepted":          func(p *authParts) { p.fitsIss = issMissingAccepted },
-	"iss-unadvertised-refused":      func(p *authParts) { p.fitsIss = refusesIssWhereAdvertised(false) },
-	"iss-refused":                   func(p *authParts) { p.fitsIss = refusesIssWhereAdvertised(true) },
-	"iss-normalized":                func(p *authParts) { p.fitsIss = issNormalized },
-	"known-beforehand":              func(p *authParts) { p.register = knownBeforehand },
-	"registers-before-all":          func(p *authParts) { p.register = registersBeforeAll },
-	"makes-up-an-id":                func(p *authParts) { p.register = makesUpAnID },
-	"document-unsupported":          func(p *authParts) { p.register = documentAlways },
-	"credentials-for-origins":       func(p *authParts) { p.bindsTo = hostOf },
-	"credentials-for-all":           func(p *authParts) { p.bindsTo = func(string) string { return "" } },
-	"credentials-not-bound":         func(p *authParts) { p.register = registerUnbound },
-	"every-scope":                   func(p *authParts) { p.scopes = everyScope },
-	"challenge-within-list":         func(p *authParts) { p.scopes = challengeWithinList },
-	"list-before-challenge":         func(p *authParts) { p.scopes = listBeforeChallenge },
-	"forgets-scopes":                func(p *authParts) { p.scopes = forgetsScopes(0) },
-	"forgets-scopes-later":          func(p *authParts) { p.scopes = forgetsScopes(2) },
-	"any-token-type":                func(p *authParts) { p.knowsTokenType = func(string) bool { return true } },
-	"token-type-in-capitals": func(p *authParts) {
+	"any-resource": func(_ *client, p *authParts) { p.fitsResource = func(string, string) bool { return true } },
+	"any-issuer":   func(_ *client, p *authParts) { p.fitsIssuer = func(string, string) bool { return true } },
+	"no-issuer": func(_ *client, p *authParts) {
+		p.fitsIssuer = func(text, issuer string) bool { return text == "" || text == issuer }
+	},
+	"drops-resource-at-login":   func(_ *client, p *authParts) { p.authorizationURL = dropsResource() },
+	"drops-resource-at-token":   func(_ *client, p *authParts) { p.roundTripper = retriesWithout("authorization_code") },
+	"drops-resource-at-refresh": func(_ *client, p *authParts) { p.roundTripper = retriesWithout("refresh_token") },
+	"issuer-is-the-server": func(c *client, p *authParts) {
+		p.fitsIssuer = func(text, _ string) bool { return text == c.options.URL }
+	},
+	"issuer-up-to-a-slash": func(_ *client, p *authParts) {
+		p.fitsIssuer = func(text, issuer string) bool {
+			return strings.TrimSuffix(text, "/") == strings.TrimSuffix(issuer, "/")
+		}
+	},
+	"issuer-loses-its-slash": func(_ *client, p *authParts) {
+		p.fitsIssuer = func(text, issuer string) bool { return text == strings.TrimSuffix(issuer, "/") }
+	},
+	"pkce-taken-for-granted": func(_ *client, p *authParts) {
+		p.provesPKCE = grantedUnless(func(m *serverMetadata) bool { return m.openID })
+	},
+	"pkce-taken-for-granted-openid": func(_ *client, p *authParts) {
+		p.provesPKCE = grantedUnless(func(m *serverMetadata) bool { return !m.openID })
+	},
+	"opens-anything":  func(_ *client, p *authParts) { p.checksURL = func(string) error { return nil } },
+	"opens-plain":     func(_ *client, p *authParts) { p.checksURL = opensPlain },
+	"opens-by-shell":  func(_ *client, p *authParts) { p.opensBrowser = byShell },
+	"state-unchecked": func(_ *client, p *authParts) { p.fitsState = func(string, string) bool { return true } },
+	"iss-unchecked":   func(_ *client, p *authParts) { p.fitsIss = func([]string, *source) error { return nil } },
+	"iss-missing-accepted": func(_ *client, p *authParts) {
+		p.fitsIss = func(given []string, from *source) error {
+			if len(given) == 0 {
+				return nil
+			}
+			return fitsIss(given, from)
+		}
+	},
+	"iss-unadvertised-refused": func(_ *client, p *authParts) {
+		p.fitsIss = func(given []string, from *source) error {
+			if len(given) > 0 && !from.metadata.NamesItself {
+				return errors.New("the answer has an iss that nobody spoke of")
+			}
+			return fitsIss(given, from)
+		}
+	},
+	"iss-refused": func(_ *client, p *authParts) {
+		p.fitsIss = func(given []string, from *source) error {
+			if len(given) > 0 && from.metadata.NamesItself {
+				return errors.New("the answer has an iss")
+			}
+			return fitsIss(given, from)
+		}
+	},
+	"iss-normalized":       func(_ *client, p *authParts) { p.fitsIss = issNormalized },
+	"shows-wrong-errors":   func(_ *client, p *authParts) { p.readsErrorsFirst = true },
+	"known-beforehand":     func(_ *client, p *authParts) { p.register = knownBeforehand },
+	"registers-before-all": func(_ *client, p *authParts) { p.register = registersBeforeAll },
+	"makes-up-an-id":       func(_ *client, p *authParts) { p.register = makesUpAnID },
+	"document-unsupported": func(_ *client, p *authParts) { p.register = documentAlways },
+	"credentials-for-origins": func(_ *client, p *authParts) {
+		p.bindsTo = func(issuer string) string {
+			if at, err := url.Parse(issuer); err == nil {
+				return at.Host
+			}
+			return issuer
+		}
+	},
+	"credentials-for-all":   func(_ *client, p *authParts) { p.bindsTo = func(string) string { return "" } },
+	"credentials-not-bound": func(_ *client, p *authParts) { p.register = registerUnbound },
+	"refreshes-anywhere": func(_ *client, p *authParts) {
+		p.tokenForNewIssuer = func(used *token, _ *source) *token { return used }
+	},
+	"every-scope":           func(_ *client, p *authParts) { p.scopes = everyScope },
+	"challenge-within-list": func(_ *client, p *authParts) { p.scopes = challengeWithinList },
+	"list-before-challenge": func(_ *client, p *authParts) { p.scopes = listBeforeChallenge },
+	"steps-up-by-refresh":   func(_ *client, p *authParts) { p.stepsUpByRefresh = true },
+	"steps-up-for-ever":     func(_ *client, p *authParts) { p.stepsUp, p.retriesRefused = forEver, forEver },
+	"forgets-scopes":        func(_ *client, p *authParts) { p.scopes = forgetsScopes },
+	"forgets-scopes-later": func(_ *client, p *authParts) {
+		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
+			if len(granted) > 1 {
+				return forgetsScopes(challenge, from, granted)
+			}
+			return scopesFor(challenge, from, granted)
+		}
+	},
+	"any-token-type":                   func(_ *client, p *authParts) { p.knowsTokenType = func(string) bool { return true } },
+	"insists-on-refused-refresh-token": func(_ *client, p *authParts) { p.reusesRefusedRefreshToken = true },
+	"keeps-old-refresh-token":          func(_ *client, p *authParts) { p.tokenRefreshed = keepsOldRefreshToken },
+	"token-type-in-capitals": func(_ *client, p *authParts) {
 		p.knowsTokenType = func(kind string) bool { return kind == "Bearer" }
 	},
-	"secret-not-encoded": func(p *authParts) {
+	"secret-always-in-header": func(_ *client, p *authParts) {
+		p.style = func(*source, *registration) oauth2.AuthStyle { return oauth2.AuthStyleInHeader }
+	},
+	"secret-not-encoded": func(_ *client, p *authParts) {
 		p.roundTripper = func(base http.RoundTripper) http.RoundTripper { return rawBasic{base} }
 	},
-	"issuer-in-any-case": func(p *authParts) { p.fitsIssuer = strings.EqualFold },
-	"assertion-of-the-issuer": func(p *authParts) {
+	"needs-expiry":       func(_ *client, p *authParts) { p.needsExpiry = true },
+	"issuer-in-any-case": func(_ *client, p *authParts) { p.fitsIssuer = strings.EqualFold },
+	"code-flow-always": func(_ *client, p *authParts) {
+		p.grant = func(a *carrier) grantType { return a.authorize }
+	},
+	"secret-withheld": func(_ *client, p *authParts) {
+		p.identifies = func(form url.Values, as *registration) bool { form.Set("client_id", as.ID); return false }
+	},
+	"assertion-withheld": func(_ *client, p *authParts) { p.asserts = func(a *assertion) { a.withheld = true } },
+	"assertion-of-the-issuer": func(_ *client, p *authParts) {
 		p.asserts = func(a *assertion) { a.claims["iss"] = a.claims["aud"] }
 	},
-	"assertion-without-subject": func(p *authParts) { p.asserts = func(a *assertion) { delete(a.claims, "sub") } },
-	"assertion-for-ever":        func(p *authParts) { p.asserts = func(a *assertion) { delete(a.claims, "exp") } },
-	// What follows is legal, and another habit than that of the client.
-	"asks-for-openid": func(p *authParts) { p.scopes = asksForOpenID },
-	"extra-parameters": func(p *authParts) {
-		p.authorizationURL = func(address string) string { return address + "&prompt=consent&nonce=n-0S6_WzA2Mj&login_hint=ada" }
+	"assertion-without-subject": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { delete(a.claims, "sub") }
 	},
-	"registers-each-time": func(p *authParts) {
-		var times atomic.Int64
-		p.bindsTo = func(issuer string) string { return issuer + "#" + strconv.FormatInt(times.Add(1), 10) }
+	"assertion-for-the-server": func(c *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.claims["aud"] = c.options.URL }
 	},
-	"root-in-between": func(p *authParts) { p.serverPlaces = rootAt(1) },
-	"assertion-for-the-endpoint": func(p *authParts) {
-		p.asserts = func(a *assertion) { a.claims["aud"] = []string{a.endpoint} }
+	"assertion-for-ever": func(_ *client, p *authParts) { p.asserts = func(a *assertion) { delete(a.claims, "exp") } },
+	"identity-token-as-grant": func(_ *client, p *authParts) {
+		p.grant = func(a *carrier) grantType {
+			if a.client.options.Authorization.Credentials.IdentityToken == "" {
+				return grantOf(a)
+			}
+			return a.byIdentityToken
+		}
+	},
+	"secret-needs-a-method": func(_ *client, p *authParts) {
+		p.readsRegistration = func(as *registration) *registration {
+			if as.Method == "" {
+				as.Secret = ""
+			}
+			return as
+		}
 	},
 }
 
-func same(a, b string) bool          { return a == b }
-func anyTwo(_, _ string) bool        { return true }
-func sameOrNone(text, b string) bool { return text == "" || text == b }
-
-func unslashed(address string) string { return strings.TrimSuffix(address, "/") }
-
-func withoutFirst(all []string) []string { return all[1:] }
-func firstLast(all []string) []string    { return append(slices.Clone(all[1:]), all[0]) }
-
-// rootAt looks also for the metadata of an issuer without a path, at a place among the others.
-func rootAt(place int) func(issuer string) ([]string, error) {
-	return func(issuer string) ([]string, error) {
-		proper, err := oauth.IssuerPlaces(issuer)
-		if err != nil {
-			return nil, err
-		}
-		base, err := baseURL(issuer)
-		if err != nil {
-			return nil, err
-		}
-		root, err := oauth.IssuerPlaces(base)
-		if place > 0 {
-			root = root[:1]
-		}
-		return slices.Insert(proper, place, root...), err
+// goesAnywhere follows a redirect wherever it leads.
+func goesAnywhere(_ *http.Request, before []*http.Request) error {
+	if len(before) > maxRedirects {
+		return http.ErrUseLastResponse
 	}
-}
-
-// firstIfBearer looks at the first challenge alone.
-func firstIfBearer(header http.Header) (oauth.Challenge, bool) {
-	all, _ := oauth.Challenges(header)
-	if len(all) == 0 || !all[0].Is("Bearer") {
-		return oauth.Challenge{}, false
-	}
-	return all[0], true
-}
-
-// hostOf is of an issuer what all issuers there have in common.
-func hostOf(issuer string) string {
-	if at, err := url.Parse(issuer); err == nil {
-		return at.Host
-	}
-	return issuer
-}
-
-// issMissingAccepted takes an answer without an iss even if the issuer sends one.
-func issMissingAccepted(given []string, from *source) error {
-	if len(given) == 0 {
-		return nil
-	}
-	return fitsIss(given, from)
-}
-
-// refusesIssWhereAdvertised refuses each iss, of issuers that said that they send it or of those
-// that did not.
-func refusesIssWhereAdvertised(advertised bool) func([]string, *source) error {
-	return func(given []string, from *source) error {
-		if len(given) > 0 && from.metadata.NamesItself == advertised {
-			return errors.New("the answer has an iss")
-		}
-		return fitsIss(given, from)
-	}
+	return nil
 }
 
 // rawBasic sends the credentials of the header as they are.
@@ -240,26 +305,29 @@ func dropsResource() func(address string) string {
 	}
 }
 
-func challengePlain(query url.Values, verifier string, _ *source) {
-	query.Set("code_challenge", verifier)
-	query.Set("code_challenge_method", "plain")
+func parameters(pairs ...string) []oauth2.AuthCodeOption {
+	var all []oauth2.AuthCodeOption
+	for pair := range slices.Chunk(pairs, 2) {
+		all = append(all, oauth2.SetAuthURLParam(pair[0], pair[1]))
+	}
+	return all
 }
 
-// challengeByFirst uses the first method that the authorization server lists.
-func challengeByFirst(query url.Values, verifier string, from *source) {
-	if methods := from.metadata.Methods; len(methods) > 0 && methods[0] == "plain" {
-		challengePlain(query, verifier, from)
-		return
-	}
-	challengeS256(query, verifier, from)
+func forEver(int) bool { return true }
+
+func plainChallenge(verifier string, _ *source) []oauth2.AuthCodeOption {
+	return parameters("code_challenge", verifier, "code_challenge_method", "plain")
 }
 
 // guessed is an authorization server at the origin of the server, with default paths.
-func guessed(server string) (*source, error) {
-	base, err := baseURL(server)
-	from := &source{issuer: base, resource: server}
+func guessed(server string) *source {
+	parsed, err := url.Parse(server)
+	if err != nil {
+		return nil
+	}
+	from := &source{issuer: parsed.Scheme + "://" + parsed.Host, resource: server}
 	defaultEndpoints(context.Background(), nil, from, nil)
-	return from, err
+	return from
 }
 
 func defaultEndpoints(_ context.Context, _ *carrier, from *source, _ *resourceMetadata) {
@@ -315,20 +383,19 @@ func serverPlaces(choose func([]string) []string) func(string) ([]string, error)
 	}
 }
 
-// grantedWhereOpenID takes support of PKCE for granted where metadata of one kind, of OpenID or
-// not, does not speak of it.
-func grantedWhereOpenID(openID bool) func(*serverMetadata) error {
+func grantedUnless(strict func(*serverMetadata) bool) func(*serverMetadata) error {
 	return func(m *serverMetadata) error {
-		if len(m.Methods) == 0 && m.openID == openID {
+		if len(m.Methods) == 0 && !strict(m) {
 			return nil
 		}
 		return provesPKCE(m)
 	}
 }
 
-// readByShell has a shell read the address as a part of a script.
-func readByShell(ctx context.Context, address string) {
+// byShell has a shell open the browser, which reads the address as a part of a script.
+func byShell(ctx context.Context, open func(context.Context, string) error, address string) error {
 	_ = exec.CommandContext(ctx, "/bin/sh", "-c", `: "`+address+`"`).Run()
+	return open(ctx, address)
 }
 
 func issNormalized(given []string, from *source) error {
@@ -399,18 +466,91 @@ func listBeforeChallenge(challenge oauth.Challenge, from *source, granted []stri
 	return scopesFor(challenge, from, granted)
 }
 
-// forgetsScopes forgets those that were granted, once there are so many.
-func forgetsScopes(from int) func(oauth.Challenge, *source, []string) []string {
-	return func(challenge oauth.Challenge, of *source, granted []string) []string {
-		if len(granted) >= from {
-			granted = nil
-		}
-		return scopesFor(challenge, of, granted)
-	}
+func forgetsScopes(challenge oauth.Challenge, from *source, _ []string) []string {
+	return scopesFor(challenge, from, nil)
 }
 
-func asksForOpenID(challenge oauth.Challenge, from *source, granted []string) []string {
-	return union(scopesFor(challenge, from, granted), []string{"openid", "offline_access"})
+func keepsOldRefreshToken(old, renewed *token) *token {
+	other := *renewed
+	other.refresh = old.refresh
+	return &other
+}
+
+// habits are legal, and other than those of the client: what differs between clients.
+var habits = map[string]func(*client, *authParts){
+	"reports-refused-refresh-token": func(_ *client, p *authParts) { p.reportsRefusedRefreshToken = true },
+	"asks-for-openid": func(_ *client, p *authParts) {
+		p.scopes = func(challenge oauth.Challenge, from *source, granted []string) []string {
+			return union(scopesFor(challenge, from, granted), []string{"openid", "offline_access"})
+		}
+	},
+	"extra-parameters": func(_ *client, p *authParts) {
+		p.authorizationURL = func(address string) string { return address + "&prompt=consent&nonce=n-0S6_WzA2Mj&login_hint=ada" }
+	},
+	"refreshes-twice": func(_ *client, p *authParts) { p.refreshesTwice = true },
+	"never-refreshes": func(_ *client, p *authParts) {
+		p.tokenIssued = func(_, issued *token) *token { issued.refresh = ""; return issued }
+	},
+	"looks-at-metadata-first": func(c *client, _ *authParts) {
+		c.part.beforeConnecting = func(ctx context.Context, c *client) error {
+			places, err := oauth.ResourcePlaces(c.options.URL)
+			for _, place := range places {
+				if request, wrong := http.NewRequestWithContext(ctx, http.MethodGet, place, nil); wrong == nil {
+					if response, wrong := http.DefaultClient.Do(request); wrong == nil {
+						_ = response.Body.Close()
+					}
+				}
+			}
+			return err
+		}
+	},
+	"registers-each-time": func(_ *client, p *authParts) {
+		var times atomic.Int64
+		p.bindsTo = func(issuer string) string { return issuer + "#" + strconv.FormatInt(times.Add(1), 10) }
+	},
+	"redirected-without-token": func(c *client, p *authParts) {
+		c.part.redirected = goesAnywhere
+		p.carries = func(r *http.Request, access string) {
+			if oauth.SameOrigin(r.URL.String(), c.options.URL) {
+				carry(r, access)
+			}
+		}
+	},
+	"reads-redirects": func(c *client, _ *authParts) { c.options.Authorization.Open = nil },
+	"root-in-between": func(_ *client, p *authParts) {
+		p.serverPlaces = func(issuer string) ([]string, error) {
+			proper, err := oauth.IssuerPlaces(issuer)
+			parsed, broken := url.Parse(issuer)
+			if err != nil || broken != nil {
+				return nil, errors.Join(err, broken)
+			}
+			root, err := oauth.IssuerPlaces(parsed.Scheme + "://" + parsed.Host)
+			return slices.Insert(proper, 1, root[0]), err
+		}
+	},
+	"machine-secret-posted": func(_ *client, p *authParts) {
+		p.identifies = func(form url.Values, as *registration) bool {
+			form.Set("client_id", as.ID)
+			form.Set("client_secret", as.Secret)
+			return false
+		}
+	},
+	"assertion-as-grant": func(_ *client, p *authParts) {
+		p.writesAssertion = func(form url.Values, signed string) {
+			form.Set("grant_type", oauth.GrantJWTBearer)
+			form.Set("assertion", signed)
+		}
+	},
+	"assertion-for-the-endpoint": func(_ *client, p *authParts) {
+		p.asserts = func(a *assertion) { a.claims["aud"] = []string{a.endpoint} }
+	},
+	"another-loopback": func(c *client, _ *authParts) {
+		c.options.Authorization.Open = nil
+		c.options.Authorization.Redirect = "http://[::1]:4711/oauth/callback?client=reference"
+	},
+	"needs-no-document": func(c *client, _ *authParts) {
+		c.options.Authorization.Document = "https://app.example.com/oauth/client.json"
+	},
 }
 
 // defaultsFirst takes the default endpoints of a server without asking for its metadata.
@@ -436,7 +576,3 @@ func asksInVain(ctx context.Context, a *carrier) (*source, error) {
 
 // ownEndpointsBelow takes default endpoints below the path of a server.
 func ownEndpointsBelow(base string) (serverMetadata, error) { return ownEndpoints(base + "/mcp") }
-
-func noOwnEndpoints(string) (serverMetadata, error) {
-	return serverMetadata{}, errors.New("there is no metadata")
-}

@@ -8,75 +8,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"slices"
 	"strings"
 )
 
-// replaced are texts in place of which a client with a defect reads others.
-var replaced = map[string]*strings.Replacer{
-	"sse-line-feeds-only":        strings.NewReplacer("\r", " "),
-	"sse-drops-carriage-returns": strings.NewReplacer("\r", ""),
-	"sse-counts-crlf-twice":      strings.NewReplacer("\r", "\n"),
-	"sse-splits-at-separators":   separators,
-	"splits-lines-at-separators": separators,
-}
-
-// separators are what Unicode calls so, read as ends of lines.
-var separators = strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\u0085", "\n")
-
-// asRead is what a client with a defect makes of what it reads, chunk by chunk: of event
-// streams, or of the output of a process.
-func asRead(defect string, in io.Reader, isStream bool) io.Reader {
-	if strings.HasPrefix(defect, "sse-") != isStream {
-		return in
+// replacesInStreams reads event streams with some texts in place of others.
+func replacesInStreams(pairs ...string) func(*client) {
+	replacer := strings.NewReplacer(pairs...)
+	return func(c *client) {
+		c.part.framing.bytes = func(in io.Reader) io.Reader {
+			return &edited{in: in, edit: func(chunk []byte) []byte { return []byte(replacer.Replace(string(chunk))) }}
+		}
 	}
-	switch defect {
-	case "sse-decodes-chunks-alone":
-		return &edited{in: in, edit: func(chunk []byte) []byte { return bytes.ToValidUTF8(chunk, []byte("\ufffd")) }}
-	case "sse-waits-behind-cr":
-		return &edited{in: in, edit: waitsBehindCR()}
-	case "reads-chunks-for-messages":
-		return &edited{in: in, edit: func(chunk []byte) []byte {
-			return append(bytes.ReplaceAll(chunk, []byte("\n"), []byte(" ")), '\n')
-		}}
-	case "reads-short-lines":
-		return &edited{in: in, edit: cutsLines()}
-	}
-	if replacer := replaced[defect]; replacer != nil {
-		return &edited{in: in, edit: func(chunk []byte) []byte { return []byte(replacer.Replace(string(chunk))) }}
-	}
-	return in
 }
 
 // waitsBehindCR keeps a CR at the end of what it has read until it knows whether an LF
 // follows, and so for ever where the stream ends.
-func waitsBehindCR() func([]byte) []byte {
+func waitsBehindCR(in io.Reader) io.Reader {
 	kept := false
-	return func(chunk []byte) []byte {
+	return &edited{in: in, edit: func(chunk []byte) []byte {
 		if kept {
 			chunk = append([]byte("\r"), chunk...)
 		}
 		kept = bytes.HasSuffix(chunk, []byte("\r"))
 		return bytes.TrimSuffix(chunk, []byte("\r"))
-	}
+	}}
 }
 
-// cutsLines reads lines up to a length, and takes the rest of longer ones for other lines.
-func cutsLines() func([]byte) []byte {
-	length := 0
-	return func(chunk []byte) []byte {
-		var cut []byte
-		for _, char := range chunk {
-			if length++; length > bufio.MaxScanTokenSize {
-				cut, length = append(cut, '\n'), 1
-			}
-			if cut = append(cut, char); char == '\n' {
-				length = 0
-			}
-		}
-		return cut
-	}
+// decodesAlone takes each chunk for a text of its own.
+func decodesAlone(in io.Reader) io.Reader {
+	return &edited{in: in, edit: func(chunk []byte) []byte { return bytes.ToValidUTF8(chunk, []byte("\ufffd")) }}
 }
 
 // Edited is a reader of what another reads, changed chunk by chunk.
@@ -88,7 +49,7 @@ type edited struct {
 
 func (e *edited) Read(into []byte) (int, error) {
 	for len(e.rest) == 0 {
-		chunk := make([]byte, 64<<10)
+		chunk := make([]byte, 32<<10)
 		n, err := e.in.Read(chunk)
 		if n == 0 {
 			return 0, err
@@ -100,53 +61,72 @@ func (e *edited) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// knownFields are the fields of events at any other than which a client breaks off; a comment
-// is one without a name.
-var knownFields = map[string][]string{
-	"sse-fails-at-comments": {"event", "data", "id", "retry"},
-	"sse-fails-at-fields":   {"", "event", "data", "id", "retry"},
-	"sse-fails-at-retry":    {"", "event", "data", "id", "x-unknown"},
-}
-
-// field cuts a line into the name of a field and its value.
-func (e *events) field(line []byte) (name string, value []byte, err error) {
-	name, value = fieldOf(line)
-	known := knownFields[e.defect]
-	switch {
-	case known != nil && !slices.Contains(known, name):
-		err = fmt.Errorf("invalid event stream: %q", line)
-	case e.defect == "sse-short-lines" && len(line) > bufio.MaxScanTokenSize:
-		err = bufio.ErrTooLong
-	case e.defect == "sse-wants-space":
-		field, rest, _ := bytes.Cut(line, []byte(": "))
-		name, value = string(field), rest
+func firstLine(lines [][]byte) []byte {
+	if len(lines) == 0 {
+		return nil
 	}
-	return name, value, err
+	return lines[0]
 }
 
-// join makes the data of an event of its lines.
-func (e *events) join(lines [][]byte) []byte {
-	switch {
-	case len(lines) > 0 && e.defect == "sse-first-data-line":
-		lines = lines[:1]
-	case len(lines) > 0 && e.defect == "sse-last-data-line":
-		lines = lines[len(lines)-1:]
+func lastLine(lines [][]byte) []byte {
+	if len(lines) == 0 {
+		return nil
 	}
-	return bytes.Join(lines, []byte("\n"))
+	return lines[len(lines)-1]
 }
 
-// isComplete tells at an empty line whether what stands before it is an event: if it has data.
-func (e *events) isComplete(one event, hasData bool) (bool, error) {
-	switch {
-	case e.defect == "sse-wants-name":
-		return hasData && one.name != "", nil
-	case e.defect == "sse-fails-at-names" && !one.carries() && one.name != endpointEvent:
+// wantsSpace knows a field by the space after its colon.
+func wantsSpace(line []byte) (string, []byte, error) {
+	name, value, _ := bytes.Cut(line, []byte(": "))
+	return string(name), value, nil
+}
+
+// wantsName takes only events that say that they are messages, or endpoints.
+func wantsName(one event, hasData bool) (bool, error) { return hasData && one.name != "", nil }
+
+// failsAtNames breaks off at an event with a name that it does not know.
+func failsAtNames(one event, hasData bool) (bool, error) {
+	if !one.carries() && one.name != endpointEvent {
 		return false, fmt.Errorf("an unknown event %q", one.name)
-	case e.defect == "sse-fails-at-empty-data" && hasData && len(one.data) == 0,
-		e.defect == "sse-dispatches-without-data" && !hasData:
-		return false, errors.New("an event without data: unexpected end of JSON input")
 	}
 	return hasData, nil
+}
+
+var errEmptyEvent = errors.New("an event without data: unexpected end of JSON input")
+
+// failsAtEmptyData reads the data of each event as JSON.
+func failsAtEmptyData(one event, hasData bool) (bool, error) {
+	if hasData && len(one.data) == 0 {
+		return false, errEmptyEvent
+	}
+	return hasData, nil
+}
+
+// dispatchesWithoutData dispatches an event at each empty line, even without data.
+func dispatchesWithoutData(_ event, hasData bool) (bool, error) {
+	if !hasData {
+		return false, errEmptyEvent
+	}
+	return true, nil
+}
+
+// knowsFields breaks off at a field, or a comment, that it does not know.
+func knowsFields(known ...string) func([]byte) (string, []byte, error) {
+	return func(line []byte) (string, []byte, error) {
+		name, value, err := fieldOf(line)
+		if !slices.Contains(known, name) {
+			err = fmt.Errorf("invalid event stream: %q", line)
+		}
+		return name, value, err
+	}
+}
+
+// shortLines reads no line that is longer than most.
+func shortLines(line []byte) (string, []byte, error) {
+	if len(line) > bufio.MaxScanTokenSize {
+		return "", nil, bufio.ErrTooLong
+	}
+	return fieldOf(line)
 }
 
 // waitsForTheEnd reads a stream to its end before it looks at what was on it.
@@ -169,27 +149,72 @@ func waitsForTheEnd(stream *events) func() (event, error) {
 	}
 }
 
-// mediaOf is the media type in a Content-Type, without its parameters.
-func (c *client) mediaOf(header string) string {
-	media, _, _ := mime.ParseMediaType(header)
-	for _, known := range []string{jsonMedia, eventStreamMedia} {
-		if strings.HasPrefix(header, known) && c.has("media-types-by-beginning") {
-			return known
+// byBeginning knows a media type by the letters that a Content-Type begins with.
+func byBeginning(header string) string {
+	for _, media := range []string{jsonMedia, eventStreamMedia} {
+		if strings.HasPrefix(header, media) {
+			return media
 		}
 	}
-	if c.has("media-types-as-text") || c.has("media-types-by-beginning") {
-		return header
-	}
-	return media
+	return header
 }
 
-// bodyRead is what is read of the body of a response.
-func (c *client) bodyRead(body []byte) []byte {
-	switch {
-	case c.has("reads-first-line-of-body"):
-		body, _, _ = bytes.Cut(bytes.TrimSpace(body), []byte("\n"))
-	case c.has("reads-short-bodies"):
-		body = body[:min(len(body), 64<<10)]
+func firstLineOfBody(body []byte) []byte {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(body), []byte("\n"))
+	return line
+}
+
+// readsChunks takes what one read gives for one message.
+func readsChunks(p *pipes, receive func([]byte), _ func(string, ...any)) error {
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := p.process.Read(chunk)
+		if text := bytes.TrimSpace(chunk[:n]); len(text) > 0 {
+			receive(bytes.Clone(text))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return bytes.TrimSpace(body)
+}
+
+// readsBareLines breaks off at a line that ends with more than a newline.
+func readsBareLines(p *pipes, receive func([]byte), _ func(string, ...any)) error {
+	in := bufio.NewReader(p.process)
+	for {
+		text, err := readLine(in)
+		switch {
+		case err != nil:
+			return err
+		case bytes.HasSuffix(text, []byte("\r")):
+			return errors.New("invalid trailing data at the end of the stream")
+		case len(text) > 0:
+			receive(text)
+		}
+	}
+}
+
+// readsShortLines reads lines up to a length, and takes the rest of longer ones for other
+// lines.
+func readsShortLines(p *pipes, receive func([]byte), _ func(string, ...any)) error {
+	in := bufio.NewReaderSize(p.process, bufio.MaxScanTokenSize)
+	for {
+		text, err := in.ReadSlice('\n')
+		if len(bytes.TrimSpace(text)) > 0 {
+			receive(bytes.TrimSpace(bytes.Clone(text)))
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+// splitsAtSeparators takes what Unicode calls a separator for the end of a line.
+func splitsAtSeparators(p *pipes, receive func([]byte), logf func(string, ...any)) error {
+	ends := strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\u0085", "\n")
+	return p.read(func(line []byte) {
+		for part := range strings.SplitSeq(ends.Replace(string(line)), "\n") {
+			receive([]byte(part))
+		}
+	}, logf)
 }

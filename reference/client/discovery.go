@@ -28,16 +28,17 @@ type source struct {
 
 // serverMetadata is what an authorization server says of itself.
 type serverMetadata struct {
-	Issuer      string   `json:"issuer"`
-	Authorize   string   `json:"authorization_endpoint"`
-	Token       string   `json:"token_endpoint"`
-	Register    string   `json:"registration_endpoint"`
-	Methods     []string `json:"code_challenge_methods_supported"`
-	Documents   bool     `json:"client_id_metadata_document_supported"`
-	NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
-	AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
-	Scopes      []string `json:"scopes_supported"`
-	openID      bool
+	Issuer       string   `json:"issuer"`
+	Authorize    string   `json:"authorization_endpoint"`
+	Token        string   `json:"token_endpoint"`
+	Register     string   `json:"registration_endpoint"`
+	Methods      []string `json:"code_challenge_methods_supported"`
+	Documents    bool     `json:"client_id_metadata_document_supported"`
+	NamesItself  bool     `json:"authorization_response_iss_parameter_supported"`
+	AuthMethods  []string `json:"token_endpoint_auth_methods_supported"`
+	Scopes       []string `json:"scopes_supported"`
+	openID       bool
+	confirmation string // where it was found
 }
 
 // resourceMetadata is what a server says of itself.
@@ -49,11 +50,11 @@ type resourceMetadata struct {
 
 // discover finds the authorization server of the server.
 func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*source, error) {
-	if a.client.has("guesses-the-server") {
-		return guessed(a.client.options.URL)
+	if a.client.part.auth.guessesIssuer != nil {
+		return a.client.part.auth.guessesIssuer(a.client.options.URL), nil
 	}
 	if a.client.opens() == Revision20250326 {
-		return a.client.auth.discoversOwn(ctx, a)
+		return a.client.part.auth.discoversOwn(ctx, a)
 	}
 	said, err := a.resourceMetadata(ctx, challenge)
 	if err != nil {
@@ -72,7 +73,7 @@ func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*sou
 			return nil, err
 		}
 		from := &source{issuer: issuer, resource: said.Resource, scopes: said.Scopes, metadata: *metadata}
-		a.client.auth.endpoints(ctx, a, from, said)
+		a.client.part.auth.endpoints(ctx, a, from, said)
 		return from, nil
 	}
 	return nil, err
@@ -81,27 +82,25 @@ func (a *carrier) discover(ctx context.Context, challenge oauth.Challenge) (*sou
 // discoverOwn finds the authorization server that the server is itself, at 2025-03-26: by the
 // metadata at the root of its host or, where there is none, by the default endpoints there.
 func discoverOwn(ctx context.Context, a *carrier) (*source, error) {
-	auth := &a.client.auth
-	base, err := baseURL(a.client.options.URL)
+	auth := &a.client.part.auth
+	base, err := auth.baseURL(a.client.options.URL)
 	if err != nil {
 		return nil, err
 	}
-	if a.client.has("own-metadata-below") {
-		base = a.client.options.URL
-	}
 	from := &source{issuer: base, resource: a.client.options.URL} // of which this revision says nothing
-	headers := http.Header{}
-	if !a.client.has("own-without-revision") {
-		headers.Set(versionHeader, Revision20250326)
-	}
-	err = a.fetch(ctx, base+oauth.ServerPath, headers, &from.metadata)
+	err = a.fetchAt(ctx, base+oauth.ServerPath, auth.namesRevision(Revision20250326), &from.metadata)
 	if refusal, refused := errors.AsType[*refusalError](err); refused && refusal.Status == http.StatusNotFound {
 		from.metadata, err = auth.ownEndpoints(base)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return from, a.checkEndpoints(&from.metadata)
+	for _, endpoint := range []string{from.metadata.Authorize, from.metadata.Token} {
+		if err := auth.checksURL(endpoint); err != nil {
+			return nil, err
+		}
+	}
+	return from, nil
 }
 
 // baseURL is that of the server without its path.
@@ -120,19 +119,26 @@ func ownEndpoints(base string) (serverMetadata, error) {
 	}, nil
 }
 
+// namesRevision are headers by which a server knows the revision of who asks.
+func namesRevision(revision string) http.Header {
+	headers := http.Header{}
+	headers.Set(versionHeader, revision)
+	return headers
+}
+
 // resourceMetadata asks for it where the challenge says, or else at the well-known URIs.
 func (a *carrier) resourceMetadata(ctx context.Context, challenge oauth.Challenge) (*resourceMetadata, error) {
 	server := a.client.options.URL
-	places, err := a.client.auth.resourcePlaces(server, challenge)
+	places, err := a.client.part.auth.resourcePlaces(server, challenge)
 	if err != nil {
 		return nil, err
 	}
 	for _, place := range places {
 		said := &resourceMetadata{}
-		if err = a.fetch(ctx, place, nil, said); err != nil {
+		if err = a.fetch(ctx, place, said); err != nil {
 			continue
 		}
-		if !a.client.auth.fitsResource(said.Resource, server) {
+		if !a.client.part.auth.fitsResource(said.Resource, server) {
 			return nil, fmt.Errorf("the metadata at %s is of another resource, %q", place, said.Resource)
 		}
 		return said, nil
@@ -160,17 +166,17 @@ func atRoot(address string) bool {
 
 // serverMetadata asks for it at all places where it may stand, until it is found.
 func (a *carrier) serverMetadata(ctx context.Context, issuer string) (*serverMetadata, error) {
-	places, err := a.client.auth.serverPlaces(issuer)
+	places, err := a.client.part.auth.serverPlaces(issuer)
 	if err != nil {
 		return nil, err
 	}
 	for _, place := range places {
-		said := &serverMetadata{openID: strings.Contains(place, oauth.OpenIDPath)}
-		if wrong := a.fetch(ctx, place, nil, said); wrong != nil {
+		said := &serverMetadata{confirmation: place, openID: strings.Contains(place, oauth.OpenIDPath)}
+		if wrong := a.fetch(ctx, place, said); wrong != nil {
 			err = wrong
 			continue
 		}
-		if !a.client.auth.fitsIssuer(said.Issuer, issuer) {
+		if !a.client.part.auth.fitsIssuer(said.Issuer, issuer) {
 			err = fmt.Errorf("the metadata at %s is of another issuer, %q", place, said.Issuer)
 			continue
 		}
@@ -181,14 +187,15 @@ func (a *carrier) serverMetadata(ctx context.Context, issuer string) (*serverMet
 
 // usable tells what keeps the client from using an authorization server.
 func (a *carrier) usable(metadata *serverMetadata) error {
-	if err := a.client.auth.provesPKCE(metadata); err != nil {
+	if err := a.client.part.auth.provesPKCE(metadata); err != nil {
 		return err
 	}
-	return a.checkEndpoints(metadata)
-}
-
-func (a *carrier) checkEndpoints(metadata *serverMetadata) error {
-	return errors.Join(a.client.auth.checksURL(metadata.Authorize), a.client.auth.checksURL(metadata.Token))
+	for _, endpoint := range []string{metadata.Authorize, metadata.Token} {
+		if err := a.client.part.auth.checksURL(endpoint); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // provesPKCE wants S256 among what the metadata has.
@@ -220,7 +227,12 @@ func opensPlain(address string) error {
 }
 
 // fetch gets a JSON document.
-func (a *carrier) fetch(ctx context.Context, address string, headers http.Header, into any) error {
+func (a *carrier) fetch(ctx context.Context, address string, into any) error {
+	return a.fetchAt(ctx, address, nil, into)
+}
+
+// fetchAt does so with further headers.
+func (a *carrier) fetchAt(ctx context.Context, address string, headers http.Header, into any) error {
 	if err := opens(address); err != nil {
 		return err
 	}

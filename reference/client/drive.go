@@ -94,8 +94,8 @@ func (c *client) drive() error {
 }
 
 func (c *client) do(ctx context.Context, s step, v verb) (any, error) {
-	if c.has("has-tools-alone") && !ofToolsAlone(s) {
-		return nil, fmt.Errorf("there is no API for the step %s", s.Do)
+	if err := c.part.hasAPI(s); err != nil {
+		return nil, err
 	}
 	return v.run(c, ctx, s)
 }

@@ -10,10 +10,33 @@ import (
 	"time"
 )
 
+// A framing says how event streams are read: by the standard, in a good client.
+type framing struct {
+	bytes    func(io.Reader) io.Reader                                // before anything else
+	field    func(line []byte) (name string, value []byte, err error) // of one line
+	join     func(lines [][]byte) []byte                              // the data of an event
+	complete func(one event, hasData bool) (taken bool, err error)    // at an empty line
+	mark     []byte                                                   // that a stream may begin with
+	apart    bool                                                     // each data line is an event
+	forgets  bool                                                     // the id of the last event, when a stream is taken up
+	// keepsName says that the name of an event without data is that of the next one, too.
+	keepsName bool
+}
+
+func goodFraming() framing {
+	return framing{
+		bytes:    func(in io.Reader) io.Reader { return in },
+		field:    fieldOf,
+		join:     func(lines [][]byte) []byte { return bytes.Join(lines, []byte("\n")) },
+		complete: func(_ event, hasData bool) (bool, error) { return hasData, nil },
+		mark:     []byte("\xef\xbb\xbf"),
+	}
+}
+
 // fieldOf cuts a line into the name of a field and its value; a comment has no name.
-func fieldOf(line []byte) (name string, value []byte) {
+func fieldOf(line []byte) (name string, value []byte, err error) {
 	field, value, _ := bytes.Cut(line, []byte(":"))
-	return string(field), bytes.TrimPrefix(value, []byte(" "))
+	return string(field), bytes.TrimPrefix(value, []byte(" ")), nil
 }
 
 // An event is what stands between two empty lines.
@@ -27,7 +50,7 @@ func (e event) carries() bool { return e.name == "" || e.name == "message" }
 
 // events reads a stream, and keeps what belongs to all of it.
 type events struct {
-	defect   string // of the client; "" for none
+	as       framing
 	in       *bufio.Reader
 	lastID   string        // of the last event that had one
 	retry    time.Duration // how long to wait before coming back; negative when nothing was said
@@ -35,11 +58,11 @@ type events struct {
 	returned bool // the last line ended with a carriage return
 }
 
-func newEvents(defect string, in io.Reader, before *events) *events {
-	e := &events{defect: defect, in: bufio.NewReader(asRead(defect, in, true)), retry: -1}
+func newEvents(as framing, in io.Reader, before *events) *events {
+	e := &events{as: as, in: bufio.NewReader(as.bytes(in)), retry: -1}
 	if before != nil {
 		e.retry = before.retry
-		if defect != "sse-forgets-last-event" {
+		if !as.forgets {
 			e.lastID = before.lastID
 		}
 	}
@@ -62,15 +85,15 @@ func (e *events) next() (event, error) {
 			if hasID {
 				e.lastID = id
 			}
-			found.data = e.join(data)
-			taken, err := e.isComplete(found, len(data) > 0)
+			found.data = e.as.join(data)
+			taken, err := e.as.complete(found, len(data) > 0)
 			if taken || err != nil {
 				return found, err
 			}
-			found, data, id, hasID = e.begin(found), nil, "", false
+			found, data, id, hasID = e.as.begin(found), nil, "", false
 			continue
 		}
-		field, value, err := e.field(text)
+		field, value, err := e.as.field(text)
 		if err != nil {
 			return event{}, err
 		}
@@ -82,7 +105,7 @@ func (e *events) next() (event, error) {
 				return event{}, errTooLong
 			}
 			data = append(data, value)
-			if e.defect == "sse-data-lines-apart" {
+			if e.as.apart {
 				found.data = value
 				return found, nil
 			}
@@ -127,8 +150,8 @@ func (e *events) line() ([]byte, error) {
 }
 
 // begin returns the event that begins after one without data.
-func (e *events) begin(before event) event {
-	if e.defect == "sse-keeps-name" {
+func (f framing) begin(before event) event {
+	if f.keepsName {
 		return event{name: before.name}
 	}
 	return event{}
@@ -136,9 +159,9 @@ func (e *events) begin(before event) event {
 
 // unmarked takes the byte order mark away with which a stream may begin.
 func (e *events) unmarked(text []byte) []byte {
-	if !e.began && e.defect != "sse-keeps-mark" {
-		text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	if !e.began {
+		e.began = true
+		return bytes.TrimPrefix(text, e.as.mark)
 	}
-	e.began = true
 	return text
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	stduritemplate "github.com/std-uritemplate/std-uritemplate/go/v2"
 )
@@ -20,7 +19,7 @@ func (c *client) readResource(ctx context.Context, s step) (any, error) {
 	uri := s.URI
 	if s.Template != "" {
 		var err error
-		if uri, err = c.expand(s.Template, s.Arguments); err != nil {
+		if uri, err = c.part.expand(s.Template, s.Arguments); err != nil {
 			return nil, err
 		}
 	}
@@ -28,13 +27,7 @@ func (c *client) readResource(ctx context.Context, s step) (any, error) {
 }
 
 // expand makes a URI of a template by RFC 6570.
-func (c *client) expand(template string, arguments object) (string, error) {
-	if c.has("expands-as-text") {
-		for name, value := range arguments {
-			template = strings.ReplaceAll(template, "{"+name+"}", fmt.Sprint(value))
-		}
-		return template, nil
-	}
+func expand(template string, arguments object) (string, error) {
 	for name, value := range arguments {
 		if _, isText := value.(string); !isText {
 			return "", fmt.Errorf("the argument %q of the URI template %q is not a string", name, template)
@@ -71,17 +64,22 @@ func (c *client) complete(ctx context.Context, s step) (any, error) {
 	return result, err
 }
 
-// uriStep subscribes to a resource, or ends that.
-func uriStep(method string) doing {
-	return func(c *client, ctx context.Context, s step) (any, error) {
-		if c.stateless() {
-			return nil, fmt.Errorf("%s has no %s: tell this client to listen", c.speaks(), method)
-		}
-		if err := c.needs("resources", "subscribe"); err != nil {
-			return nil, err
-		}
-		return c.request(ctx, question{method: method, params: object{"uri": s.URI}})
+func (c *client) subscribe(ctx context.Context, s step) (any, error) {
+	return c.subscription(ctx, "resources/subscribe", s.URI)
+}
+
+func (c *client) unsubscribe(ctx context.Context, s step) (any, error) {
+	return c.subscription(ctx, "resources/unsubscribe", s.URI)
+}
+
+func (c *client) subscription(ctx context.Context, method, uri string) (any, error) {
+	if c.stateless() {
+		return nil, fmt.Errorf("%s has no %s: tell this client to listen", c.speaks(), method)
 	}
+	if err := c.needs("resources", "subscribe"); err != nil {
+		return nil, err
+	}
+	return c.request(ctx, question{method: method, params: object{"uri": uri}})
 }
 
 // setLevel says which log messages are wanted: once for a session, or with each

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/mcpconform/mcpconform/internal/oauth"
 )
@@ -42,13 +42,9 @@ type grantType = func(context.Context, *source, *registration, []string) (*token
 // forMachines begins the names of credentials that are for no user.
 const forMachines = "auth/client-credentials"
 
-// grant chooses by the credentials that the client was given.
-func (a *carrier) grant() grantType {
+// grantOf chooses by the credentials that the client was given.
+func grantOf(a *carrier) grantType {
 	switch given := a.client.options.Authorization.Credentials; {
-	case a.client.has("code-flow-always"):
-		return a.authorize
-	case given.IdentityToken != "" && a.client.has("identity-token-as-grant"):
-		return a.byIdentityToken
 	case given.IdentityToken != "":
 		return a.byExchange
 	case strings.HasPrefix(given.Name, forMachines):
@@ -59,39 +55,35 @@ func (a *carrier) grant() grantType {
 
 // byCredentials gets a token for the client itself.
 func (a *carrier) byCredentials(ctx context.Context, from *source, as *registration, scopes []string) (*token, error) {
-	form := a.aboutAccess(from, scopes)
-	form.Set("grant_type", oauth.GrantClientCredentials)
+	form := url.Values{"grant_type": {oauth.GrantClientCredentials}}
+	if resource := a.client.part.auth.resource(atToken, from); resource != "" {
+		form.Set("resource", resource)
+	}
+	if len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
 	if a.client.options.Authorization.Credentials.Key == "" {
-		return a.request(ctx, from, as, form, a.identifies(form, as))
+		return a.request(ctx, from, as, form, a.client.part.auth.identifies(form, as))
 	}
 	signed, err := a.assertion(from, as)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case a.client.has("assertion-withheld"):
+	}
+	if signed != "" {
+		a.client.part.auth.writesAssertion(form, signed)
+	} else {
 		form.Set("client_id", as.ID)
-	case a.client.has("assertion-as-grant"):
-		form.Set("grant_type", oauth.GrantJWTBearer)
-		form.Set("assertion", signed)
-	default:
-		form.Set("client_assertion_type", oauth.ClientAssertionJWT)
-		form.Set("client_assertion", signed)
 	}
 	return a.request(ctx, from, as, form, false)
 }
 
-// identifies says who a client without a user is: always in the header.
-func (a *carrier) identifies(form url.Values, as *registration) (basic bool) {
-	switch {
-	case a.client.has("secret-withheld"):
-		form.Set("client_id", as.ID)
-	case a.client.has("machine-secret-posted"):
-		form.Set("client_id", as.ID)
-		form.Set("client_secret", as.Secret)
-	default:
-		return true
-	}
-	return false
+// identify says who the client is, in the header.
+func identify(url.Values, *registration) (basic bool) { return true }
+
+// present says so by an assertion.
+func present(form url.Values, signed string) {
+	form.Set("client_assertion_type", oauth.ClientAssertionJWT)
+	form.Set("client_assertion", signed)
 }
 
 // byExchange has the identity provider issue a grant, and gets a token for it.
@@ -126,30 +118,33 @@ func (a *carrier) byIdentityToken(ctx context.Context, from *source, as *registr
 // byGrant gets a token for a grant of an identity provider.
 func (a *carrier) byGrant(ctx context.Context, from *source, as *registration, grant string) (*token, error) {
 	form := url.Values{"grant_type": {oauth.GrantJWTBearer}, "assertion": {grant}}
-	return a.request(ctx, from, as, form, a.identifies(form, as))
+	return a.request(ctx, from, as, form, a.client.part.auth.identifies(form, as))
 }
 
 // request sends a token request.
 func (a *carrier) request(
 	ctx context.Context, from *source, as *registration, form url.Values, basic bool,
 ) (*token, error) {
-	issued := &token{from: from, as: as}
+	var issued struct {
+		Access string `json:"access_token"`
+		Type   string `json:"token_type"`
+	}
 	var who *registration
 	if basic {
 		who = as
 	}
-	if err := a.post(ctx, from.metadata.Token, form, who, issued); err != nil {
+	if err := a.post(ctx, from.metadata.Token, form, who, &issued); err != nil {
 		return nil, err
 	}
-	if issued.Access == "" || !a.client.auth.knowsTokenType(issued.Type) {
-		return nil, fmt.Errorf("the answer has no token that the client understands, but the type %q", issued.Type)
+	if issued.Access == "" || !a.client.part.auth.knowsTokenType(issued.Type) {
+		return nil, errors.New("the answer has no token that the client understands")
 	}
-	return issued, nil
+	return &token{access: issued.Access, from: from, as: as}, nil
 }
 
 // post sends a form, with the credentials of a registration in the header unless it is nil.
 func (a *carrier) post(ctx context.Context, to string, form url.Values, who *registration, into any) error {
-	if err := a.client.auth.checksURL(to); err != nil {
+	if err := a.client.part.auth.checksURL(to); err != nil {
 		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(form.Encode()))
@@ -166,13 +161,15 @@ func (a *carrier) post(ctx context.Context, to string, form url.Values, who *reg
 // An assertion is how a client says who it is, signed (RFC 7523, section 3).
 type assertion struct {
 	claims   object
+	key      any
 	endpoint string // that it is sent to
+	withheld bool
 }
 
 // assertionTime is how long an assertion is good.
 const assertionTime = time.Minute
 
-// assertion signs one for an authorization server.
+// assertion signs one for an authorization server; "" for none.
 func (a *carrier) assertion(from *source, as *registration) (string, error) {
 	given := a.client.options.Authorization.Credentials
 	block, _ := pem.Decode([]byte(given.Key))
@@ -184,15 +181,29 @@ func (a *carrier) assertion(from *source, as *registration) (string, error) {
 		return "", fmt.Errorf("the private key cannot be read: %w", err)
 	}
 	now := time.Now()
-	made := &assertion{endpoint: from.metadata.Token, claims: object{
+	made := &assertion{key: key, endpoint: from.metadata.Token, claims: object{
 		"iss": as.ID, "sub": as.ID, "aud": from.metadata.Issuer, "jti": rand.Text(),
 		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
 	}}
-	a.client.auth.asserts(made)
-	signing := jose.SigningKey{Algorithm: jose.SignatureAlgorithm(given.Algorithm), Key: key}
-	signer, err := jose.NewSigner(signing, nil)
+	a.client.part.auth.asserts(made)
+	if made.withheld {
+		return "", nil
+	}
+	return made.sign(given.Algorithm)
+}
+
+func (a *assertion) sign(algorithm string) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(algorithm), Key: a.key}, nil)
 	if err != nil {
 		return "", err
 	}
-	return jwt.Signed(signer).Claims(made.claims).Serialize()
+	text, err := json.Marshal(a.claims)
+	if err != nil {
+		return "", err
+	}
+	signed, err := signer.Sign(text)
+	if err != nil {
+		return "", err
+	}
+	return signed.CompactSerialize()
 }

@@ -102,8 +102,12 @@ func (a *annotations) collect(schema any, path []string, reached bool, depth int
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(members)) {
 		for name, inner := range subschemas(keyword, members[keyword]) {
-			below := append(slices.Clone(path), name)
-			if err := a.collect(inner, below, reached && keyword == "properties", depth+1); err != nil {
+			if err := a.collect(
+				inner,
+				append(slices.Clone(path), name),
+				reached && keyword == "properties",
+				depth+1,
+			); err != nil {
 				return err
 			}
 		}
@@ -140,8 +144,12 @@ func (a *annotations) add(title, kind any, path []string, reached bool) error {
 	case !reached || len(path) == 0:
 		return fmt.Errorf("the %s %q stands where no parameter is sure to be", annotation, name)
 	case kind != "string" && kind != "integer" && kind != "boolean":
-		return fmt.Errorf("the %s %q belongs to %q, which is neither a string nor an integer nor a boolean",
-			annotation, name, place)
+		return fmt.Errorf(
+			"the %s %q belongs to %q, which is neither a string nor an integer nor a boolean",
+			annotation,
+			name,
+			place,
+		)
 	case a.names[strings.ToLower(name)]:
 		return fmt.Errorf("the %s %q is there twice", annotation, name)
 	}
@@ -160,8 +168,8 @@ func isToken(text string) bool {
 }
 
 // mirror makes headers of the arguments of a call.
-func (c *client) mirror(t *tool, arguments object) (http.Header, error) {
-	headers := http.Header{}
+func (c *client) mirror(t *tool, arguments object) (map[string]string, error) {
+	headers := map[string]string{}
 	for _, m := range t.mirrored {
 		var value any = arguments
 		for _, name := range m.path {
@@ -173,10 +181,14 @@ func (c *client) mirror(t *tool, arguments object) (http.Header, error) {
 		}
 		text, err := headerText(value)
 		if err != nil {
-			return nil, fmt.Errorf("the argument %q cannot go into the header %s: %w",
-				strings.Join(m.path, "."), m.header, err)
+			return nil, fmt.Errorf(
+				"the argument %q cannot go into the header %s: %w",
+				strings.Join(m.path, "."),
+				m.header,
+				err,
+			)
 		}
-		headers.Set(m.header, encodeHeader(text))
+		headers[m.header] = encodeHeader(text)
 	}
 	return headers, nil
 }

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,12 +56,12 @@ func (h *streamableHTTP) replacement() *httpSSE {
 // own, where the last one has ended. It is nil where the server is not that old.
 func (h *streamableHTTP) onward(ctx context.Context) (*httpSSE, error) {
 	older := h.replacement()
-	if older == nil || ctx.Value(renewal{}) != nil || h.client.staysOn(older) {
+	if older == nil || ctx.Value(renewal{}) != nil || h.client.part.staysOnHTTPSSE(older) {
 		return older, nil
 	}
 	h.renewing.Lock()
 	defer h.renewing.Unlock()
-	if older = h.replacement(); h.client.staysOn(older) {
+	if older = h.replacement(); h.client.part.staysOnHTTPSSE(older) {
 		return older, nil
 	}
 	if err := h.countRenewal(); err != nil {
@@ -75,11 +76,8 @@ func (h *streamableHTTP) onward(ctx context.Context) (*httpSSE, error) {
 	return next, h.beginAnew()
 }
 
-// staysOn tells whether the next request goes over a stream: if that is still there.
-func (c *client) staysOn(older *httpSSE) bool {
-	if c.has("opens-streams-per-request") {
-		return false
-	}
+// hasStream tells whether a stream is still there.
+func hasStream(older *httpSSE) bool {
 	select {
 	case <-older.over:
 		return false
@@ -137,7 +135,7 @@ func (h *streamableHTTP) openOlder() (*httpSSE, *events, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNoEndpoint, err)
 	}
-	stream := newEvents(h.client.options.Defect, response.Body, nil)
+	stream := newEvents(h.client.part.framing, response.Body, nil)
 	timeout := time.AfterFunc(h.client.options.Timeouts.Request, func() { _ = response.Body.Close() })
 	first, err := stream.next()
 	for err == nil && first.name != endpointEvent && !first.carries() {
@@ -150,7 +148,7 @@ func (h *streamableHTTP) openOlder() (*httpSSE, *events, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%w: %w", errNoEndpoint, err), response.Body.Close())
 	}
-	endpoint, err := h.endpoint(string(first.data))
+	endpoint, err := h.client.part.endpoint(h, string(first.data))
 	if err != nil {
 		return nil, nil, errors.Join(err, response.Body.Close())
 	}
@@ -179,7 +177,6 @@ func (h *streamableHTTP) endpoint(reference string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reference = h.client.endpointRead(reference)
 	at, err := base.Parse(reference)
 	if err != nil {
 		return "", fmt.Errorf("the endpoint %q is not a URL: %w", reference, err)
@@ -200,7 +197,14 @@ func (o *httpSSE) request(ctx context.Context, r *request) error {
 }
 
 func (o *httpSSE) send(ctx context.Context, message []byte) error {
-	response, err := o.to.post(ctx, o.url, message, o.to.headers())
+	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(message))
+	if err != nil {
+		return err
+	}
+	sent.Header = o.to.headers()
+	sent.Header.Set("Content-Type", jsonMedia)
+	sent.Header.Set("Accept", jsonMedia+", "+eventStreamMedia)
+	response, err := o.to.http.Do(sent)
 	if err != nil {
 		return err
 	}
@@ -208,12 +212,7 @@ func (o *httpSSE) send(ctx context.Context, message []byte) error {
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return refusalOf(response)
 	}
-	c, status := o.to.client, response.StatusCode
-	if c.has("http-sse-wants-200") && status != http.StatusOK ||
-		c.has("http-sse-wants-202") && status != http.StatusAccepted {
-		return &statusError{code: status}
-	}
-	return nil
+	return o.to.client.part.acceptedHTTPSSE(response)
 }
 
 func (o *httpSSE) close() { _ = o.stream.Close() }

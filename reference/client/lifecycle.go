@@ -34,7 +34,7 @@ func (c *client) way(ctx context.Context) (transport, error) {
 	switch {
 	case c.options.URL == "":
 		return newStdio(ctx, c)
-	case c.options.SSE && !c.has("finds-http-sse"):
+	case c.options.SSE && c.part.knowsHTTPSSE():
 		return newHTTPSSE(c)
 	}
 	return newStreamableHTTP(c), nil

@@ -26,8 +26,13 @@ var lists = map[string]list{
 	"resources": {method: "resources/list", member: "resources", needs: []string{"resources"}},
 	"templates": {method: "resources/templates/list", member: "resourceTemplates", needs: []string{"resources"}},
 	"prompts":   {method: "prompts/list", member: "prompts", needs: []string{"prompts"}},
-	"tasks": {method: "tasks/list", member: "tasks", needs: []string{"tasks", "list"},
-		since: Revision20251125, until: Revision20251125},
+	"tasks": {
+		method: "tasks/list",
+		member: "tasks",
+		needs:  []string{"tasks", "list"},
+		since:  Revision20251125,
+		until:  Revision20251125,
+	},
 }
 
 func (c *client) listStep(ctx context.Context, s step) (any, error) {
@@ -57,13 +62,8 @@ func (c *client) list(ctx context.Context, of string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of == "templates" && c.has("keeps-templates") {
-		return nil, fmt.Errorf("there is no API for the list of %s", of)
-	}
-	if c.has("lists-all-together") {
-		if err := c.listsAll(of); err != nil {
-			return nil, err
-		}
+	if err := c.part.listGiven(of); err != nil {
+		return nil, err
 	}
 	if of == "tools" {
 		items = c.learnTools(items)
@@ -82,15 +82,14 @@ func (c *client) pages(ctx context.Context, l list) ([]any, error) {
 	session := c.session()
 	for range maxPages {
 		page, err := c.fetch(ctx, question{method: l.method, params: params, session: session})
-		goesOn := params["cursor"] != nil && !c.has("keeps-cursors")
-		if _, refused := asRPCError(err); refused && goesOn && c.stateless() {
+		if _, refused := asRPCError(err); refused && params["cursor"] != nil && c.stateless() && c.part.restartsList() {
 			c.forgetPages(l.method) // the cursor is not good any more
 			return nil, errBeginAnew
 		}
 		if err != nil {
 			return nil, err
 		}
-		if goesOn && session != c.session() {
+		if params["cursor"] != nil && session != c.session() && c.part.restartsList() {
 			return nil, errBeginAnew
 		}
 		some, isList := page[l.member].([]any)
@@ -98,10 +97,8 @@ func (c *client) pages(ctx context.Context, l list) ([]any, error) {
 			return nil, fmt.Errorf("the result of %s has no array %q", l.method, l.member)
 		}
 		items = append(items, some...)
-		cursor, more := nextCursor(page)
-		stops := c.has("stops-at-known-cursor") && c.mistaken.isLast(cursor) ||
-			c.has("assumes-page-size") && c.mistaken.isShorter(some)
-		if !more || stops {
+		cursor, more := c.part.nextCursor(page)
+		if !more {
 			return items, nil
 		}
 		params = object{"cursor": cursor}
@@ -137,7 +134,7 @@ func (c *client) changed(of string) {
 	c.forgetPages(lists[of].method)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.listed[of] || c.isClosing() || c.has("caches-past-changes") {
+	if !c.listed[of] || c.isClosing() || !c.part.listsAgain(of) {
 		return
 	}
 	if c.relisting[of] != 0 {

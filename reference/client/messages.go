@@ -61,7 +61,7 @@ const maxBatch = 1024
 func (c *client) receive(raw []byte) {
 	m := jsonrpc.ParseWithin(raw, maxWeight)
 	if m.Kind == jsonrpc.Batch && c.speaks() == Revision20250326 {
-		for _, element := range jsonrpc.Elements(raw, maxBatch) {
+		for _, element := range c.part.elements(jsonrpc.Elements(raw, maxBatch)) {
 			c.receiveOne(jsonrpc.ParseWithin(element, maxWeight))
 		}
 		return
@@ -71,10 +71,7 @@ func (c *client) receive(raw []byte) {
 
 // receiveOne takes a message that is no batch, or is part of one.
 func (c *client) receiveOne(m jsonrpc.Message) {
-	if m.Kind == jsonrpc.Request && c.has("takes-requests-for-answers") && c.takesForAnswer(m) {
-		return
-	}
-	switch m.Kind {
+	switch c.part.kindOf(c, m) {
 	case jsonrpc.Response:
 		c.answered(m)
 	case jsonrpc.Notification:
@@ -92,16 +89,11 @@ func (c *client) receiveOne(m jsonrpc.Message) {
 // answered takes a response.
 func (c *client) answered(m jsonrpc.Message) {
 	c.mu.Lock()
-	r := c.open[m.ID]
-	if c.has("takes-answers-in-order") {
-		r = c.oldestOpen()
-	}
+	r := c.part.answeredBy(c, m.ID)
 	c.mu.Unlock()
 	if r == nil {
 		c.log.Printf("ignored: a response to no open request, with the id %s", m.ID)
-		if c.has("hangs-up-at-late-answers") {
-			hangsUp(c)
-		}
+		c.part.unknownAnswer(c)
 		return
 	}
 	result, hasResult := m.Result()

@@ -46,12 +46,18 @@ func (c *client) ask(ctx context.Context, q question) (result object, retried bo
 			}
 			retried = true
 		default:
-			return nil, retried, fmt.Errorf("the result of %s is of the type %q, which this client does not know there",
-				q.method, kind)
+			return nil, retried, fmt.Errorf(
+				"the result of %s is of the type %q, which this client does not know there",
+				q.method,
+				kind,
+			)
 		}
 	}
-	return nil, retried, fmt.Errorf("the server has asked for input more than %d times, and still does not answer %s",
-		maxRounds, q.method)
+	return nil, retried, fmt.Errorf(
+		"the server has asked for input more than %d times, and still does not answer %s",
+		maxRounds,
+		q.method,
+	)
 }
 
 func resultType(result object) string {
@@ -75,7 +81,7 @@ func (c *client) addInput(ctx context.Context, params, result object) error {
 		return errors.New("the result asks for input, but has neither inputRequests nor requestState")
 	}
 	if asks {
-		responses, err := c.inputs(ctx, requests)
+		responses, err := c.part.inputs(ctx, c, requests)
 		if err != nil {
 			return err
 		}
@@ -87,17 +93,8 @@ func (c *client) addInput(ctx context.Context, params, result object) error {
 	return nil
 }
 
-// inputs answers all that is asked for.
-func (c *client) inputs(ctx context.Context, requests any) (object, error) {
-	responses, err := c.eachInput(ctx, requests)
-	if err != nil && c.has("retries-without-input") {
-		return object{}, nil // that is the mistake
-	}
-	return responses, err
-}
-
-// eachInput answers in the order of the keys.
-func (c *client) eachInput(ctx context.Context, requests any) (object, error) {
+// inputs answers all that is asked for, in the order of the keys.
+func inputs(ctx context.Context, c *client, requests any) (object, error) {
 	asked, isObject := requests.(object)
 	if !isObject {
 		return nil, errors.New("inputRequests is not an object")

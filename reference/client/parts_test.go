@@ -108,7 +108,7 @@ func TestEvents(t *testing.T) {
 		"event: x\n\ndata: a\n\n":                 "a",
 		"data:\n\n":                               "",
 	} {
-		stream := newEvents("", strings.NewReader(text), nil)
+		stream := newEvents(goodFraming(), strings.NewReader(text), nil)
 		var found []string
 		for {
 			one, err := stream.next()
@@ -136,7 +136,7 @@ func TestEvents(t *testing.T) {
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("id: 1\nretry: 5\ndata: {}\n\n: x\r\r\ndata: a\rdata: b\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		stream := newEvents("", bytes.NewReader(text), nil)
+		stream := newEvents(goodFraming(), bytes.NewReader(text), nil)
 		size := 0
 		for {
 			one, err := stream.next()
@@ -221,5 +221,5 @@ func TestNothingIsSentAfterTheEnd(t *testing.T) {
 			t.Errorf("%s after the end: %v", what, found)
 		}
 	}
-	c.answerAfterCancellation(jsonrpc.IDOf("late"))
+	answersAfterCancellation(c, jsonrpc.IDOf("late"), func() {})
 }

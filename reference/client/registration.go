@@ -22,11 +22,11 @@ type registration struct {
 // registered returns the registration with an authorization server, and makes one where
 // there is none: credentials are good for the issuer that gave them alone.
 func (a *carrier) registered(ctx context.Context, from *source) (*registration, error) {
-	key := a.client.auth.bindsTo(from.issuer)
+	key := a.client.part.auth.bindsTo(from.issuer)
 	if known := a.known[key]; known != nil {
 		return known, nil
 	}
-	made, err := a.client.auth.register(ctx, a, from)
+	made, err := a.client.part.auth.register(ctx, a, from)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,5 @@ func (a *carrier) registerAnew(ctx context.Context, from *source) (*registration
 	if made.ID == "" {
 		return nil, errors.New("the registration brought no client_id")
 	}
-	if made.Method == "" && a.client.has("secret-needs-a-method") {
-		made.Secret = ""
-	}
-	return made, nil
+	return a.client.part.auth.readsRegistration(made), nil
 }

@@ -33,15 +33,13 @@ func (h *streamableHTTP) sessionID() string {
 func (h *streamableHTTP) begin(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.session == "" || !h.client.has("recalls-old-session") {
-		h.session = session
-	}
+	h.session = h.client.part.nextSessionID(h.session, session)
 }
 
 // follow reads the stream that answers a request. When the connection ends
 // before the answer is there, the stream is taken up again after its last event.
 func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader) error {
-	stream := newEvents(h.client.options.Defect, body, nil)
+	stream := newEvents(h.client.part.framing, body, nil)
 	for attempt := 0; ; attempt++ {
 		before := stream.lastID
 		err := h.drain(stream, r)
@@ -54,7 +52,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 		if stream.lastID == "" || attempt >= maxResumptions || h.client.stateless() {
 			return fmt.Errorf("the stream that was to answer %s ended without an answer: %w", r.method, err)
 		}
-		if err := pause(ctx, h.retryAfter(stream)); err != nil {
+		if err := h.client.part.waitsToReconnect(ctx, h.retryAfter(stream)); err != nil {
 			return err
 		}
 		if r.isAnswered() {
@@ -65,7 +63,7 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 			return fmt.Errorf("the stream that was to answer %s cannot be taken up again: %w", r.method, err)
 		}
 		defer func() { _ = response.Body.Close() }()
-		stream = newEvents(h.client.options.Defect, response.Body, stream)
+		stream = newEvents(h.client.part.framing, response.Body, stream)
 	}
 }
 
@@ -73,8 +71,8 @@ func (h *streamableHTTP) follow(ctx context.Context, r *request, body io.Reader)
 // request that it belongs to, if any, is answered.
 func (h *streamableHTTP) drain(stream *events, r *request) error {
 	next := stream.next
-	if r != nil && h.client.has("sse-waits-for-the-end") {
-		next = waitsForTheEnd(stream)
+	if r != nil {
+		next = h.client.part.readsStream(stream)
 	}
 	for {
 		one, err := next()
@@ -92,10 +90,7 @@ func (h *streamableHTTP) drain(stream *events, r *request) error {
 
 // retryAfter is how long to wait before a stream is taken up again.
 func (h *streamableHTTP) retryAfter(stream *events) time.Duration {
-	switch {
-	case h.client.has("never-waits"):
-		return 0
-	case stream.retry >= 0:
+	if stream.retry >= 0 {
 		return stream.retry
 	}
 	return h.client.options.Timeouts.Reconnect
@@ -104,15 +99,19 @@ func (h *streamableHTTP) retryAfter(stream *events) time.Duration {
 // get asks for a stream: a new one or, after an event, the one that it was of.
 func (h *streamableHTTP) get(ctx context.Context, lastID string) (*http.Response, error) {
 	method := http.MethodGet
-	if lastID != "" && h.client.has("resumes-by-post") {
-		method = http.MethodPost
-	}
-	headers := h.headers()
-	headers.Set("Accept", eventStreamMedia)
 	if lastID != "" {
-		headers.Set(lastEventHeader, lastID)
+		method = h.client.part.resumesBy()
 	}
-	response, err := h.do(ctx, method, h.client.options.URL, nil, headers)
+	asked, err := http.NewRequestWithContext(ctx, method, h.client.options.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	asked.Header = h.headers()
+	asked.Header.Set("Accept", eventStreamMedia)
+	if lastID != "" {
+		asked.Header.Set(lastEventHeader, lastID)
+	}
+	response, err := h.http.Do(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -156,16 +155,14 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 		response, err := h.get(ctx, lastID)
 		if err != nil {
 			status, refused := errors.AsType[*statusError](err)
-			if refused && status.code == http.StatusNotFound && session != "" && h.client.renews("") {
+			if refused && status.code == http.StatusNotFound && session != "" && h.client.part.renews("") {
 				err = h.renew(h.ctx, session)
 			}
 			h.client.log.Printf("no stream of the server: %v", err)
-			if h.client.has("hangs-up-at-refused-stream") {
-				hangsUp(h.client)
-			}
+			h.client.part.streamRefused(h.client)
 			return
 		}
-		stream = newEvents(h.client.options.Defect, response.Body, stream)
+		stream = newEvents(h.client.part.framing, response.Body, stream)
 		err = h.drain(stream, nil)
 		_ = response.Body.Close()
 		if stream.lastID != lastID {
@@ -175,7 +172,7 @@ func (h *streamableHTTP) listen(ctx context.Context, session string) {
 			return
 		}
 		h.client.log.Printf("the stream of the server has ended: %v", err)
-		if pause(h.ctx, h.retryAfter(stream)) != nil {
+		if h.client.part.waitsToReconnect(h.ctx, h.retryAfter(stream)) != nil {
 			return
 		}
 	}
@@ -187,7 +184,7 @@ func (h *streamableHTTP) againInNewSession(r *request, lost string) error {
 	if err := h.renew(r.ctx, lost); err != nil {
 		return fmt.Errorf("the session is over, and no new one began: %w", err)
 	}
-	if r.params["cursor"] != nil && !h.client.has("keeps-cursors") {
+	if r.params["cursor"] != nil && h.client.part.restartsList() {
 		return errBeginAnew
 	}
 	r.moved.Store(true)
@@ -230,26 +227,11 @@ func (h *streamableHTTP) beginAnew() error {
 	h.client.sessions++
 	revision := h.client.revision
 	h.client.mu.Unlock()
-	return h.reopen(context.WithValue(h.ctx, renewal{}, true), revision)
+	return h.client.part.reopens(context.WithValue(h.ctx, renewal{}, true), h, revision)
 }
 
-// reopen begins a new session at the revision that the server is known to speak.
-func (h *streamableHTTP) reopen(ctx context.Context, revision string) error {
-	switch h.client.options.Defect {
-	case "goes-on-over-new-streams", "opens-streams-per-request":
-		return nil
-	case "renews-at-oldest-revision":
-		revision = Revisions()[0]
-	case "renews-once":
-		if h.renewals > 1 {
-			return errors.New("the session is over once more")
-		}
-	case "forgets-eras":
-		h.begin("")
-		if _, _, err := h.client.discover(ctx); err != nil {
-			h.client.log.Printf("the server is still of the era of the handshake: %v", err)
-		}
-	}
+// reopens begins a new session at the revision that the server is known to speak.
+func reopens(ctx context.Context, h *streamableHTTP, revision string) error {
 	return h.client.initialize(ctx, revision)
 }
 
@@ -265,19 +247,19 @@ func (h *streamableHTTP) settled(ctx context.Context) {
 
 // endSession tells the server that the session is not needed any more. Not every
 // server lets clients do so.
-func (h *streamableHTTP) endSession() {
+func endSession(h *streamableHTTP) {
 	ctx, stop := context.WithTimeout(h.ctx, farewell)
 	defer stop()
-	response, err := h.do(ctx, http.MethodDelete, h.client.options.URL, nil, h.headers())
+	ending, err := http.NewRequestWithContext(ctx, http.MethodDelete, h.client.options.URL, nil)
+	if err != nil {
+		return
+	}
+	ending.Header = h.headers()
+	response, err := h.http.Do(ending)
 	if err != nil {
 		h.client.log.Printf("cannot end the session: %v", err)
 		return
 	}
 	_ = response.Body.Close()
 	h.client.log.Printf("the session is ended, with the HTTP status %d", response.StatusCode)
-	refused := response.StatusCode >= http.StatusBadRequest
-	if refused && h.client.has("insists-on-deletion") && response.StatusCode != http.StatusNotFound ||
-		refused && h.client.has("insists-on-sessions") && response.StatusCode != http.StatusMethodNotAllowed {
-		h.client.report.err = fmt.Errorf("the session cannot be ended: %s", response.Status)
-	}
 }

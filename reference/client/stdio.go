@@ -77,7 +77,7 @@ func (s *stdio) launch(ctx context.Context) error {
 		close(p.exited)
 	}()
 	go func() {
-		err := p.read(s.client)
+		err := s.client.part.readLines(p, s.client.receive, s.client.log.Printf)
 		close(p.ended)
 		p.fate = s.over(p, err)
 		close(p.settled)
@@ -90,19 +90,17 @@ func (s *stdio) launch(ctx context.Context) error {
 }
 
 // read takes lines until there are no more.
-func (p *pipes) read(c *client) error {
-	in := bufio.NewReader(asRead(c.options.Defect, p.process, false))
+func (p *pipes) read(receive func([]byte), logf func(string, ...any)) error {
+	in := bufio.NewReader(p.process)
 	for {
 		text, err := readLine(in)
 		switch {
 		case errors.Is(err, errTooLong):
-			c.log.Printf("ignored: %v", err)
+			logf("ignored: %v", err)
 		case err != nil:
 			return err
-		case bytes.HasSuffix(text, []byte("\r")) && c.has("reads-bare-lines"):
-			return errors.New("invalid trailing data at the end of the stream")
 		case len(bytes.TrimSpace(text)) > 0:
-			c.receive(text)
+			receive(text)
 		}
 	}
 }
@@ -160,7 +158,7 @@ func (s *stdio) over(p *pipes, err error) error {
 		reason = fmt.Errorf("cannot read from the server: %w", err)
 	}
 	revision := s.client.speaks()
-	if revision != "" && revision < Revision20260728 || s.restarts >= maxRestarts || s.client.has("never-restarts") {
+	if revision != "" && revision < Revision20260728 || s.restarts >= maxRestarts || !s.client.part.restarts() {
 		return reason
 	}
 	s.restarts++
@@ -258,13 +256,8 @@ func (s *stdio) close() {
 	s.closing = true
 	p := s.pipes
 	s.mu.Unlock()
-	switch {
-	case p == nil || s.client.has("leaves-server-running"):
-	case s.client.has("kills-at-once"):
-		_ = p.process.Kill()
-		<-p.exited
-	default:
-		s.end(p)
+	if p != nil {
+		s.client.part.shutDown(s, p)
 	}
 }
 
@@ -274,7 +267,7 @@ func (s *stdio) end(p *pipes) {
 		s.client.log.Printf("cannot close the server's input: %v", err)
 	}
 	if within(patience, p.exited) {
-		if !s.client.has("never-kills") && !within(patience, p.ended) {
+		if !within(patience, p.ended) {
 			_ = p.process.Kill() // what it has started holds on to its output
 		}
 		return
@@ -283,7 +276,7 @@ func (s *stdio) end(p *pipes) {
 	if err := p.process.Terminate(); err != nil {
 		s.client.log.Printf("cannot terminate the server: %v", err)
 	}
-	if within(patience, p.exited) || s.client.has("never-kills") {
+	if within(patience, p.exited) {
 		return
 	}
 	s.client.log.Printf("the server does not exit within %s of that either: it is killed", patience)

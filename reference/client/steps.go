@@ -68,11 +68,8 @@ type verb struct {
 	oneOf   map[string][]string // the values that a member may have
 	either  []string            // members of which exactly one is given
 	request bool                // whether it may be begun, and awaited later
-	run     doing
+	run     func(c *client, ctx context.Context, s step) (any, error)
 }
-
-// A doing does a step.
-type doing = func(c *client, ctx context.Context, s step) (any, error)
 
 // verbs are all that a client can be told to do.
 func verbs() map[string]verb {
@@ -124,14 +121,14 @@ func verbs() map[string]verb {
 			request: true,
 			run:     (*client).complete,
 		},
-		"subscribe":    {needs: map[string]kind{"uri": aText}, request: true, run: uriStep("resources/subscribe")},
-		"unsubscribe":  {needs: map[string]kind{"uri": aText}, request: true, run: uriStep("resources/unsubscribe")},
+		"subscribe":    {needs: map[string]kind{"uri": aText}, request: true, run: (*client).subscribe},
+		"unsubscribe":  {needs: map[string]kind{"uri": aText}, request: true, run: (*client).unsubscribe},
 		"listen":       {needs: map[string]kind{"to": anObject}, request: true, run: (*client).listen},
 		"set-level":    {needs: map[string]kind{"level": aText}, request: true, run: (*client).setLevel},
 		"ping":         {request: true, run: (*client).ping},
-		"get-task":     {needs: map[string]kind{"task": aText}, request: true, run: taskStep("tasks/get")},
+		"get-task":     {needs: map[string]kind{"task": aText}, request: true, run: (*client).getTask},
 		"task-result":  {needs: map[string]kind{"task": aText}, request: true, run: (*client).taskResult},
-		"cancel-task":  {needs: map[string]kind{"task": aText}, request: true, run: taskStep("tasks/cancel", "cancel")},
+		"cancel-task":  {needs: map[string]kind{"task": aText}, request: true, run: (*client).cancelTask},
 		"change-roots": {needs: map[string]kind{"roots": aList}, run: (*client).changeRoots},
 		"wait-for":     {needs: map[string]kind{"method": aText}, run: (*client).waitFor},
 		awaitVerb:      {needs: map[string]kind{"what": aText}},
@@ -189,8 +186,11 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 	}
 	v, isKnown := known[name]
 	if !isKnown {
-		return stepsError("there is nothing like \"do\": %q, only %s",
-			name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		return stepsError(
+			"there is nothing like \"do\": %q, only %s",
+			name,
+			strings.Join(slices.Sorted(maps.Keys(known)), ", "),
+		)
 	}
 	allowed := map[string]kind{"do": aText, "id": aText}
 	maps.Copy(allowed, v.needs)
@@ -201,8 +201,12 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 	for _, member := range slices.Sorted(maps.Keys(members)) {
 		kind, isAllowed := allowed[member]
 		if !isAllowed {
-			return stepsError("%q is no member of a step %q, only %s",
-				member, name, strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))
+			return stepsError(
+				"%q is no member of a step %q, only %s",
+				member,
+				name,
+				strings.Join(slices.Sorted(maps.Keys(allowed)), ", "),
+			)
 		}
 		if !kind.fits(members[member]) {
 			return stepsError("%q of a step %q must be %s, not %.80s", member, name, kind, members[member])
@@ -210,8 +214,13 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 		choices := v.oneOf[member]
 		var text string
 		if _ = json.Unmarshal(members[member], &text); choices != nil && !slices.Contains(choices, text) {
-			return stepsError("%q of a step %q is %q, but must be one of %s",
-				member, name, text, strings.Join(choices, ", "))
+			return stepsError(
+				"%q of a step %q is %q, but must be one of %s",
+				member,
+				name,
+				text,
+				strings.Join(choices, ", "),
+			)
 		}
 	}
 	for _, member := range slices.Sorted(maps.Keys(v.needs)) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
@@ -54,18 +55,12 @@ func newStreamableHTTP(c *client) *streamableHTTP {
 		carrier.DisableCompression = true // events are to come at once
 	}
 	ctx, stop := context.WithCancel(c.ctx)
-	guarded := &http.Client{Transport: newCarrier(c, carrier), CheckRedirect: c.followsRedirect}
+	guarded := &http.Client{Transport: newCarrier(c, carrier), CheckRedirect: c.part.redirected}
 	return &streamableHTTP{client: c, http: guarded, ctx: ctx, stop: stop}
 }
 
-// followsRedirect follows none: it would take a message, and what secrets it has, elsewhere.
-func (c *client) followsRedirect(_ *http.Request, before []*http.Request) error {
-	follows := c.has("token-to-anybody") || c.has("redirected-without-token")
-	if follows && len(before) <= maxRedirects {
-		return nil
-	}
-	return http.ErrUseLastResponse
-}
+// stays follows no redirect: it would take a message, and what secrets it has, elsewhere.
+func stays(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // A statusError says that the server has refused at the level of HTTP.
 type statusError struct {
@@ -141,41 +136,47 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	stop := context.AfterFunc(h.ctx, r.leave)
 	defer stop()
 	session, headers := h.sessionID(), h.headersOf(r)
-	goesOn := r.params["cursor"] != nil && !h.client.has("keeps-cursors")
-	if goesOn && r.session != 0 && r.session != h.client.session() {
+	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() && h.client.part.restartsList() {
 		return errBeginAnew // the cursor is of the session before
 	}
-	response, err := h.post(ctx, h.client.address(), r.message, headers)
+	response, err := h.post(ctx, r.message, headers)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	switch {
-	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" &&
-		h.client.renews(r.method):
+	case response.StatusCode == http.StatusNotFound && session != "" && !r.again && r.method != "initialize" && h.client.part.renews(r.method):
 		return h.againInNewSession(r, session)
 	case r.method == "initialize" && isOlder(response.StatusCode, r):
 		return h.tryOlder(ctx, r, refusalOf(response))
 	case response.StatusCode != http.StatusOK:
-		h.afterRefusal(r, response)
+		h.client.part.refusedPost(h, r, response)
 		return h.refused(r, response)
 	}
 	if r.method == "initialize" {
 		session := response.Header.Get(sessionHeader)
-		if h.client.has("session-ids-of-few-letters") && !fewLetters.MatchString(session) {
-			return fmt.Errorf("invalid session id %q", session)
+		if err := h.client.part.checksSessionID(session); err != nil {
+			return err
 		}
 		h.begin(session)
 	}
-	media := h.client.mediaOf(response.Header.Get("Content-Type"))
-	opens := r.method == "initialize" || r.method == "server/discover"
-	switch {
-	case media == jsonMedia:
+	switch media := h.client.part.mediaOf(response.Header.Get("Content-Type")); h.client.part.mediaRead(
+		r.method,
+		media,
+	) {
+	case jsonMedia:
 		return h.takeJSON(response.Body)
-	case media == eventStreamMedia && (opens || !h.client.has("reads-no-streams")):
+	case eventStreamMedia:
 		return h.follow(ctx, r, response.Body)
+	default:
+		return fmt.Errorf("the answer to %s is neither %s nor %s, but %q", r.method, jsonMedia, eventStreamMedia, media)
 	}
-	return fmt.Errorf("the answer to %s is neither %s nor %s, but %q", r.method, jsonMedia, eventStreamMedia, media)
+}
+
+// mediaOf is the media type in a Content-Type, without its parameters.
+func mediaOf(header string) string {
+	media, _, _ := mime.ParseMediaType(header)
+	return media
 }
 
 // takeJSON takes an answer that is one JSON object.
@@ -187,7 +188,7 @@ func (h *streamableHTTP) takeJSON(body io.Reader) error {
 	case len(raw) > maxMessage:
 		return fmt.Errorf("the answer is longer than %d bytes", maxMessage)
 	}
-	h.client.receive(h.client.bodyRead(raw))
+	h.client.receive(h.client.part.bodyRead(raw))
 	return errors.New("the body of the response does not answer the request")
 }
 
@@ -210,35 +211,27 @@ func refusalOf(response *http.Response) *statusError {
 }
 
 // post sends one message.
-func (h *streamableHTTP) post(
-	ctx context.Context, to string, text []byte, headers http.Header,
-) (*http.Response, error) {
-	headers.Set("Content-Type", jsonMedia)
-	headers.Set("Accept", jsonMedia+", "+eventStreamMedia)
-	return h.do(ctx, http.MethodPost, to, text, headers)
-}
-
-// do sends a request over HTTP.
-func (h *streamableHTTP) do(
-	ctx context.Context, method, to string, body []byte, headers http.Header,
-) (*http.Response, error) {
-	sent, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
+func (h *streamableHTTP) post(ctx context.Context, message []byte, headers http.Header) (*http.Response, error) {
+	sent, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		h.client.part.address(h.client.options.URL),
+		bytes.NewReader(message),
+	)
 	if err != nil {
 		return nil, err
 	}
 	sent.Header = headers
+	sent.Header.Set("Content-Type", jsonMedia)
+	sent.Header.Set("Accept", jsonMedia+", "+eventStreamMedia)
 	return h.http.Do(sent)
 }
 
 // headersOf are the headers of a request, beside those of any message.
 func (h *streamableHTTP) headersOf(r *request) http.Header {
 	headers := h.headers()
-	if r.method == "initialize" { // it belongs to no session, and no version is agreed on
-		headers.Del(versionHeader)
-		if !h.client.has("takes-session-of-refusals") {
-			headers.Del(sessionHeader)
-		}
-		return headers
+	if r.method == "initialize" {
+		return h.client.part.headersOfInitialize(h) // it belongs to no session, and no version is agreed on
 	}
 	if meta, _ := r.params["_meta"].(object); meta[metaVersion] != nil {
 		headers.Set(versionHeader, fmt.Sprint(meta[metaVersion]))
@@ -269,19 +262,19 @@ func (h *streamableHTTP) send(ctx context.Context, message []byte) error {
 	}
 	h.settled(ctx)
 	session := h.sessionID()
-	response, err := h.post(ctx, h.client.address(), message, h.headers())
+	response, err := h.post(ctx, message, h.headers())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode == http.StatusNotFound && session != "" && h.client.renews("") {
+	if response.StatusCode == http.StatusNotFound && session != "" && h.client.part.renews("") {
 		// What belonged to the old session means nothing in the new one.
 		return h.renew(ctx, session)
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return refusalOf(response)
 	}
-	h.afterAcceptance(response)
+	h.client.part.acceptedPost(h, response)
 	return nil
 }
 
@@ -299,10 +292,10 @@ func (h *streamableHTTP) cancelsByClosing() bool { return true }
 // close ends the session, and all open streams.
 func (h *streamableHTTP) close() {
 	if h.sessionID() != "" {
-		h.endSession()
+		h.client.part.endSession(h)
 	}
 	older := h.replacement()
-	if older != nil && h.client.has("keeps-http-sse-open") {
+	if older != nil && !h.client.part.closesHTTPSSE() {
 		return
 	}
 	h.stop()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -35,8 +34,12 @@ func (c *client) listen(ctx context.Context, s step) (any, error) {
 	// The subscription outlives the step, unless that is cancelled.
 	going, stop := context.WithCancelCause(ctx)
 	one := &subscription{
-		ctx: going, to: s.To, stop: stop,
-		acknowledged: make(chan object, 1), ended: make(chan error, 1), over: make(chan struct{}),
+		ctx:          going,
+		to:           s.To,
+		stop:         stop,
+		acknowledged: make(chan object, 1),
+		ended:        make(chan error, 1),
+		over:         make(chan struct{}),
 	}
 	c.mu.Lock()
 	c.subscribed = append(c.subscribed, one)
@@ -119,14 +122,11 @@ func (c *client) endSubscriptions() {
 func (c *client) renewSubscriptions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isClosing() || c.has("forgets-subscriptions") {
+	if c.isClosing() || !c.part.subscribesAgain() {
 		return
 	}
 	for _, one := range c.subscribed {
-		if c.has("renews-subscriptions-in-part") {
-			one.to = maps.Clone(one.to)
-			delete(one.to, "resourceSubscriptions")
-		}
+		one.to = c.part.renewedFilter(one.to)
 		c.beside(func() { c.listenOnce(one) })
 	}
 }

@@ -76,17 +76,26 @@ func (c *client) answersWithTasks(params object) bool {
 func (c *client) createTask(asked context.Context, method string, params object) (object, *rpcError) {
 	capability, declared := c.declaredFor(method)
 	if !declared {
-		return nil, c.unhandled(capabilityOf[method])
+		return nil, refuse(
+			jsonrpc.MethodNotFound,
+			"Method not found: this client has not declared %s",
+			capabilityOf[method],
+		)
 	}
-	if err := c.refusal(method, params, capability); err != nil {
+	if err := c.part.refuses(c, method, params, capability); err != nil {
 		return nil, err
 	}
 	wishes, _ := params["task"].(object)
 	ctx, cancel := context.WithCancel(c.ctx)
 	now := time.Now()
 	t := &ownTask{
-		id: rand.Text(), status: taskWorking, created: now, updated: now, ttl: ownTTL,
-		cancel: cancel, over: make(chan struct{}),
+		id:      rand.Text(),
+		created: now,
+		updated: now,
+		ttl:     ownTTL,
+		cancel:  cancel,
+		over:    make(chan struct{}),
+		status:  taskWorking,
 	}
 	if wished, isNumber := wishes["ttl"].(json.Number); isNumber {
 		milliseconds, _ := wished.Float64()
@@ -152,11 +161,12 @@ func (c *client) tellStatus(t *ownTask) {
 // know the task.
 func (t *ownTask) state() object {
 	state := object{
-		"taskId":        t.id,
-		"status":        t.status,
-		"ttl":           t.ttl.Milliseconds(),
-		"pollInterval":  ownPollAfter,
-		"createdAt":     t.created.UTC().Format(time.RFC3339Nano),
+		"taskId":       t.id,
+		"status":       t.status,
+		"ttl":          t.ttl.Milliseconds(),
+		"pollInterval": ownPollAfter,
+		"createdAt": t.created.UTC().
+			Format(time.RFC3339Nano),
 		"lastUpdatedAt": t.updated.UTC().Format(time.RFC3339Nano),
 	}
 	if t.err != nil {

@@ -4,7 +4,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,12 +37,13 @@ type task struct {
 	Error          object      `json:"error"`          // from 2026-07-28
 }
 
-// pollAfter is how long to wait until the next look.
-func (c *client) pollAfter(t task) time.Duration {
-	milliseconds, err := cmp.Or(t.PollInterval, t.PollIntervalMS).Float64()
-	if c.has("polls-without-pause") {
-		return 0
+// interval is how long to wait until the next look.
+func (t task) interval() time.Duration {
+	suggested := t.PollInterval
+	if suggested == "" {
+		suggested = t.PollIntervalMS
 	}
+	milliseconds, err := suggested.Float64()
 	if err != nil || milliseconds < 0 || milliseconds > math.MaxInt32 {
 		return pollInterval
 	}
@@ -69,17 +69,12 @@ func readTask(value any) (task, error) {
 
 // followTask waits for a task and fetches its result. It cancels the task if ctx ends
 // first.
-func (c *client) followTask(ctx context.Context, created any) (object, error) {
-	known, err := readTask(created)
+func (c *client) followTask(ctx context.Context, created object) (object, error) {
+	known, err := readTask(created["task"])
 	if err != nil {
 		return nil, err
 	}
-	var result object
-	if c.stateless() {
-		result, err = c.watchAsyncTask(ctx, known.TaskID, c.pollAfter(known))
-	} else {
-		result, err = c.watchTask(ctx, known)
-	}
+	result, err := watchTask(ctx, c, known)
 	if ctx.Err() != nil {
 		c.abandonTask(known.TaskID)
 	}
@@ -88,13 +83,20 @@ func (c *client) followTask(ctx context.Context, created any) (object, error) {
 
 // watchTask looks at a task from time to time until its result can be asked for:
 // when it is over, or when it needs what comes along with that question.
-func (c *client) watchTask(ctx context.Context, known task) (object, error) {
+func watchTask(ctx context.Context, c *client, known task) (object, error) {
 	for known.Status == taskWorking {
-		if err := pause(ctx, c.pollAfter(known)); err != nil {
+		if err := pause(ctx, c.part.pollAfter(known)); err != nil {
 			return nil, err
 		}
-		var err error
-		if known, err = c.lookAtTask(ctx, known.TaskID); err != nil {
+		// tasks/get is answered soon: it is not cancelled with ctx.
+		result, err := c.request(
+			lasting(c.ctx, ctx),
+			question{method: "tasks/get", params: object{"taskId": known.TaskID}},
+		)
+		if err != nil {
+			return nil, err
+		}
+		if known, err = readTask(result); err != nil {
 			return nil, err
 		}
 	}
@@ -102,15 +104,6 @@ func (c *client) watchTask(ctx context.Context, known task) (object, error) {
 		return nil, fmt.Errorf("the task was cancelled: %s", known.StatusMessage)
 	}
 	return c.request(ctx, question{method: "tasks/result", params: object{"taskId": known.TaskID}})
-}
-
-// lookAtTask asks how a task is. That is answered soon: it is not cancelled with ctx.
-func (c *client) lookAtTask(ctx context.Context, id string) (task, error) {
-	result, _, err := c.ask(lasting(c.ctx, ctx), question{method: "tasks/get", params: object{"taskId": id}})
-	if err != nil {
-		return task{}, err
-	}
-	return readTask(result)
 }
 
 // abandonTask cancels a task after its call was given up.
@@ -149,11 +142,19 @@ func (c *client) needsTasks(path ...string) error {
 	}
 }
 
+func (c *client) getTask(ctx context.Context, s step) (any, error) {
+	return c.aboutTask(ctx, "tasks/get", s)
+}
+
+func (c *client) cancelTask(ctx context.Context, s step) (any, error) {
+	return c.aboutTask(ctx, "tasks/cancel", s, "cancel")
+}
+
 // taskResult waits for the result of a task: the server does so or, from
 // 2026-07-28, the client looks from time to time.
 func (c *client) taskResult(ctx context.Context, s step) (any, error) {
 	if !c.stateless() {
-		return taskStep("tasks/result")(c, ctx, s)
+		return c.aboutTask(ctx, "tasks/result", s)
 	}
 	if err := c.needsTasks(); err != nil {
 		return nil, err
@@ -162,13 +163,10 @@ func (c *client) taskResult(ctx context.Context, s step) (any, error) {
 	return c.watchAsyncTask(ctx, id, 0)
 }
 
-// taskStep asks the server about a task, which may need a capability.
-func taskStep(method string, path ...string) doing {
-	return func(c *client, ctx context.Context, s step) (any, error) {
-		if err := c.needsTasks(path...); err != nil {
-			return nil, err
-		}
-		result, _, err := c.ask(ctx, question{method: method, params: object{"taskId": s.Task}})
-		return result, err
+func (c *client) aboutTask(ctx context.Context, method string, s step, path ...string) (any, error) {
+	if err := c.needsTasks(path...); err != nil {
+		return nil, err
 	}
+	result, _, err := c.ask(ctx, question{method: method, params: object{"taskId": s.Task}})
+	return result, err
 }

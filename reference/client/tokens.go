@@ -17,107 +17,110 @@ import (
 	"golang.org/x/oauth2"
 )
 
+// Requests that carry a resource.
+const (
+	atAuthorize = "authorize"
+	atToken     = "token"
+	atRefresh   = "refresh"
+)
+
 // authorize lets the user grant access, and redeems the code.
 func (a *carrier) authorize(ctx context.Context, from *source, as *registration, scopes []string) (*token, error) {
-	auth := a.client.auth
+	auth := a.client.part.auth
+	config := a.config(from, as)
+	config.Scopes = scopes
 	verifier, state := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
-	query := a.aboutAccess(from, scopes)
-	query.Set("response_type", "code")
-	query.Set("client_id", as.ID)
-	query.Set("redirect_uri", a.redirectURI())
-	query.Set("state", state)
-	auth.challenges(query, verifier, from)
-	before := "?"
-	if strings.Contains(from.metadata.Authorize, "?") {
-		before = "&" // RFC 6749, section 3.1: the query of the endpoint stays
+	options := auth.challengeOf(verifier, from)
+	if resource := auth.resource(atAuthorize, from); resource != "" {
+		options = append(options, oauth2.SetAuthURLParam("resource", resource))
 	}
-	page := auth.authorizationURL(from.metadata.Authorize + before + query.Encode())
-	if err := auth.checksURL(page); err != nil {
+	address := auth.authorizationURL(config.AuthCodeURL(state, options...))
+	if err := auth.checksURL(address); err != nil {
 		return nil, err
 	}
-	answer, err := a.visit(ctx, page)
+	answer, err := a.visit(ctx, address)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.validate(answer, from, state); err != nil {
 		return nil, err
 	}
-	form := a.aboutAccess(from, nil)
-	form.Set("grant_type", "authorization_code")
-	form.Set("code", answer.Get("code"))
-	form.Set("code_verifier", verifier)
-	form.Set("redirect_uri", a.redirectURI())
-	issued, err := a.request(ctx, from, as, form, a.presents(form, from, as))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the code was not redeemed: %w", err)
-	case a.client.has("needs-refresh-token") && issued.Refresh == "":
+	redeeming := []oauth2.AuthCodeOption{oauth2.VerifierOption(verifier)}
+	if resource := auth.resource(atToken, from); resource != "" {
+		redeeming = append(redeeming, oauth2.SetAuthURLParam("resource", resource))
+	}
+	issued, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, a.plain), answer.Get("code"), redeeming...)
+	if err != nil {
+		return nil, fmt.Errorf("the code was not redeemed: %w", plainly(err))
+	}
+	if !auth.knowsTokenType(issued.TokenType) {
+		return nil, fmt.Errorf("the token has the unknown type %q", issued.TokenType)
+	}
+	if auth.needsRefresh && issued.RefreshToken == "" {
 		return nil, errors.New("the answer has no refresh token")
-	case a.client.has("needs-expiry") && issued.ExpiresIn == nil:
+	}
+	if auth.needsExpiry && issued.Expiry.IsZero() {
 		return nil, errors.New("the answer has no expires_in")
 	}
-	return issued, nil
+	return &token{access: issued.AccessToken, refresh: issued.RefreshToken, from: from, as: as}, nil
 }
 
-// challengeS256 adds the challenge of PKCE to an authorization URL.
-func challengeS256(query url.Values, verifier string, _ *source) {
-	query.Set("code_challenge", oauth2.S256ChallengeFromVerifier(verifier))
-	query.Set("code_challenge_method", "S256")
+// plainly tells what an authorization server said, without what it was sent.
+func plainly(err error) error {
+	if refused, is := errors.AsType[*oauth2.RetrieveError](err); is {
+		return &refusalError{
+			Code:        refused.ErrorCode,
+			Description: refused.ErrorDescription,
+			Status:      refused.Response.StatusCode,
+		}
+	}
+	return err
 }
 
-// aboutAccess are the parameters that say to what access is asked for.
-func (a *carrier) aboutAccess(from *source, scopes []string) url.Values {
-	all := url.Values{}
-	resource := from.resource
-	if a.client.has("resource-is-the-origin") {
-		resource, _ = baseURL(resource)
+func (a *carrier) config(from *source, as *registration) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: as.ID, ClientSecret: as.Secret, RedirectURL: a.redirectURI(),
+		Endpoint: oauth2.Endpoint{
+			AuthURL:   from.metadata.Authorize,
+			TokenURL:  from.metadata.Token,
+			AuthStyle: a.client.part.auth.style(from, as),
+		},
 	}
-	if resource != "" {
-		all.Set("resource", resource)
-	}
-	if len(scopes) > 0 {
-		all.Set("scope", strings.Join(scopes, " "))
-	}
-	return all
 }
 
-// presents says who the client is: in the header, if it returns true, or in the form. It goes
-// by how the client was registered or, if that does not say, by the metadata, of which the
-// header is the default (RFC 7591, section 3.2.1; RFC 8414, section 2).
-func (a *carrier) presents(form url.Values, from *source, as *registration) (basic bool) {
-	const header = "client_secret_basic"
+// styleOf tells where the secret goes: as the client was registered, or, if that does not
+// say, as the metadata does, of which the header is the default (RFC 7591, section 3.2.1;
+// RFC 8414, section 2).
+func styleOf(from *source, as *registration) oauth2.AuthStyle {
+	const basic = "client_secret_basic"
 	methods := from.metadata.AuthMethods
-	inHeader := as.Method == header || as.Method == "" && (len(methods) == 0 || slices.Contains(methods, header))
-	if as.Secret != "" && inHeader || a.client.has("secret-always-in-header") {
-		return true
+	inHeader := as.Method == basic || as.Method == "" && (len(methods) == 0 || slices.Contains(methods, basic))
+	if as.Secret != "" && inHeader {
+		return oauth2.AuthStyleInHeader
 	}
-	form.Set("client_id", as.ID)
-	if as.Secret != "" {
-		form.Set("client_secret", as.Secret)
-	}
-	return false
+	return oauth2.AuthStyleInParams
 }
 
 // validate wants an answer of the authorization server that was asked, to what was asked.
 func (a *carrier) validate(answer url.Values, from *source, state string) error {
-	var refused error
-	if code := answer.Get("error"); code != "" {
-		refused = fmt.Errorf("the authorization server refused: %s: %s", code, answer.Get("error_description"))
-	}
-	if refused != nil && a.client.has("shows-wrong-errors") {
-		return refused
+	auth := a.client.part.auth
+	if code := answer.Get("error"); code != "" && auth.readsErrorsFirst {
+		return fmt.Errorf("the authorization server refused: %s: %s", code, answer.Get("error_description"))
 	}
 	knowsIss := a.client.opens() != Revision20250326
-	if err := a.client.auth.fitsIss(answer["iss"], from); err != nil && knowsIss {
+	if err := auth.fitsIss(answer["iss"], from); err != nil && knowsIss {
 		return err // nothing else of the answer counts
 	}
-	switch {
-	case answer.Get("state") != state && !a.client.has("state-unchecked"):
+	if !auth.fitsState(answer.Get("state"), state) {
 		return errors.New("the answer of the authorization server has another state than the request")
-	case refused == nil && answer.Get("code") == "":
+	}
+	if code := answer.Get("error"); code != "" {
+		return fmt.Errorf("the authorization server refused: %s: %s", code, answer.Get("error_description"))
+	}
+	if answer.Get("code") == "" {
 		return errors.New("the answer of the authorization server has no code")
 	}
-	return refused
+	return nil
 }
 
 // fitsIss compares the iss of an answer with the issuer that was asked, as RFC 9207,
@@ -139,14 +142,37 @@ func bearerType(kind string) bool { return strings.EqualFold(kind, "Bearer") }
 
 // refresh gets a token by the refresh token of another.
 func (a *carrier) refresh(ctx context.Context, used *token, from *source) (*token, error) {
-	form := a.aboutAccess(from, nil)
-	form.Set("grant_type", "refresh_token")
-	form.Set("refresh_token", used.Refresh)
-	renewed, err := a.request(ctx, from, used.as, form, a.presents(form, from, used.as))
-	if err == nil && (renewed.Refresh == "" || a.client.has("keeps-old-refresh-token")) {
-		renewed.Refresh = used.Refresh
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {used.refresh}}
+	if resource := a.client.part.auth.resource(atRefresh, from); resource != "" {
+		form.Set("resource", resource)
 	}
-	return renewed, err
+	config := a.config(from, used.as)
+	if config.Endpoint.AuthStyle == oauth2.AuthStyleInParams {
+		form.Set("client_id", used.as.ID)
+		if used.as.Secret != "" {
+			form.Set("client_secret", used.as.Secret)
+		}
+	}
+	var who *registration
+	if config.Endpoint.AuthStyle == oauth2.AuthStyleInHeader {
+		who = used.as
+	}
+	var issued struct {
+		Access  string `json:"access_token"`
+		Refresh string `json:"refresh_token"`
+		Type    string `json:"token_type"`
+	}
+	if err := a.post(ctx, from.metadata.Token, form, who, &issued); err != nil {
+		return nil, err
+	}
+	if issued.Access == "" || !a.client.part.auth.knowsTokenType(issued.Type) {
+		return nil, errors.New("the answer has no token that the client understands")
+	}
+	renewed := &token{access: issued.Access, refresh: issued.Refresh, from: from, as: used.as}
+	if renewed.refresh == "" {
+		renewed.refresh = used.refresh
+	}
+	return a.client.part.auth.tokenRefreshed(used, renewed), nil
 }
 
 // redirectURI is where the authorization server sends its answer.
@@ -191,10 +217,7 @@ func (a *carrier) visitByBrowser(ctx context.Context, address string) (url.Value
 	if a.callbackErr != nil {
 		return nil, a.callbackErr
 	}
-	if a.client.has("opens-by-shell") {
-		readByShell(ctx, address)
-	}
-	if err := a.client.options.Authorization.Open(ctx, address); err != nil {
+	if err := a.client.part.auth.opensBrowser(ctx, a.client.options.Authorization.Open, address); err != nil {
 		return nil, err
 	}
 	timeout := time.NewTimer(a.client.options.Timeouts.Request)

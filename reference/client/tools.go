@@ -4,9 +4,9 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/mcpconform/mcpconform/reference/jsonschema"
@@ -37,18 +37,7 @@ func (c *client) learnTools(items []any) []any {
 		support, _ := execution["taskSupport"].(string)
 		t := &tool{inputSchema: members["inputSchema"], outputSchema: members["outputSchema"], taskSupport: support}
 		if c.mirrorsParameters() {
-			schema := t.inputSchema
-			if c.has("keeps-null-headers") {
-				schema = withoutNull(schema)
-			}
-			t.mirrored, t.invalid = mirroredOf(schema)
-			nested := slices.ContainsFunc(t.mirrored, func(one mirrored) bool { return len(one.path) > 1 })
-			switch {
-			case c.has("keeps-invalid-headers"):
-				t.invalid = nil
-			case nested && c.has("refuses-nested-headers"):
-				t.invalid = errors.New("an annotation is nested")
-			}
+			t.mirrored, t.invalid = c.part.mirroredOf(t.inputSchema)
 		}
 		learned[name] = t
 		if t.invalid != nil {
@@ -93,8 +82,10 @@ func (c *client) callTool(ctx context.Context, s step) (any, error) {
 		return nil, fmt.Errorf("the tool %q cannot be used: %w", s.Tool, t.invalid)
 	}
 	result, err := c.callOnce(ctx, s, t)
-	mismatch, refused := asRPCError(err)
-	if refused && mismatch.Code == headerMismatch && c.mirrorsParameters() {
+	if mismatch, refused := asRPCError(
+		err,
+	); refused && c.stateless() && mismatch.Code == headerMismatch &&
+		c.mirrorsParameters() {
 		c.forgetPages("tools/list") // its definition may be another by now
 		if _, listErr := c.list(ctx, "tools"); listErr != nil {
 			return nil, errors.Join(err, listErr)
@@ -102,7 +93,9 @@ func (c *client) callTool(ctx context.Context, s step) (any, error) {
 		t = c.knownTool(ctx, s.Tool)
 		result, err = c.callOnce(ctx, s, t)
 	}
-	if refused, isRefused := asRPCError(err); isRefused && refused.Code == urlRequired &&
+	if refused, isRefused := asRPCError(
+		err,
+	); isRefused && refused.Code == urlRequired &&
 		c.speaks() == Revision20251125 {
 		if err := c.visitAll(ctx, refused); err != nil {
 			return nil, err
@@ -112,13 +105,7 @@ func (c *client) callTool(ctx context.Context, s step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.has("fetches-network-refs") {
-		c.loadReferences(t.outputSchema)
-	}
-	if result["isError"] == true && c.has("throws-errors-of-tools") {
-		return nil, fmt.Errorf("the tool reports an error: %v", result["content"])
-	}
-	if err := checkOutput(t, result); err != nil {
+	if err := c.part.checkOutput(t, result); err != nil {
 		return nil, err
 	}
 	return result, nil
@@ -165,9 +152,9 @@ func (c *client) callOnce(ctx context.Context, s step, t *tool) (object, error) 
 	case err != nil:
 		return nil, err
 	case params["task"] != nil:
-		return c.followTask(ctx, result["task"])
-	case c.stateless() && resultType(result) == taskCreated:
 		return c.followTask(ctx, result)
+	case c.stateless() && resultType(result) == taskCreated:
+		return c.followAsyncTask(ctx, result)
 	default:
 		return result, nil
 	}
@@ -183,7 +170,10 @@ func checkOutput(t *tool, result object) error {
 	if !given {
 		return errors.New("the tool has an outputSchema, but its result has no structuredContent")
 	}
-	if err := jsonschema.Validate(encode(t.outputSchema), encode(content)); err != nil {
+	if err := jsonschema.Validate(
+		json.RawMessage(encode(t.outputSchema)),
+		json.RawMessage(encode(content)),
+	); err != nil {
 		return fmt.Errorf("structuredContent does not conform to the tool's outputSchema: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -43,10 +44,13 @@ func (c *client) introduce(meta object) {
 
 // connect reaches the server and agrees with it on a revision.
 func (c *client) connect(ctx context.Context, s step) (any, error) {
-	if c.connection() != nil {
+	c.mu.Lock()
+	connected := c.transport != nil
+	c.mu.Unlock()
+	if connected {
 		return nil, errors.New("there is a connection already: close it first")
 	}
-	if err := c.lookFirst(ctx); err != nil {
+	if err := c.part.beforeConnecting(ctx, c); err != nil {
 		return nil, err
 	}
 	if err := c.reach(ctx); err != nil {
@@ -58,7 +62,7 @@ func (c *client) connect(ctx context.Context, s step) (any, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.has("forgets-eras") {
+	if c.part.remembersEras() {
 		c.knownEra = c.revision
 	}
 	return object{"revision": c.revision, "serverInfo": c.peer.Info}, nil
@@ -75,13 +79,9 @@ func (c *client) agree(ctx context.Context, wanted string) error {
 	if wanted != "" && wanted < Revision20260728 {
 		return c.initialize(ctx, wanted)
 	}
-	discover := c.discover
-	if c.has("asks-inline") {
-		discover = c.asksInline
-	}
-	supported, modern, err := discover(ctx)
+	supported, modern, err := c.part.discovers(ctx, c)
 	switch {
-	case err != nil && slices.Contains(c.revisions(), Revision20251125) && c.fallsBack(err, modern):
+	case err != nil && slices.Contains(c.revisions(), Revision20251125) && c.part.fallsBack(err, modern):
 		c.log.Printf("the server does not answer server/discover, and is taken for one with a handshake: %v", err)
 		return c.initialize(ctx, Revision20251125)
 	case err != nil:
@@ -99,8 +99,11 @@ func (c *client) agreeOn(ctx context.Context, supported []string) error {
 			return c.initialize(ctx, revision)
 		}
 	}
-	return fmt.Errorf("the server speaks %s, and this client only %s",
-		strings.Join(supported, ", "), strings.Join(c.revisions(), ", "))
+	return fmt.Errorf(
+		"the server speaks %s, and this client only %s",
+		strings.Join(supported, ", "),
+		strings.Join(c.revisions(), ", "),
+	)
 }
 
 // discover asks what the server speaks. With an error it tells whether that is
@@ -117,8 +120,11 @@ func (c *client) discover(ctx context.Context) (supported []string, modern bool,
 			data, _ := refused.Data.(object)
 			supported := texts(data["supported"])
 			if slices.Contains(supported, Revision20260728) {
-				return nil, true, fmt.Errorf("the server says that it speaks %s, and refuses it: %w",
-					Revision20260728, err)
+				return nil, true, fmt.Errorf(
+					"the server says that it speaks %s, and refuses it: %w",
+					Revision20260728,
+					err,
+				)
 			}
 			return supported, true, nil
 		case jsonrpc.HeaderMismatch, jsonrpc.MissingCapability:
@@ -153,14 +159,11 @@ func texts(value any) []string {
 
 // fallsBack tells whether server/discover ended as a server of the handshake era may end it:
 // with an error, a 4xx status, a timeout, or its exit.
-func (c *client) fallsBack(err error, modern bool) bool {
-	refused, isRefused := asRPCError(err)
+func fallsBack(err error, modern bool) bool {
+	_, refused := asRPCError(err)
 	_, silent := errors.AsType[*timeoutError](err)
 	status, isStatus := errors.AsType[*statusError](err)
 	exited := errors.Is(err, errRestarting)
-	if isStatus && status.code/100 != 4 || isStatus && c.overlooksStatus(status) ||
-		isRefused && c.has("falls-back-for-words") && !speaksOfSessions(refused) {
-		return false
-	}
-	return !modern && (isRefused || silent || exited || isStatus)
+	return !modern &&
+		(refused || silent || exited || isStatus && status.code >= http.StatusBadRequest && status.code < http.StatusInternalServerError)
 }
