@@ -177,11 +177,8 @@ func newClient(ctx context.Context, options Options) (*client, error) {
 	}
 	for _, named := range []string{options.Revision, options.Only} {
 		if named != "" && !slices.Contains(Revisions(), named) {
-			return nil, fmt.Errorf(
-				"the reference client does not speak revision %q, only %s",
-				named,
-				strings.Join(Revisions(), ", "),
-			)
+			return nil, fmt.Errorf("the reference client does not speak revision %q, only %s",
+				named, strings.Join(Revisions(), ", "))
 		}
 	}
 	if (options.URL != "") == (len(options.Command) > 0 || options.Dial != nil) {

@@ -144,12 +144,8 @@ func (a *annotations) add(title, kind any, path []string, reached bool) error {
 	case !reached || len(path) == 0:
 		return fmt.Errorf("the %s %q stands where no parameter is sure to be", annotation, name)
 	case kind != "string" && kind != "integer" && kind != "boolean":
-		return fmt.Errorf(
-			"the %s %q belongs to %q, which is neither a string nor an integer nor a boolean",
-			annotation,
-			name,
-			place,
-		)
+		return fmt.Errorf("the %s %q belongs to %q, which is neither a string nor an integer nor a boolean",
+			annotation, name, place)
 	case a.names[strings.ToLower(name)]:
 		return fmt.Errorf("the %s %q is there twice", annotation, name)
 	}
@@ -181,12 +177,8 @@ func (c *client) mirror(t *tool, arguments object) (map[string]string, error) {
 		}
 		text, err := headerText(value)
 		if err != nil {
-			return nil, fmt.Errorf(
-				"the argument %q cannot go into the header %s: %w",
-				strings.Join(m.path, "."),
-				m.header,
-				err,
-			)
+			return nil, fmt.Errorf("the argument %q cannot go into the header %s: %w",
+				strings.Join(m.path, "."), m.header, err)
 		}
 		headers[m.header] = encodeHeader(text)
 	}

@@ -46,18 +46,12 @@ func (c *client) ask(ctx context.Context, q question) (result object, retried bo
 			}
 			retried = true
 		default:
-			return nil, retried, fmt.Errorf(
-				"the result of %s is of the type %q, which this client does not know there",
-				q.method,
-				kind,
-			)
+			return nil, retried, fmt.Errorf("the result of %s is of the type %q, which this client does not know there",
+				q.method, kind)
 		}
 	}
-	return nil, retried, fmt.Errorf(
-		"the server has asked for input more than %d times, and still does not answer %s",
-		maxRounds,
-		q.method,
-	)
+	return nil, retried, fmt.Errorf("the server has asked for input more than %d times, and still does not answer %s",
+		maxRounds, q.method)
 }
 
 func resultType(result object) string {

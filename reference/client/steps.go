@@ -186,11 +186,8 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 	}
 	v, isKnown := known[name]
 	if !isKnown {
-		return stepsError(
-			"there is nothing like \"do\": %q, only %s",
-			name,
-			strings.Join(slices.Sorted(maps.Keys(known)), ", "),
-		)
+		return stepsError("there is nothing like \"do\": %q, only %s",
+			name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
 	allowed := map[string]kind{"do": aText, "id": aText}
 	maps.Copy(allowed, v.needs)
@@ -201,12 +198,8 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 	for _, member := range slices.Sorted(maps.Keys(members)) {
 		kind, isAllowed := allowed[member]
 		if !isAllowed {
-			return stepsError(
-				"%q is no member of a step %q, only %s",
-				member,
-				name,
-				strings.Join(slices.Sorted(maps.Keys(allowed)), ", "),
-			)
+			return stepsError("%q is no member of a step %q, only %s",
+				member, name, strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))
 		}
 		if !kind.fits(members[member]) {
 			return stepsError("%q of a step %q must be %s, not %.80s", member, name, kind, members[member])
@@ -214,13 +207,8 @@ func checkStep(known map[string]verb, members map[string]json.RawMessage) error 
 		choices := v.oneOf[member]
 		var text string
 		if _ = json.Unmarshal(members[member], &text); choices != nil && !slices.Contains(choices, text) {
-			return stepsError(
-				"%q of a step %q is %q, but must be one of %s",
-				member,
-				name,
-				text,
-				strings.Join(choices, ", "),
-			)
+			return stepsError("%q of a step %q is %q, but must be one of %s",
+				member, name, text, strings.Join(choices, ", "))
 		}
 	}
 	for _, member := range slices.Sorted(maps.Keys(v.needs)) {

@@ -212,12 +212,8 @@ func refusalOf(response *http.Response) *statusError {
 
 // post sends one message.
 func (h *streamableHTTP) post(ctx context.Context, message []byte, headers http.Header) (*http.Response, error) {
-	sent, err := http.NewRequestWithContext(
-		ctx,
-		http.MethodPost,
-		h.client.part.address(h.client.options.URL),
-		bytes.NewReader(message),
-	)
+	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, h.client.part.address(h.client.options.URL),
+		bytes.NewReader(message))
 	if err != nil {
 		return nil, err
 	}

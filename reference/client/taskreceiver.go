@@ -76,11 +76,8 @@ func (c *client) answersWithTasks(params object) bool {
 func (c *client) createTask(asked context.Context, method string, params object) (object, *rpcError) {
 	capability, declared := c.declaredFor(method)
 	if !declared {
-		return nil, refuse(
-			jsonrpc.MethodNotFound,
-			"Method not found: this client has not declared %s",
-			capabilityOf[method],
-		)
+		return nil, refuse(jsonrpc.MethodNotFound, "Method not found: this client has not declared %s",
+			capabilityOf[method])
 	}
 	if err := c.part.refuses(c, method, params, capability); err != nil {
 		return nil, err

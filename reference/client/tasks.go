@@ -89,10 +89,8 @@ func watchTask(ctx context.Context, c *client, known task) (object, error) {
 			return nil, err
 		}
 		// tasks/get is answered soon: it is not cancelled with ctx.
-		result, err := c.request(
-			lasting(c.ctx, ctx),
-			question{method: "tasks/get", params: object{"taskId": known.TaskID}},
-		)
+		result, err := c.request(lasting(c.ctx, ctx),
+			question{method: "tasks/get", params: object{"taskId": known.TaskID}})
 		if err != nil {
 			return nil, err
 		}

@@ -82,9 +82,7 @@ func (c *client) callTool(ctx context.Context, s step) (any, error) {
 		return nil, fmt.Errorf("the tool %q cannot be used: %w", s.Tool, t.invalid)
 	}
 	result, err := c.callOnce(ctx, s, t)
-	if mismatch, refused := asRPCError(
-		err,
-	); refused && c.stateless() && mismatch.Code == headerMismatch &&
+	if mismatch, refused := asRPCError(err); refused && c.stateless() && mismatch.Code == headerMismatch &&
 		c.mirrorsParameters() {
 		c.forgetPages("tools/list") // its definition may be another by now
 		if _, listErr := c.list(ctx, "tools"); listErr != nil {
@@ -93,9 +91,7 @@ func (c *client) callTool(ctx context.Context, s step) (any, error) {
 		t = c.knownTool(ctx, s.Tool)
 		result, err = c.callOnce(ctx, s, t)
 	}
-	if refused, isRefused := asRPCError(
-		err,
-	); isRefused && refused.Code == urlRequired &&
+	if refused, isRefused := asRPCError(err); isRefused && refused.Code == urlRequired &&
 		c.speaks() == Revision20251125 {
 		if err := c.visitAll(ctx, refused); err != nil {
 			return nil, err

@@ -99,11 +99,8 @@ func (c *client) agreeOn(ctx context.Context, supported []string) error {
 			return c.initialize(ctx, revision)
 		}
 	}
-	return fmt.Errorf(
-		"the server speaks %s, and this client only %s",
-		strings.Join(supported, ", "),
-		strings.Join(c.revisions(), ", "),
-	)
+	return fmt.Errorf("the server speaks %s, and this client only %s",
+		strings.Join(supported, ", "), strings.Join(c.revisions(), ", "))
 }
 
 // discover asks what the server speaks. With an error it tells whether that is
@@ -120,11 +117,8 @@ func (c *client) discover(ctx context.Context) (supported []string, modern bool,
 			data, _ := refused.Data.(object)
 			supported := texts(data["supported"])
 			if slices.Contains(supported, Revision20260728) {
-				return nil, true, fmt.Errorf(
-					"the server says that it speaks %s, and refuses it: %w",
-					Revision20260728,
-					err,
-				)
+				return nil, true, fmt.Errorf("the server says that it speaks %s, and refuses it: %w",
+					Revision20260728, err)
 			}
 			return supported, true, nil
 		case jsonrpc.HeaderMismatch, jsonrpc.MissingCapability:
