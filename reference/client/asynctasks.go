@@ -12,20 +12,6 @@ import (
 // tasksExtension is the name under which client and server declare tasks.
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// followAsyncTask waits for a task that a call was answered with. It cancels the task
-// if ctx ends first.
-func (c *client) followAsyncTask(ctx context.Context, created object) (object, error) {
-	known, err := readTask(created)
-	if err != nil {
-		return nil, err
-	}
-	result, err := c.watchAsyncTask(ctx, known.TaskID, c.part.pollAfter(known))
-	if ctx.Err() != nil {
-		c.abandonTask(known.TaskID)
-	}
-	return result, err
-}
-
 // watchAsyncTask looks at a task until it is over, and answers each question of
 // it once.
 func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Duration) (object, error) {
@@ -34,11 +20,7 @@ func (c *client) watchAsyncTask(ctx context.Context, id string, wait time.Durati
 		if err := pause(ctx, wait); err != nil {
 			return nil, err
 		}
-		result, _, err := c.ask(lasting(c.ctx, ctx), question{method: "tasks/get", params: object{"taskId": id}})
-		if err != nil {
-			return nil, err
-		}
-		known, err := readTask(result)
+		known, err := c.lookAtTask(ctx, id)
 		if err != nil {
 			return nil, err
 		}

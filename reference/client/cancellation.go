@@ -32,9 +32,7 @@ func (c *client) giveUp(r *request, reason error) {
 	if asTask && !c.stateless() || c.part.neverCancelled(r.method) {
 		return // a task is cancelled by a request of its own
 	}
-	c.mu.Lock()
-	transport := c.transport
-	c.mu.Unlock()
+	transport := c.connection()
 	over := transport == nil // the session is
 	if over || !transport.knows(r) || transport.cancelsByClosing() && c.stateless() {
 		r.leave()

@@ -63,7 +63,7 @@ func refuseURL(params object) *rpcError {
 
 // refuseDialect rejects a schema whose dialect the client does not support.
 func refuseDialect(schema any, place string) *rpcError {
-	if err := jsonschema.CheckDialect(json.RawMessage(encode(schema))); err != nil {
+	if err := jsonschema.CheckDialect(encode(schema)); err != nil {
 		return invalidParams("%s: %v", place, err)
 	}
 	return nil
@@ -119,7 +119,7 @@ func fillIn(schema, content object, everything bool) object {
 
 // fits checks what is entered, the formats of texts too.
 func fits(schema, content object) error {
-	if err := jsonschema.Validate(json.RawMessage(encode(schema)), json.RawMessage(encode(content))); err != nil {
+	if err := jsonschema.Validate(encode(schema), encode(content)); err != nil {
 		return err
 	}
 	properties, _ := schema["properties"].(object)
@@ -165,17 +165,19 @@ const maxSampleDepth = 8
 
 func sampleWithin(schema any, depth int) any {
 	members, _ := schema.(object)
-	if suggested, given := members["default"]; given {
-		return suggested
-	}
-	if only, given := members["const"]; given {
-		return only
+	for _, keyword := range []string{"default", "const"} {
+		if value, given := members[keyword]; given {
+			return value
+		}
 	}
 	if choices, _ := members["enum"].([]any); len(choices) > 0 {
 		return choices[0]
 	}
+	if depth >= maxSampleDepth {
+		members = object{"type": members["type"]} // with nothing in it
+	}
 	for _, keyword := range []string{"oneOf", "anyOf"} {
-		if choices, _ := members[keyword].([]any); len(choices) > 0 && depth < maxSampleDepth {
+		if choices, _ := members[keyword].([]any); len(choices) > 0 {
 			return sampleWithin(choices[0], depth+1)
 		}
 	}
@@ -188,55 +190,42 @@ func sampleWithin(schema any, depth int) any {
 		}
 		return 0
 	case "array":
-		return sampleItems(members, depth)
+		items := []any{}
+		if least, isNumber := members["minItems"].(json.Number); isNumber && least != "0" {
+			items = append(items, sampleWithin(members["items"], depth+1))
+		}
+		return items
 	case "object":
-		return sampleObject(members, depth)
-	default:
-		return sampleText(members)
-	}
-}
-
-func sampleItems(schema object, depth int) []any {
-	items := []any{}
-	if least, isNumber := schema["minItems"].(json.Number); isNumber && least != "0" && depth < maxSampleDepth {
-		items = append(items, sampleWithin(schema["items"], depth+1))
-	}
-	return items
-}
-
-func sampleObject(schema object, depth int) object {
-	made := object{}
-	required, _ := schema["required"].([]any)
-	properties, _ := schema["properties"].(object)
-	for _, one := range required {
-		if name, isText := one.(string); isText && depth < maxSampleDepth {
+		made := object{}
+		required, _ := members["required"].([]any)
+		properties, _ := members["properties"].(object)
+		for _, name := range texts(required) {
 			made[name] = sampleWithin(properties[name], depth+1)
 		}
+		return made
 	}
-	return made
+	return sampleText(members)
+}
+
+// sampleTexts are of the formats that forms can have.
+var sampleTexts = map[string]string{
+	"email": "user@example.com", "uri": "https://example.com/",
+	"date": "2026-07-28", "date-time": "2026-07-28T12:00:00Z",
 }
 
 func sampleText(schema object) string {
-	switch schema["format"] {
-	case "email":
-		return "user@example.com"
-	case "uri":
-		return "https://example.com/"
-	case "date":
-		return "2026-07-28"
-	case "date-time":
-		return "2026-07-28T12:00:00Z"
+	format, _ := schema["format"].(string)
+	if text := sampleTexts[format]; text != "" {
+		return text
 	}
 	text := "text"
-	if least, isNumber := schema["minLength"].(json.Number); isNumber {
-		if wanted, err := least.Int64(); err == nil && wanted > int64(len(text)) && wanted < maxSampleText {
-			return strings.Repeat("t", int(wanted))
-		}
+	least, _ := schema["minLength"].(json.Number)
+	if wanted, err := least.Int64(); err == nil && wanted > int64(len(text)) && wanted < maxSampleText {
+		return strings.Repeat("t", int(wanted))
 	}
-	if most, isNumber := schema["maxLength"].(json.Number); isNumber {
-		if allowed, err := most.Int64(); err == nil && allowed >= 0 && allowed < int64(len(text)) {
-			return text[:allowed]
-		}
+	most, _ := schema["maxLength"].(json.Number)
+	if allowed, err := most.Int64(); err == nil && allowed >= 0 && allowed < int64(len(text)) {
+		return text[:allowed]
 	}
 	return text
 }

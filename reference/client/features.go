@@ -64,22 +64,17 @@ func (c *client) complete(ctx context.Context, s step) (any, error) {
 	return result, err
 }
 
-func (c *client) subscribe(ctx context.Context, s step) (any, error) {
-	return c.subscription(ctx, "resources/subscribe", s.URI)
-}
-
-func (c *client) unsubscribe(ctx context.Context, s step) (any, error) {
-	return c.subscription(ctx, "resources/unsubscribe", s.URI)
-}
-
-func (c *client) subscription(ctx context.Context, method, uri string) (any, error) {
-	if c.stateless() {
-		return nil, fmt.Errorf("%s has no %s: tell this client to listen", c.speaks(), method)
+// uriStep subscribes to a resource, or ends that.
+func uriStep(method string) doing {
+	return func(c *client, ctx context.Context, s step) (any, error) {
+		if c.stateless() {
+			return nil, fmt.Errorf("%s has no %s: tell this client to listen", c.speaks(), method)
+		}
+		if err := c.needs("resources", "subscribe"); err != nil {
+			return nil, err
+		}
+		return c.request(ctx, question{method: method, params: object{"uri": s.URI}})
 	}
-	if err := c.needs("resources", "subscribe"); err != nil {
-		return nil, err
-	}
-	return c.request(ctx, question{method: method, params: object{"uri": uri}})
 }
 
 // setLevel says which log messages are wanted: once for a session, or with each

@@ -102,12 +102,8 @@ func (a *annotations) collect(schema any, path []string, reached bool, depth int
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(members)) {
 		for name, inner := range subschemas(keyword, members[keyword]) {
-			if err := a.collect(
-				inner,
-				append(slices.Clone(path), name),
-				reached && keyword == "properties",
-				depth+1,
-			); err != nil {
+			below := append(slices.Clone(path), name)
+			if err := a.collect(inner, below, reached && keyword == "properties", depth+1); err != nil {
 				return err
 			}
 		}
@@ -164,8 +160,8 @@ func isToken(text string) bool {
 }
 
 // mirror makes headers of the arguments of a call.
-func (c *client) mirror(t *tool, arguments object) (map[string]string, error) {
-	headers := map[string]string{}
+func (c *client) mirror(t *tool, arguments object) (http.Header, error) {
+	headers := http.Header{}
 	for _, m := range t.mirrored {
 		var value any = arguments
 		for _, name := range m.path {
@@ -180,7 +176,7 @@ func (c *client) mirror(t *tool, arguments object) (map[string]string, error) {
 			return nil, fmt.Errorf("the argument %q cannot go into the header %s: %w",
 				strings.Join(m.path, "."), m.header, err)
 		}
-		headers[m.header] = encodeHeader(text)
+		headers.Set(m.header, encodeHeader(text))
 	}
 	return headers, nil
 }

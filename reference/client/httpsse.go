@@ -4,7 +4,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -197,14 +196,7 @@ func (o *httpSSE) request(ctx context.Context, r *request) error {
 }
 
 func (o *httpSSE) send(ctx context.Context, message []byte) error {
-	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(message))
-	if err != nil {
-		return err
-	}
-	sent.Header = o.to.headers()
-	sent.Header.Set("Content-Type", jsonMedia)
-	sent.Header.Set("Accept", jsonMedia+", "+eventStreamMedia)
-	response, err := o.to.http.Do(sent)
+	response, err := o.to.post(ctx, o.url, message, o.to.headers())
 	if err != nil {
 		return err
 	}

@@ -40,27 +40,23 @@ type transport interface {
 type question struct {
 	method   string
 	params   object
-	progress bool              // whether to ask for progress
-	timeout  time.Duration     // 0 for the usual
-	endless  bool              // goes on until it is cancelled
-	session  int               // the only session in which it can be asked; 0 for any
-	again    bool              // it was sent before, in a session that is over
-	headers  map[string]string // beside the usual ones, over HTTP
-	begun    func(*request)    // called before it is sent
+	progress bool           // whether to ask for progress
+	timeout  time.Duration  // 0 for the usual
+	endless  bool           // goes on until it is cancelled
+	session  int            // the only session in which it can be asked; 0 for any
+	again    bool           // it was sent before, in a session that is over
+	headers  http.Header    // beside the usual ones, over HTTP
+	begun    func(*request) // called before it is sent
 }
 
 // A request is a question that was sent.
 type request struct {
+	question
 	id      jsonrpc.ID
-	method  string
-	params  object
 	message []byte
-	headers http.Header
 	ctx     context.Context // of the exchange over HTTP
 	leave   context.CancelFunc
 	via     any         // what carries it: the pipes over stdio, the stream over HTTP+SSE
-	session int         // the only session in which it can be sent; 0 for any
-	again   bool        // it was sent before, in a session that is over
 	moved   atomic.Bool // it was sent again, in a new session
 	given   atomic.Bool // it was given up, and the server told so
 	unsent  atomic.Bool // it was given up before it was written
@@ -98,9 +94,7 @@ func (e *timeoutError) Error() string { return fmt.Sprintf("no answer came withi
 // request asks the server and waits for the answer. A request that is given up
 // is cancelled.
 func (c *client) request(ctx context.Context, q question) (object, error) {
-	c.mu.Lock()
-	transport := c.transport
-	c.mu.Unlock()
+	transport := c.connection()
 	if transport == nil {
 		return nil, errNotConnected
 	}
@@ -154,23 +148,13 @@ func (c *client) newRequest(q question) *request {
 	if len(meta) > 0 {
 		params["_meta"] = meta
 	}
-	r := &request{
-		id:       c.part.newID(c, q),
-		method:   q.method,
-		params:   params,
-		headers:  http.Header{},
-		again:    q.again,
-		session:  q.session,
-		answered: make(chan struct{}),
-	}
+	q.params = params
+	r := &request{question: q, id: c.part.newID(c, q), answered: make(chan struct{})}
 	var sent any
 	if len(params) > 0 {
 		sent = params
 	}
 	r.message = jsonrpc.NewRequest(r.id, r.method, sent)
-	for name, value := range q.headers {
-		r.headers.Set(name, value)
-	}
 	r.ctx, r.leave = context.WithCancel(c.ctx)
 	c.open[r.id] = r
 	return r
@@ -204,13 +188,18 @@ func (c *client) notify(ctx context.Context, method string, params any) error {
 
 // send sends what wants no answer, unless the session is over.
 func (c *client) send(ctx context.Context, message []byte) error {
-	c.mu.Lock()
-	transport := c.transport
-	c.mu.Unlock()
+	transport := c.connection()
 	if transport == nil {
 		return errNotConnected
 	}
 	return transport.send(ctx, message)
+}
+
+// connection is the one to the server; nil where there is none.
+func (c *client) connection() transport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.transport
 }
 
 // lost ends all open requests of a connection that is gone; nil stands for all connections.

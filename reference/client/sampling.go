@@ -20,9 +20,7 @@ func (c *client) refuseMessages(params, capability object) *rpcError {
 		_, withTools := params["tools"]
 		_, withChoice := params["toolChoice"]
 		if (withTools || withChoice) && !declared(capability, "tools") {
-			return invalidParams(
-				"tools and toolChoice need the capability sampling.tools, which this client has not declared",
-			)
+			return invalidParams("this client has not declared sampling.tools, which tools and toolChoice need")
 		}
 		if err := refuseDialects(params); err != nil {
 			return err

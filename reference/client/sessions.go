@@ -102,16 +102,12 @@ func (h *streamableHTTP) get(ctx context.Context, lastID string) (*http.Response
 	if lastID != "" {
 		method = h.client.part.resumesBy()
 	}
-	asked, err := http.NewRequestWithContext(ctx, method, h.client.options.URL, nil)
-	if err != nil {
-		return nil, err
-	}
-	asked.Header = h.headers()
-	asked.Header.Set("Accept", eventStreamMedia)
+	headers := h.headers()
+	headers.Set("Accept", eventStreamMedia)
 	if lastID != "" {
-		asked.Header.Set(lastEventHeader, lastID)
+		headers.Set(lastEventHeader, lastID)
 	}
-	response, err := h.http.Do(asked)
+	response, err := h.do(ctx, method, h.client.options.URL, nil, headers)
 	if err != nil {
 		return nil, err
 	}
@@ -250,12 +246,7 @@ func (h *streamableHTTP) settled(ctx context.Context) {
 func endSession(h *streamableHTTP) {
 	ctx, stop := context.WithTimeout(h.ctx, farewell)
 	defer stop()
-	ending, err := http.NewRequestWithContext(ctx, http.MethodDelete, h.client.options.URL, nil)
-	if err != nil {
-		return
-	}
-	ending.Header = h.headers()
-	response, err := h.http.Do(ending)
+	response, err := h.do(ctx, http.MethodDelete, h.client.options.URL, nil, h.headers())
 	if err != nil {
 		h.client.log.Printf("cannot end the session: %v", err)
 		return

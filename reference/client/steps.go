@@ -68,8 +68,11 @@ type verb struct {
 	oneOf   map[string][]string // the values that a member may have
 	either  []string            // members of which exactly one is given
 	request bool                // whether it may be begun, and awaited later
-	run     func(c *client, ctx context.Context, s step) (any, error)
+	run     doing
 }
+
+// A doing does a step.
+type doing = func(c *client, ctx context.Context, s step) (any, error)
 
 // verbs are all that a client can be told to do.
 func verbs() map[string]verb {
@@ -121,14 +124,14 @@ func verbs() map[string]verb {
 			request: true,
 			run:     (*client).complete,
 		},
-		"subscribe":    {needs: map[string]kind{"uri": aText}, request: true, run: (*client).subscribe},
-		"unsubscribe":  {needs: map[string]kind{"uri": aText}, request: true, run: (*client).unsubscribe},
+		"subscribe":    {needs: map[string]kind{"uri": aText}, request: true, run: uriStep("resources/subscribe")},
+		"unsubscribe":  {needs: map[string]kind{"uri": aText}, request: true, run: uriStep("resources/unsubscribe")},
 		"listen":       {needs: map[string]kind{"to": anObject}, request: true, run: (*client).listen},
 		"set-level":    {needs: map[string]kind{"level": aText}, request: true, run: (*client).setLevel},
 		"ping":         {request: true, run: (*client).ping},
-		"get-task":     {needs: map[string]kind{"task": aText}, request: true, run: (*client).getTask},
+		"get-task":     {needs: map[string]kind{"task": aText}, request: true, run: taskStep("tasks/get")},
 		"task-result":  {needs: map[string]kind{"task": aText}, request: true, run: (*client).taskResult},
-		"cancel-task":  {needs: map[string]kind{"task": aText}, request: true, run: (*client).cancelTask},
+		"cancel-task":  {needs: map[string]kind{"task": aText}, request: true, run: taskStep("tasks/cancel", "cancel")},
 		"change-roots": {needs: map[string]kind{"roots": aList}, run: (*client).changeRoots},
 		"wait-for":     {needs: map[string]kind{"method": aText}, run: (*client).waitFor},
 		awaitVerb:      {needs: map[string]kind{"what": aText}},

@@ -139,7 +139,7 @@ func (h *streamableHTTP) exchange(ctx context.Context, r *request) error {
 	if r.session != 0 && r.params["cursor"] != nil && r.session != h.client.session() && h.client.part.restartsList() {
 		return errBeginAnew // the cursor is of the session before
 	}
-	response, err := h.post(ctx, r.message, headers)
+	response, err := h.post(ctx, h.client.part.address(h.client.options.URL), r.message, headers)
 	if err != nil {
 		return err
 	}
@@ -211,15 +211,21 @@ func refusalOf(response *http.Response) *statusError {
 }
 
 // post sends one message.
-func (h *streamableHTTP) post(ctx context.Context, message []byte, headers http.Header) (*http.Response, error) {
-	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, h.client.part.address(h.client.options.URL),
-		bytes.NewReader(message))
+func (h *streamableHTTP) post(ctx context.Context, to string, text []byte, headers http.Header) (*http.Response, error) {
+	headers.Set("Content-Type", jsonMedia)
+	headers.Set("Accept", jsonMedia+", "+eventStreamMedia)
+	return h.do(ctx, http.MethodPost, to, text, headers)
+}
+
+// do sends a request over HTTP.
+func (h *streamableHTTP) do(
+	ctx context.Context, method, to string, body []byte, headers http.Header,
+) (*http.Response, error) {
+	sent, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	sent.Header = headers
-	sent.Header.Set("Content-Type", jsonMedia)
-	sent.Header.Set("Accept", jsonMedia+", "+eventStreamMedia)
 	return h.http.Do(sent)
 }
 
@@ -258,7 +264,7 @@ func (h *streamableHTTP) send(ctx context.Context, message []byte) error {
 	}
 	h.settled(ctx)
 	session := h.sessionID()
-	response, err := h.post(ctx, message, h.headers())
+	response, err := h.post(ctx, h.client.part.address(h.client.options.URL), message, h.headers())
 	if err != nil {
 		return err
 	}

@@ -69,12 +69,17 @@ func readTask(value any) (task, error) {
 
 // followTask waits for a task and fetches its result. It cancels the task if ctx ends
 // first.
-func (c *client) followTask(ctx context.Context, created object) (object, error) {
-	known, err := readTask(created["task"])
+func (c *client) followTask(ctx context.Context, created any) (object, error) {
+	known, err := readTask(created)
 	if err != nil {
 		return nil, err
 	}
-	result, err := watchTask(ctx, c, known)
+	var result object
+	if c.stateless() {
+		result, err = c.watchAsyncTask(ctx, known.TaskID, c.part.pollAfter(known))
+	} else {
+		result, err = c.watchTask(ctx, known)
+	}
 	if ctx.Err() != nil {
 		c.abandonTask(known.TaskID)
 	}
@@ -83,18 +88,13 @@ func (c *client) followTask(ctx context.Context, created object) (object, error)
 
 // watchTask looks at a task from time to time until its result can be asked for:
 // when it is over, or when it needs what comes along with that question.
-func watchTask(ctx context.Context, c *client, known task) (object, error) {
+func (c *client) watchTask(ctx context.Context, known task) (object, error) {
 	for known.Status == taskWorking {
 		if err := pause(ctx, c.part.pollAfter(known)); err != nil {
 			return nil, err
 		}
-		// tasks/get is answered soon: it is not cancelled with ctx.
-		result, err := c.request(lasting(c.ctx, ctx),
-			question{method: "tasks/get", params: object{"taskId": known.TaskID}})
-		if err != nil {
-			return nil, err
-		}
-		if known, err = readTask(result); err != nil {
+		var err error
+		if known, err = c.lookAtTask(ctx, known.TaskID); err != nil {
 			return nil, err
 		}
 	}
@@ -102,6 +102,15 @@ func watchTask(ctx context.Context, c *client, known task) (object, error) {
 		return nil, fmt.Errorf("the task was cancelled: %s", known.StatusMessage)
 	}
 	return c.request(ctx, question{method: "tasks/result", params: object{"taskId": known.TaskID}})
+}
+
+// lookAtTask asks how a task is. That is answered soon: it is not cancelled with ctx.
+func (c *client) lookAtTask(ctx context.Context, id string) (task, error) {
+	result, _, err := c.ask(lasting(c.ctx, ctx), question{method: "tasks/get", params: object{"taskId": id}})
+	if err != nil {
+		return task{}, err
+	}
+	return readTask(result)
 }
 
 // abandonTask cancels a task after its call was given up.
@@ -140,19 +149,11 @@ func (c *client) needsTasks(path ...string) error {
 	}
 }
 
-func (c *client) getTask(ctx context.Context, s step) (any, error) {
-	return c.aboutTask(ctx, "tasks/get", s)
-}
-
-func (c *client) cancelTask(ctx context.Context, s step) (any, error) {
-	return c.aboutTask(ctx, "tasks/cancel", s, "cancel")
-}
-
 // taskResult waits for the result of a task: the server does so or, from
 // 2026-07-28, the client looks from time to time.
 func (c *client) taskResult(ctx context.Context, s step) (any, error) {
 	if !c.stateless() {
-		return c.aboutTask(ctx, "tasks/result", s)
+		return taskStep("tasks/result")(c, ctx, s)
 	}
 	if err := c.needsTasks(); err != nil {
 		return nil, err
@@ -161,10 +162,13 @@ func (c *client) taskResult(ctx context.Context, s step) (any, error) {
 	return c.watchAsyncTask(ctx, id, 0)
 }
 
-func (c *client) aboutTask(ctx context.Context, method string, s step, path ...string) (any, error) {
-	if err := c.needsTasks(path...); err != nil {
-		return nil, err
+// taskStep asks the server about a task, which may need a capability.
+func taskStep(method string, path ...string) doing {
+	return func(c *client, ctx context.Context, s step) (any, error) {
+		if err := c.needsTasks(path...); err != nil {
+			return nil, err
+		}
+		result, _, err := c.ask(ctx, question{method: method, params: object{"taskId": s.Task}})
+		return result, err
 	}
-	result, _, err := c.ask(ctx, question{method: method, params: object{"taskId": s.Task}})
-	return result, err
 }

@@ -4,7 +4,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -148,9 +147,9 @@ func (c *client) callOnce(ctx context.Context, s step, t *tool) (object, error) 
 	case err != nil:
 		return nil, err
 	case params["task"] != nil:
-		return c.followTask(ctx, result)
+		return c.followTask(ctx, result["task"])
 	case c.stateless() && resultType(result) == taskCreated:
-		return c.followAsyncTask(ctx, result)
+		return c.followTask(ctx, result)
 	default:
 		return result, nil
 	}
@@ -166,10 +165,7 @@ func checkOutput(t *tool, result object) error {
 	if !given {
 		return errors.New("the tool has an outputSchema, but its result has no structuredContent")
 	}
-	if err := jsonschema.Validate(
-		json.RawMessage(encode(t.outputSchema)),
-		json.RawMessage(encode(content)),
-	); err != nil {
+	if err := jsonschema.Validate(encode(t.outputSchema), encode(content)); err != nil {
 		return fmt.Errorf("structuredContent does not conform to the tool's outputSchema: %w", err)
 	}
 	return nil

@@ -44,10 +44,7 @@ func (c *client) introduce(meta object) {
 
 // connect reaches the server and agrees with it on a revision.
 func (c *client) connect(ctx context.Context, s step) (any, error) {
-	c.mu.Lock()
-	connected := c.transport != nil
-	c.mu.Unlock()
-	if connected {
+	if c.connection() != nil {
 		return nil, errors.New("there is a connection already: close it first")
 	}
 	if err := c.part.beforeConnecting(ctx, c); err != nil {
