@@ -211,7 +211,12 @@ func refusalOf(response *http.Response) *statusError {
 }
 
 // post sends one message.
-func (h *streamableHTTP) post(ctx context.Context, to string, text []byte, headers http.Header) (*http.Response, error) {
+func (h *streamableHTTP) post(
+	ctx context.Context,
+	to string,
+	text []byte,
+	headers http.Header,
+) (*http.Response, error) {
 	headers.Set("Content-Type", jsonMedia)
 	headers.Set("Accept", jsonMedia+", "+eventStreamMedia)
 	return h.do(ctx, http.MethodPost, to, text, headers)
