@@ -46,8 +46,8 @@ var ErrHeldOpen = errors.New("the process exited, but something that it started 
 // Command says what to start.
 type Command struct {
 	Args []string // the program and its arguments
-	// Program runs within this process in place of Args, which then only name it: where many
-	// processes are started that differ in nothing else, they are cheaper so. nil for none.
+	// Program runs within this process in place of Args, which then only name it; Env and Dir mean
+	// nothing to it. It takes much less to start than a process of the system. nil for none.
 	Program Program  `json:"-"`
 	Env     []string // KEY=VALUE, added to the environment of this process
 	Dir     string   // working directory; empty for the current one
