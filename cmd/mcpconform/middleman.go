@@ -1,13 +1,17 @@
 package main
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/mcpconform/mcpconform/internal/contact"
+	"github.com/mcpconform/mcpconform/internal/fault"
 	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/record"
 	"github.com/mcpconform/mcpconform/internal/references"
+	"github.com/mcpconform/mcpconform/internal/selftest"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
 
@@ -15,6 +19,7 @@ import (
 // starts. A selftest over a real implementation starts it in the server's place.
 func newMiddleman() *cobra.Command {
 	inject := &references.Faults{}
+	var watch, matched string // files
 	command := &cobra.Command{
 		Use:    "middleman [--fault ID | --fault FILE#ID] -- COMMAND ARG...",
 		Short:  "Inject a fault into the standard input and output of a server",
@@ -27,9 +32,21 @@ func newMiddleman() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if watch != "" {
+				text, err := os.ReadFile(watch)
+				if err == nil {
+					injection.Watched, err = fault.Parse(watch, text)
+				}
+				if err != nil {
+					return usageError("--%s: %s", selftest.WatchFlag, err)
+				}
+			}
+			if matched != "" {
+				injection.Matched = selftest.Tell(matched)
+			}
 			exit, err := record.ServeCommand(
 				target.Command{Args: arguments},
-				references.StandardStreams(),
+				record.StandardStreams(),
 				program.TakeSignals(program.Ending()),
 				record.StdioOptions{Changes: injection.Changes()},
 			)
@@ -39,7 +56,10 @@ func newMiddleman() *cobra.Command {
 			return endLike(exit)
 		},
 	}
-	inject.Add(command.Flags())
+	flags := command.Flags()
+	inject.Add(flags)
+	flags.StringVar(&watch, selftest.WatchFlag, "", "only look for the faults of a `FILE`")
+	flags.StringVar(&matched, selftest.MatchedFlag, "", "append the ids of those that matched to a `FILE`")
 	return command
 }
 

@@ -23,6 +23,15 @@ import (
 // less and use a few megabytes.
 const Garbage = 400
 
+// Itself is the command that starts this program, without arguments.
+func Itself() ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	return []string{self}, nil
+}
+
 // Stdout is where everything is printed: what a target has said may stand in any of it.
 func Stdout() io.Writer { return reports.NoCommands(os.Stdout) }
 

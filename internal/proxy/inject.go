@@ -37,7 +37,7 @@ func StdioWithFaults(
 	track := recorder.begin(transcript.Header{Transport: protocol.Stdio, Grade: transcript.Messages}, nil)
 	exit, err := record.ServeCommand(
 		target.Command{Args: command},
-		record.Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
+		record.StandardStreams(),
 		signals,
 		record.StdioOptions{
 			Log:     track.log,

@@ -25,6 +25,9 @@ type Peer struct {
 	Err io.Writer // the target's standard error
 }
 
+// StandardStreams are those of this process.
+func StandardStreams() Peer { return Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+
 // Pipes lead to a target: to its standard input and from its standard output.
 // Closing one must end a read or write that is under way.
 type Pipes struct {

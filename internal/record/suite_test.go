@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 		err = newReference().ServeStdio(context.Background(), os.Stdin, os.Stdout)
 	case asMiddleman:
 		command := target.Command{Args: []string{os.Args[0], asReference}}
-		_, err = record.ServeCommand(command, ownStreams(), nil, ownOptions())
+		_, err = record.ServeCommand(command, record.StandardStreams(), nil, ownOptions())
 	case asBoth:
-		err = record.ServeStdio(context.Background(), newReference().ServeStdio, ownStreams(), nil, ownOptions())
+		err = record.ServeStdio(context.Background(), newReference().ServeStdio, record.StandardStreams(), nil, ownOptions())
 	default:
 		os.Exit(m.Run())
 	}
@@ -62,8 +62,6 @@ func newReference() *server.Server {
 	}
 	return reference
 }
-
-func ownStreams() record.Peer { return record.Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
 
 func ownOptions() record.StdioOptions {
 	if os.Args[len(os.Args)-1] != reading {

@@ -2,9 +2,7 @@ package references
 
 import (
 	"cmp"
-	"os"
 	"slices"
-	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -15,22 +13,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/protocol"
 )
 
-// Flags of a middleman that is a process of its own: what it only looks for, and
-// where it tells what matched.
-const (
-	WatchFlag   = "watch"
-	MatchedFlag = "matched"
-)
-
 // Faults say what is injected into the traffic of a target.
 type Faults struct {
 	IDs  []string
 	Flag string // that has them, for what is wrong with them; --fault when empty
-
-	watch, matched string // files
 }
 
-// Add adds the flags.
+// Add adds the flag.
 func (f *Faults) Add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(
 		&f.IDs,
@@ -38,11 +27,6 @@ func (f *Faults) Add(flags *pflag.FlagSet) {
 		nil,
 		"with the fault or variation `ID` of the fixtures, or one of a file by FILE#ID; may be given several times",
 	)
-	flags.StringVar(&f.watch, WatchFlag, "", "only look for the faults of a `FILE`")
-	flags.StringVar(&f.matched, MatchedFlag, "", "append the ids of those that matched to a `FILE`")
-	for _, hidden := range []string{WatchFlag, MatchedFlag} {
-		_ = flags.MarkHidden(hidden) // it stands there
-	}
 }
 
 // Injection is what is injected into the traffic of a target that plays a role. Defects of the
@@ -78,18 +62,6 @@ func (f *Faults) Injection(role string, defects ...string) (fault.Injection, err
 		}
 		injection.Faults = append(injection.Faults, one)
 	}
-	if f.watch != "" {
-		text, err := os.ReadFile(f.watch)
-		if err == nil {
-			injection.Watched, err = fault.Parse(f.watch, text)
-		}
-		if err != nil {
-			return injection, program.UsageError("--%s: %s", WatchFlag, err)
-		}
-	}
-	if f.matched != "" {
-		injection.Matched = Tell(f.matched)
-	}
 	return injection, nil
 }
 
@@ -117,24 +89,4 @@ func defectOf(injection fault.Injection, defects []string) (defect string, err e
 		}
 	}
 	return defect, nil
-}
-
-// Tell returns what appends the ids of faults to a file, each once.
-func Tell(file string) func(*fault.Fault) {
-	var mu sync.Mutex
-	reported := map[string]bool{}
-	return func(one *fault.Fault) {
-		mu.Lock()
-		defer mu.Unlock()
-		if reported[one.ID] {
-			return
-		}
-		reported[one.ID] = true
-		out, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return // the match is not counted
-		}
-		_, _ = out.WriteString(one.ID + "\n")
-		_ = out.Close()
-	}
 }

@@ -115,14 +115,22 @@ func serveStdio(ctx context.Context, reference *server.Server, injection fault.I
 		return reference.ServeStdio(ctx, os.Stdin, os.Stdout)
 	}
 	signals := program.TakeSignals(program.Ending())
-	options := record.StdioOptions{Changes: injection.Changes()}
 	// Signals are the target's, and end no context here.
-	err := record.ServeStdio(context.WithoutCancel(ctx), reference.ServeStdio, StandardStreams(), signals, options)
-	return exitAsMade(err)
+	return ServeStdio(context.WithoutCancel(ctx), reference, injection, record.StandardStreams(), signals)
 }
 
-// StandardStreams are those of this process.
-func StandardStreams() record.Peer { return record.Peer{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+// ServeStdio has a reference serve a peer over stdio, with what is injected into that. The error
+// has the status of the process, where a change makes it exit.
+func ServeStdio(
+	ctx context.Context,
+	reference *server.Server,
+	injection fault.Injection,
+	peer record.Peer,
+	signals <-chan os.Signal,
+) error {
+	options := record.StdioOptions{Changes: injection.Changes()}
+	return exitAsMade(record.ServeStdio(ctx, reference.ServeStdio, peer, signals, options))
+}
 
 // exitAsMade gives this process the status with which a change makes it exit.
 func exitAsMade(err error) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/contact"
 	"github.com/mcpconform/mcpconform/internal/issuer"
 	"github.com/mcpconform/mcpconform/internal/offer"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/provoke"
 	"github.com/mcpconform/mcpconform/internal/scenario"
@@ -89,11 +90,11 @@ const (
 
 func (o *Options) defaults() error {
 	if o.Executable == nil {
-		self, err := os.Executable()
+		self, err := program.Itself()
 		if err != nil {
-			return fmt.Errorf("finding this program: %w", err)
+			return err
 		}
-		o.Executable = []string{self}
+		o.Executable = self
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout

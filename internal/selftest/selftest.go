@@ -18,6 +18,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/filter"
 	"github.com/mcpconform/mcpconform/internal/plan"
+	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
@@ -81,11 +82,11 @@ func (e *DeclarationError) Error() string { return e.Problems.Error() }
 
 func (o *Options) defaults() error {
 	if o.Executable == nil {
-		self, err := os.Executable()
+		self, err := program.Itself()
 		if err != nil {
-			return fmt.Errorf("finding this program: %w", err)
+			return err
 		}
-		o.Executable = []string{self}
+		o.Executable = self
 	}
 	switch {
 	case o.Workers == 0 && o.Peer.URL != "":

@@ -16,7 +16,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/program"
 	"github.com/mcpconform/mcpconform/internal/protocol"
-	"github.com/mcpconform/mcpconform/internal/references"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -167,7 +166,7 @@ func TestInjectionKnowsWhatThereIs(t *testing.T) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "matched")
-	first, second := references.Tell(file), references.Tell(file)
+	first, second := Tell(file), Tell(file)
 	one, other := &fault.Fault{ID: "a"}, &fault.Fault{ID: "b"}
 	watch := &watch{file: file}
 	if met := watch.take(); len(met) > 0 {

@@ -103,9 +103,18 @@ func spokenAt(revision string) []string {
 	})
 }
 
+// options are those of the reference server.
+func (s *testbed) options(injection fault.Injection) server.Options {
+	options := server.Options{Revisions: spokenAt(s.revision)}
+	for _, one := range injection.Faults {
+		options.Defect = one.Switch
+	}
+	return options
+}
+
 // reference starts a reference server over HTTP.
 func (s *testbed) reference(injection fault.Injection, protected bool) error {
-	options := server.Options{Revisions: spokenAt(s.revision)}
+	options := s.options(injection)
 	var authority *authserver.Server
 	if protected {
 		var err error
@@ -113,9 +122,6 @@ func (s *testbed) reference(injection fault.Injection, protected bool) error {
 			return err
 		}
 		options.Authorization = server.Scoped(authority.Issuer())
-	}
-	for _, one := range injection.Faults {
-		options.Defect = one.Switch
 	}
 	reference, err := server.New(options)
 	if err != nil {
@@ -255,7 +261,7 @@ func (s *testbed) process(setup setup, number int, injection fault.Injection) er
 func (s *testbed) peer(setup setup, number int, injection fault.Injection) error {
 	name := strconv.Itoa(number)
 	s.matched = filepath.Join(setup.Directory, name+".matched")
-	command := append(slices.Clone(setup.Executable), "middleman", "--"+references.MatchedFlag, s.matched)
+	command := append(slices.Clone(setup.Executable), "middleman", "--"+MatchedFlag, s.matched)
 	for _, one := range injection.Faults {
 		file, err := writeFaults(setup.Directory, name+".yaml", injection.Faults)
 		if err != nil {
@@ -268,7 +274,7 @@ func (s *testbed) peer(setup setup, number int, injection fault.Injection) error
 		if err != nil {
 			return err
 		}
-		command = append(command, "--"+references.WatchFlag, file)
+		command = append(command, "--"+WatchFlag, file)
 	}
 	command = slices.Concat(command, []string{"--"}, setup.Peer.Command.Args)
 	s.target.Command = target.Command{Args: command, Env: []string{"GOGC=" + strconv.Itoa(program.Garbage)}}
@@ -277,24 +283,15 @@ func (s *testbed) peer(setup setup, number int, injection fault.Injection) error
 
 // program is the reference server over stdio. Each process is one server.
 func (s *testbed) program(injection fault.Injection) (target.Command, error) {
-	options := server.Options{Revisions: spokenAt(s.revision)}
-	for _, one := range injection.Faults {
-		options.Defect = one.Switch
-	}
+	options := s.options(injection)
 	if _, err := server.New(options); err != nil {
 		return target.Command{}, err
 	}
-	run := func(ctx context.Context, in io.Reader, out, err io.Writer, signals <-chan os.Signal) int {
+	run := func(ctx context.Context, in io.Reader, out, log io.Writer, signals <-chan os.Signal) int {
 		reference, _ := server.New(options) // as above
-		peer := record.Peer{In: in, Out: out, Err: err}
-		failed := record.ServeStdio(
-			ctx, reference.ServeStdio, peer, signals, record.StdioOptions{Changes: injection.Changes()},
-		)
-		if exit, made := errors.AsType[*record.ExitError](failed); made {
-			return exit.Status
-		}
-		if failed != nil {
-			return program.Failed
+		peer := record.Peer{In: in, Out: out, Err: log}
+		if err := references.ServeStdio(ctx, reference, injection, peer, signals); err != nil {
+			return program.Status(err)
 		}
 		return program.Conforms
 	}

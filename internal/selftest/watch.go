@@ -13,6 +13,13 @@ import (
 	"github.com/mcpconform/mcpconform/internal/fault"
 )
 
+// Flags of a middleman that is a process of its own: what it only looks for, and
+// where it tells what matched.
+const (
+	WatchFlag   = "watch"
+	MatchedFlag = "matched"
+)
+
 // watch collects what matched on the wire: what it is told, and what processes
 // have told in a file.
 type watch struct {
@@ -57,6 +64,26 @@ func (w *watch) catchUp() {
 	w.read += len(text)
 	for id := range strings.Lines(string(text)) {
 		w.add(strings.TrimSuffix(id, "\n"))
+	}
+}
+
+// Tell returns what appends the ids of faults to a file, each once.
+func Tell(file string) func(*fault.Fault) {
+	var mu sync.Mutex
+	reported := map[string]bool{}
+	return func(one *fault.Fault) {
+		mu.Lock()
+		defer mu.Unlock()
+		if reported[one.ID] {
+			return
+		}
+		reported[one.ID] = true
+		out, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return // the match is not counted
+		}
+		_, _ = out.WriteString(one.ID + "\n")
+		_ = out.Close()
 	}
 }
 

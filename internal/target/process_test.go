@@ -35,12 +35,17 @@ func start(t *testing.T, name string) *target.Process {
 
 func startWith(t *testing.T, name string, environment ...string) *target.Process {
 	t.Helper()
-	leavesNothing(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	process, err := target.Start(target.Command{Args: []string{self}, Env: append(helper(name), environment...)})
+	return startCommand(t, target.Command{Args: []string{self}, Env: append(helper(name), environment...)})
+}
+
+func startCommand(t *testing.T, command target.Command) *target.Process {
+	t.Helper()
+	leavesNothing(t)
+	process, err := target.Start(command)
 	if err != nil {
 		t.Fatal(err)
 	}

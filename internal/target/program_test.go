@@ -16,17 +16,7 @@ import (
 // within starts a program within this process.
 func within(t *testing.T, program target.Program) *target.Process {
 	t.Helper()
-	leavesNothing(t)
-	process, err := target.Start(target.Command{Args: []string{"name"}, Program: program})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := process.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return process
+	return startCommand(t, target.Command{Args: []string{"name"}, Program: program})
 }
 
 // end ends a process, and demands how.
