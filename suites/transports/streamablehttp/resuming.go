@@ -179,33 +179,49 @@ func underWay(t *T, server *Server) *running {
 		if kind == "progress" {
 			_, _ = server.Connection.Await(t, call.Mark, call.isPart) // without it there is no id
 		}
-		if call.awaitEvent(t, server) {
+		switch call.awaitEvent(t, server) {
+		case before:
 			return call
+		case missed:
+			if kind == "slow" {
+				t.TooLate("the call was over before its stream could be closed", ProvocationHint(kind))
+			}
 		}
 	}
 	t.NotApplicable("no call had an event with an id before its response")
 	return nil
 }
 
+// An event with an id on the stream of a call comes before the response, or does not.
+const (
+	never  = iota
+	missed // it came, and so has the response
+	before
+)
+
 // awaitEvent waits for an event with an id on the stream of the call, before
 // its response.
-func (c *running) awaitEvent(ctx context.Context, server *Server) bool {
+func (c *running) awaitEvent(ctx context.Context, server *Server) int {
 	select {
 	case <-c.Delivery.Head():
 	case <-wait.After(ctx, server.ReplyTime()):
-		return false // it will be answered with JSON
+		return never // it will be answered with JSON
 	}
 	for range patience {
-		if len(server.Sent(c.Mark, answers(c.ID))) > 0 {
-			return false
-		}
-		if ids := eventIDs(server, c.Delivery.Stream); len(ids) > 0 {
+		over := len(server.Sent(c.Mark, answers(c.ID))) > 0
+		ids := eventIDs(server, c.Delivery.Stream)
+		switch {
+		case over && len(ids) > 1: // one is of the response
+			return missed
+		case over:
+			return never
+		case len(ids) > 0:
 			c.lastEvent = ids[len(ids)-1]
-			return true
+			return before
 		}
 		server.Barrier() // the first event comes at once, if it is there to ready the client
 	}
-	return false
+	return never
 }
 
 func answers(id jsonrpc.ID) func(scripted.Received) bool {
