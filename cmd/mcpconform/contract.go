@@ -178,10 +178,10 @@ func (c *contracting) survey(command *cobra.Command, preferred string) (*contrac
 			options.Revisions = contact.Revise{Listed: []string{preferred}}
 		}
 	}
-	offered, err := runner.OfferOf(command.Context(), options)
+	offered, err := runner.DeclaredBy(command.Context(), options)
 	if refused, is := errors.AsType[*contact.TargetError](err); is && refused.Unspoken && c.revision == "" {
 		options.Revisions = newest
-		offered, err = runner.OfferOf(command.Context(), options)
+		offered, err = runner.DeclaredBy(command.Context(), options)
 	}
 	if err != nil {
 		return nil, nil, c.hide(err)
@@ -191,7 +191,7 @@ func (c *contracting) survey(command *cobra.Command, preferred string) (*contrac
 }
 
 // contractOf makes a contract of an offer, with a line for each list that is not in it.
-func contractOf(offered *runner.Offer) (found *contract.Contract, notes []string) {
+func contractOf(offered *runner.Declared) (found *contract.Contract, notes []string) {
 	of := offered.Survey
 	found = &contract.Contract{Revision: offered.Revision, Revisions: offered.Speaks}
 	found.Server, _ = of.ServerInfo["name"].(string)
@@ -273,7 +273,7 @@ func recordedContract(paths []string, input io.Reader) (*contract.Contract, []st
 	if err != nil {
 		return nil, nil, wrongRecording(err)
 	}
-	offered, err := recordings.Offer()
+	offered, err := recordings.Declared()
 	if err != nil {
 		return nil, nil, wrongRecording(err)
 	}

@@ -448,11 +448,11 @@ func (r *replaying) judge(found *reports.Replay, recorded, live []runner.Recorde
 
 // compareOffers compares what the server offers with what the recorded one did.
 func compareOffers(found *reports.Replay, recorded, live []runner.Recorded) {
-	then, err := runner.OfferIn(recorded)
+	then, err := runner.DeclaredIn(recorded)
 	if err != nil {
 		return // nothing of it was recorded
 	}
-	now, err := runner.OfferIn(live)
+	now, err := runner.DeclaredIn(live)
 	if err != nil {
 		return // which the steps tell
 	}

@@ -125,21 +125,36 @@ func eachLevel() {
 		NeedsCapability("logging"), NeedsProvocation("logging"), AtRevisionsWith(protocol.Handshake), noneBelowAnyLevel)
 }
 
-// levelsAtOnce is how many levels are tried side by side, each in a session of its own,
-// where those are no processes: a tool that logs takes its time. Without sessions, a message
-// that goes astray might come to a client with another level.
+// levelsAtOnce is how many levels are tried side by side where it shows to which a message
+// belongs: a tool that logs takes its time.
 const levelsAtOnce = 4
 
 func noneBelowAnyLevel(t *T) {
-	servers := []*Server{FreshSession(t)}
-	for t.Transport().Exchanges() && t.Has(protocol.Handshake) && len(servers) < levelsAtOnce {
-		servers = append(servers, FreshSession(t))
+	logged, first := 0, FreshSession(t)
+	first.ListenForChanges() // messages might go astray there
+	switch {
+	case !t.Transport().Exchanges():
+		logged = belowLevels(t, first)
+	case t.Has(protocol.Handshake): // each session has a level
+		servers := []*Server{first}
+		for len(servers) < levelsAtOnce {
+			servers = append(servers, FreshSession(t))
+			servers[len(servers)-1].ListenForChanges()
+		}
+		logged = belowLevels(t, servers...)
+	default: // each call has a stream
+		for least := 0; least < len(levels); least += levelsAtOnce {
+			logged += belowLevelsOfCalls(t, first, least)
+		}
 	}
-	for _, server := range servers {
-		server.ListenForChanges() // messages might go astray there
+	if logged == 0 {
+		t.NotApplicable("the tool logs nothing at any level")
 	}
+}
 
-	logged := 0
+// belowLevels tries all levels, as many at once as there are sessions, and returns how much
+// was logged.
+func belowLevels(t *T, servers ...*Server) (logged int) {
 	for first := 0; first < len(levels); first += len(servers) {
 		marks, calls := make([]int, len(servers)), make([]*Answer, len(servers))
 		for at, server := range servers {
@@ -155,12 +170,33 @@ func noneBelowAnyLevel(t *T) {
 		for at, server := range servers {
 			needLogged(t, calls[at])
 			server.BarrierOnAllStreams()
-			logged += demandNoneBelow(t, server, marks[at], first+at)
+			logged += demandNoneBelow(t, server.Sent(marks[at], Notification(logMessage)), first+at)
 		}
 	}
-	if logged == 0 {
-		t.NotApplicable("the tool logs nothing at any level")
+	return logged
+}
+
+// belowLevelsOfCalls tries some levels, from one on, in calls at once. What comes on no stream
+// of them must not be below the least.
+func belowLevelsOfCalls(t *T, server *Server, least int) (logged int) {
+	mark := server.Mark()
+	levelOf, calls := map[string]int{}, make([]*Answer, levelsAtOnce)
+	for at := range calls {
+		calls[at] = server.Call("tools/call", atLevel(levels[least+at], Provoking(t, "logging").Call()))
 	}
+	for at, call := range calls {
+		needLogged(t, call)
+		levelOf[call.Delivery.Stream] = least + at
+	}
+	server.BarrierOnAllStreams()
+	for _, received := range server.Sent(mark, Notification(logMessage)) {
+		level, isOfCall := levelOf[received.Stream]
+		if !isOfCall {
+			level = least
+		}
+		logged += demandNoneBelow(t, []scripted.Received{received}, level)
+	}
+	return logged
 }
 
 func levelsOfStreams() {
@@ -362,10 +398,9 @@ func needLogged(t *T, call *Answer) {
 	}
 }
 
-// demandNoneBelow wants no log message since a mark that is below the level of a place in
-// the list, and returns how many there are.
-func demandNoneBelow(t *T, server *Server, mark int, least int) int {
-	sent := server.Sent(mark, Notification(logMessage))
+// demandNoneBelow wants no log message that is below the level of a place in the list, and
+// returns how many there are.
+func demandNoneBelow(t *T, sent []scripted.Received, least int) int {
 	for _, received := range sent {
 		params := mcp.Object(received.Params())
 		found := mcp.Text(params, "level")

@@ -3,6 +3,7 @@ package streamablehttp
 import (
 	"context"
 	"errors"
+	"time"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -199,15 +200,16 @@ const (
 	before
 )
 
-// awaitEvent waits for an event with an id on the stream of the call, before
-// its response.
+// awaitEvent waits for an event with an id on the stream of the call, before its response:
+// the first comes at once, if it is there to ready the client.
 func (c *running) awaitEvent(ctx context.Context, server *Server) int {
+	late := wait.After(ctx, server.ReplyTime())
 	select {
 	case <-c.Delivery.Head():
-	case <-wait.After(ctx, server.ReplyTime()):
-		return never // it will be answered with JSON
+	case <-late: // it will be answered with JSON
+		return never
 	}
-	for range patience {
+	for {
 		over := len(server.Sent(c.Mark, answers(c.ID))) > 0
 		ids := eventIDs(server, c.Delivery.Stream)
 		switch {
@@ -219,10 +221,18 @@ func (c *running) awaitEvent(ctx context.Context, server *Server) int {
 			c.lastEvent = ids[len(ids)-1]
 			return before
 		}
-		server.Barrier() // the first event comes at once, if it is there to ready the client
+		select {
+		case <-ctx.Done():
+			return never
+		case <-late:
+			return never
+		case <-wait.After(ctx, eventStep):
+		}
 	}
-	return never
 }
+
+// eventStep is the time between two looks for an event.
+const eventStep = 5 * time.Millisecond
 
 func answers(id jsonrpc.ID) func(scripted.Received) bool {
 	return func(received scripted.Received) bool { return received.Kind == jsonrpc.Response && received.ID == id }

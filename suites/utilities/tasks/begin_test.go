@@ -84,17 +84,17 @@ func TestClientTask(t *testing.T) {
 	about := check.Object{"taskId": "a"}
 	status := func(task *clientTask) any { return task.get(about)["status"] }
 	task := &clientTask{statuses: []string{"working", "completed"}, result: map[string]any{"action": "accept"}}
-	if first, second, third := status(task), status(task), status(task); first != "working" || second != "completed" || third != "completed" {
+	if first, second, third := status(task), status(task), status(task); first != "working" || second != "completed" || third != "completed" || !task.followed() {
 		t.Errorf("%s, %s, %s", first, second, third)
 	}
 	early := &clientTask{statuses: []string{"input_required"}, result: map[string]any{"action": "accept"}}
-	if early.fetched() || status(early) != "input_required" {
+	if early.fetched() || status(early) != "input_required" || early.followed() {
 		t.Error("over before it was fetched")
 	}
 	if result := early.fetch(about); result["action"] != "accept" || result["_meta"] == nil {
 		t.Errorf("%v", result)
 	}
-	if !early.fetched() || status(early) != "completed" || !early.told("completed") {
+	if !early.fetched() || status(early) != "completed" || !early.followed() {
 		t.Error("not over after it was fetched")
 	}
 }

@@ -29,38 +29,29 @@ func asRequestor() {
 			t.DemandNone("no task, since the client declared none", server.Sent(server.Began(), asksForTask))
 		})
 
-	It("sends tasks/result for a client's task without waiting for notifications/tasks/status",
-		Verifies("tasks.notification.not-awaited"), NeedsProvocation("client-task"), func(t *T) {
-			server := DeclaringSession(t, takingTasks(t))
-			task := answerWithTask(server, "working", "working", "completed")
+	followsTask("sends tasks/result for a client's task without waiting for notifications/tasks/status",
+		Verifies("tasks.notification.not-awaited"), "tasks/result of the client's task", (*clientTask).fetched,
+		"working", "working", "completed")
+	followsTask("sends tasks/get until a client's task is completed, or sends tasks/result",
+		Verifies("tasks.poll.continued"), "tasks/get until the task is completed, or tasks/result", (*clientTask).followed,
+		"working", "working", "working", "completed")
+	followsTask("sends tasks/result for a client's task in the status input_required",
+		Verifies("tasks.input.fetched"), "tasks/result of a task in the status input_required", (*clientTask).fetched,
+		"input_required")
+}
 
-			provoke(t, server)
+// followsTask declares a check of what a server does about a task of its client that has one
+// status after the other.
+func followsTask(text string, verifies Option, wanted string, does func(*clientTask) bool, statuses ...string) {
+	It(text, verifies, NeedsProvocation("client-task"), Row(), func(t *T) {
+		server := DeclaringSession(t, takingTasks(t))
+		task := answerWithTask(server, statuses...)
 
-			task.demandAsked(t)
-			t.Demand(task.fetched(), "tasks/result of the client's task", "none")
-		})
+		provoke(t, server)
 
-	It("sends tasks/get until a client's task is completed, or sends tasks/result",
-		Verifies("tasks.poll.continued"), NeedsProvocation("client-task"), func(t *T) {
-			server := DeclaringSession(t, takingTasks(t))
-			task := answerWithTask(server, "working", "working", "working", "completed")
-
-			provoke(t, server)
-
-			task.demandAsked(t)
-			t.Demand(task.fetched() || task.told("completed"), "tasks/get until the task is completed, or tasks/result", "neither")
-		})
-
-	It("sends tasks/result for a client's task in the status input_required",
-		Verifies("tasks.input.fetched"), NeedsProvocation("client-task"), func(t *T) {
-			server := DeclaringSession(t, takingTasks(t))
-			task := answerWithTask(server, "input_required")
-
-			provoke(t, server)
-
-			task.demandAsked(t)
-			t.Demand(task.fetched(), "tasks/result of a task in the status input_required", "none")
-		})
+		task.demandAsked(t)
+		t.Demand(does(task), wanted, "none")
+	})
 }
 
 // provoke calls the tool that asks the client for a task, and waits for its end.
@@ -167,10 +158,11 @@ func (task *clientTask) fetched() bool {
 	return task.results > 0
 }
 
-func (task *clientTask) told(status string) bool {
+// followed tells whether the server saw the end of the task.
+func (task *clientTask) followed() bool {
 	task.mu.Lock()
 	defer task.mu.Unlock()
-	return slices.Contains(task.texts, status)
+	return task.results > 0 || slices.Contains(task.texts, "completed")
 }
 
 // demandAsked makes the check inconclusive if the server asked for no task.

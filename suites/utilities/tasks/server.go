@@ -212,7 +212,7 @@ func polling() {
 			reply := server.Call("tasks/cancel", misleading(named, other), Illegal("names another task in the metadata")).Must(BeAnswered)
 
 			if reply.Refuses() {
-				t.Inconclusive("the server cannot cancel the task: "+reply.Describe(),
+				t.TooLate("the server cannot cancel the task: "+reply.Describe(),
 					"name a slower tool under provocations.task-slow in mcpconform.yaml")
 			}
 			demandID(t, reply)

@@ -12,20 +12,20 @@ type Cell struct {
 }
 
 // Name is the cell as people read it.
-func (l Cell) Name() string {
-	name := l.Role + " " + l.Revision + " " + l.Transport
-	if l.Protected {
+func (c Cell) Name() string {
+	name := c.Role + " " + c.Revision + " " + c.Transport
+	if c.Protected {
 		name += " protected"
 	}
 	return name
 }
 
 // Has tells whether the cell's revision has a feature.
-func (l Cell) Has(feature protocol.Feature) bool { return protocol.Has(l.Revision, feature) }
+func (c Cell) Has(feature protocol.Feature) bool { return protocol.Has(c.Revision, feature) }
 
 // Party is the target, as a schema knows it.
-func (l Cell) Party() protocol.Party {
-	switch l.Role {
+func (c Cell) Party() protocol.Party {
+	switch c.Role {
 	case protocol.ClientRole:
 		return protocol.Client
 	case protocol.AuthorizationServerRole:

@@ -19,23 +19,23 @@ import (
 	"github.com/mcpconform/mcpconform/internal/worker"
 )
 
-// Offer is what a server offers at one revision.
-type Offer struct {
+// Declared is what a server declares and lists at one revision.
+type Declared struct {
 	check.Cell
 	Speaks []string // revisions, oldest first: of a recording, those that were seen
 	Survey *survey.Survey
 }
 
-// OfferOf meets a server, and reads what it declares and lists at the newest of the revisions
+// DeclaredBy meets a server, and reads what it declares and lists at the newest of the revisions
 // that the options choose. It calls no tool. The error is a *contact.TargetError when the server
 // could not be started, reached or spoken to at such a revision.
-func OfferOf(ctx context.Context, options Options) (*Offer, error) {
+func DeclaredBy(ctx context.Context, options Options) (*Declared, error) {
 	if err := options.defaults(); err != nil {
 		return nil, err
 	}
-	var found *Offer
+	var found *Declared
 	err := withinDeadline(ctx, options, func(ctx context.Context) (err error) {
-		found, err = newRun(options, time.Now()).offer(ctx)
+		found, err = newRun(options, time.Now()).declares(ctx)
 		return err
 	})
 	return found, err
@@ -66,7 +66,7 @@ func withinDeadline(ctx context.Context, options Options, work func(context.Cont
 	return err
 }
 
-func (r *run) offer(ctx context.Context) (*Offer, error) {
+func (r *run) declares(ctx context.Context) (*Declared, error) {
 	r.budget = transcript.NewMemoryBudget(memory.BudgetAlone)
 	r.plan = worker.Plan{Workers: 1}
 	err := r.meet(ctx)
@@ -92,7 +92,7 @@ func (r *run) offer(ctx context.Context) (*Offer, error) {
 		}
 		speaks := append([]string{planned.Revision}, state.report.AlsoSpeaks...)
 		slices.Sort(speaks)
-		return &Offer{planned.Cell, slices.Compact(speaks), planned.Survey}, nil
+		return &Declared{planned.Cell, slices.Compact(speaks), planned.Survey}, nil
 	}
 	return nil, &contact.TargetError{Reason: reason, Unspoken: unspoken}
 }
@@ -104,15 +104,15 @@ type Recorded struct {
 	Events []transcript.Event
 }
 
-// Offer reads what the recorded server declared and listed at the newest revision at which it
+// Declared reads what the recorded server declared and listed at the newest revision at which it
 // was recorded: of each list what came last. What was not listed, or not to its end, is Failed.
-func (r *Recordings) Offer() (*Offer, error) {
+func (r *Recordings) Declared() (*Declared, error) {
 	if !slices.Contains(r.Roles, protocol.ServerRole) {
 		return nil, &RecordingError{
 			"these transcripts are of a client: they have nothing that the server under test offers",
 		}
 	}
-	found := &Offer{}
+	found := &Declared{}
 	err := r.Each(func(one Recorded) error {
 		found.read(one)
 		return nil
@@ -123,9 +123,9 @@ func (r *Recordings) Offer() (*Offer, error) {
 	return found.whole()
 }
 
-// OfferIn does so for connections that are in memory.
-func OfferIn(connections []Recorded) (*Offer, error) {
-	found := &Offer{}
+// DeclaredIn does so for connections that are in memory.
+func DeclaredIn(connections []Recorded) (*Declared, error) {
+	found := &Declared{}
 	for _, one := range connections {
 		found.read(one)
 	}
@@ -133,49 +133,49 @@ func OfferIn(connections []Recorded) (*Offer, error) {
 }
 
 // read adds what a recorded connection shows, if it is of the newest revision so far.
-func (o *Offer) read(one Recorded) {
+func (d *Declared) read(one Recorded) {
 	one.Header.Role = protocol.ServerRole
 	conversation := recall(one.Header, one.Events, one.Name)
 	if one.Header.Unjudged || conversation.ServerCapabilities == nil ||
 		!slices.Contains(protocol.Released(), conversation.Revision) {
 		return
 	}
-	o.Speaks = append(o.Speaks, conversation.Revision)
-	if o.Survey == nil || conversation.Revision > o.Revision {
-		o.Cell = conversation.Cell
-		o.Survey = &survey.Survey{Revision: conversation.Revision, Failed: map[string]string{}}
+	d.Speaks = append(d.Speaks, conversation.Revision)
+	if d.Survey == nil || conversation.Revision > d.Revision {
+		d.Cell = conversation.Cell
+		d.Survey = &survey.Survey{Revision: conversation.Revision, Failed: map[string]string{}}
 	}
-	if conversation.Revision == o.Revision {
-		o.hear(conversation)
+	if conversation.Revision == d.Revision {
+		d.hear(conversation)
 	}
 }
 
-// whole is the offer when all was read.
-func (o *Offer) whole() (*Offer, error) {
-	if o.Survey == nil {
+// whole is all of it when all was read.
+func (d *Declared) whole() (*Declared, error) {
+	if d.Survey == nil {
 		return nil, &RecordingError{
 			"none of these transcripts shows what a server offers: record one from its first message on",
 		}
 	}
-	for _, list := range o.Survey.Listed() {
-		_, known := o.Survey.Failed[list.Method]
+	for _, list := range d.Survey.Listed() {
+		_, known := d.Survey.Failed[list.Method]
 		switch {
-		case !o.Survey.Declares(list.Capability):
-			delete(o.Survey.Failed, list.Method)
-		case known && o.Survey.Failed[list.Method] == "":
-			delete(o.Survey.Failed, list.Method) // it was recorded to its end
+		case !d.Survey.Declares(list.Capability):
+			delete(d.Survey.Failed, list.Method)
+		case known && d.Survey.Failed[list.Method] == "":
+			delete(d.Survey.Failed, list.Method) // it was recorded to its end
 		case !known:
-			o.Survey.Failed[list.Method] = list.Method + " failed: it was not recorded"
+			d.Survey.Failed[list.Method] = list.Method + " failed: it was not recorded"
 		}
 	}
-	slices.Sort(o.Speaks)
-	o.Speaks = slices.Compact(o.Speaks)
-	return o, nil
+	slices.Sort(d.Speaks)
+	d.Speaks = slices.Compact(d.Speaks)
+	return d, nil
 }
 
 // hear adds what a recorded connection shows.
-func (o *Offer) hear(conversation *rules.Conversation) {
-	heard := o.Survey
+func (d *Declared) hear(conversation *rules.Conversation) {
+	heard := d.Survey
 	heard.Capabilities = conversation.ServerCapabilities
 	if info := introduction(conversation); info != nil {
 		heard.ServerInfo = info
