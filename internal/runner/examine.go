@@ -42,13 +42,9 @@ type Examination struct {
 	Known *survey.Survey
 	// Contact takes a survey anew. Where none can be had, the known one stands.
 	Contact bool
-	// Filter makes a label expression that all of them match, when the survey is
-	// there; nil for none. It saves the trouble of asking for each.
-	Filter func(differs func(survey.Question) bool) string
-	// Wants tells whether to run a check, by name and by the name of its scenario; nil
-	// for all. Differs tells whether the survey answers a question otherwise than the
-	// known one.
-	Wants func(check, scenario string, differs func(survey.Question) bool) bool
+	// Wants tells whether to run a check; nil for all. Differs tells whether the survey
+	// answers a question otherwise than the known one.
+	Wants func(one *check.Declaration, differs func(survey.Question) bool) bool
 	// Asked is told what a check wants to know of the survey; it may be nil.
 	Asked func(survey.Question)
 	// Turn is told what begins: a check, by name, or with "" the first contact.
@@ -93,11 +89,10 @@ func Examine(ctx context.Context, e Examination) (*Examined, error) {
 	if met.Connection != nil {
 		x.environment.JudgeConnection(ctx, met.Connection)
 	}
-	filter := ""
-	if e.Filter != nil {
-		filter = e.Filter(x.differs)
+	chosen := func(_ *session.Environment, one *check.Declaration) bool {
+		return e.Wants == nil || e.Wants(one, x.differs)
 	}
-	worker.Perform([][]*session.Environment{{x.environment}}, x, filter, worker.All, nil)
+	worker.Perform([][]*session.Environment{{x.environment}}, x, chosen, worker.All, nil)
 	x.addRules(x.cells[0])
 	return &Examined{
 		Results: x.cells[0].report.Results, Unexplained: x.unexplained, Survey: offered, Errors: x.report.Errors,
@@ -188,10 +183,9 @@ func (e Examination) begin(ctx context.Context, offered *survey.Survey, unrespon
 	return x
 }
 
-// Claim lets those checks run that the examination wants.
+// Claim lets checks run until the context ends.
 func (x *examiner) Claim(_, cell int, asked worker.Claim) worker.Permission {
-	wants := x.examination.Wants
-	if x.context.Err() != nil || wants != nil && !wants(asked.Check, asked.Scenario, x.differs) {
+	if x.context.Err() != nil {
 		return worker.Permission{}
 	}
 	x.examination.turn(asked.Check, x.environment)

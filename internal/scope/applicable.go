@@ -12,9 +12,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
 
-// GuardedFilter matches the checks of authorization.
-const GuardedFilter = "guarded"
-
 // Labels are the words by which a filter names a check: the requirements that it verifies,
 // the words of package filter, and what it needs.
 func (s *Scope) Labels(declared *Declaration) []string {
@@ -51,7 +48,7 @@ func (s *Scope) Labels(declared *Declaration) []string {
 		labels = append(labels, "in-turn")
 	}
 	if declared.Guarded {
-		labels = append(labels, GuardedFilter)
+		labels = append(labels, "guarded")
 	}
 	return labels
 }

@@ -59,12 +59,13 @@ func (s *Scope) Judged(log *transcript.Log) Connection {
 // RulesAt are the rules that stand on a cell, which may be another one than that of the
 // scope.
 func (s *Scope) RulesAt(cell Cell) []rules.Rule {
-	there := s
-	if cell != s.Cell {
-		there = &Scope{Cell: cell, Catalogue: s.Catalogue, Rules: s.Rules}
+	standing, known := s.standing.Load(cell)
+	if !known {
+		there := &Scope{Cell: cell, Catalogue: s.Catalogue, Rules: s.Rules}
+		applicable, _ := there.ApplicableRules()
+		standing, _ = s.standing.LoadOrStore(cell, applicable)
 	}
-	applicable, _ := there.ApplicableRules()
-	return applicable
+	return standing.([]rules.Rule) //nolint:forcetypeassert // nothing else is stored
 }
 
 // RecordOnly hands on what was fetched beside the protocol, which no rule judges.

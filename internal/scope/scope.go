@@ -4,6 +4,7 @@ package scope
 
 import (
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/catalogue"
@@ -36,7 +37,8 @@ type Scope struct {
 	// Record is called once for each connection, when it is closed.
 	Record func(Connection)
 
-	judged rules.Once
+	judged   rules.Once
+	standing sync.Map // by cell, the rules that stand there: they are the same for each connection
 }
 
 // Connection is the record of a closed connection and what the rules found

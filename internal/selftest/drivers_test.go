@@ -290,7 +290,9 @@ func examineHabit(t *testing.T, cell check.Cell, one habit, scenarios map[string
 		found, err := runner.Examine(t.Context(), runner.Examination{
 			Cell: cell, Target: scripted.Target{Transport: cell.Transport, Reply: reply},
 			Catalogue: requirements, Rules: runner.SuiteRules(), Launch: one.launch,
-			Wants: func(_, scenario string, _ func(survey.Question) bool) bool { return tells(scenario) },
+			Wants: func(one *check.Declaration, _ func(survey.Question) bool) bool {
+				return one.Scenario != nil && tells(one.Scenario.Name)
+			},
 		})
 		if err != nil {
 			t.Fatal(err)

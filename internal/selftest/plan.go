@@ -2,8 +2,8 @@ package selftest
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
@@ -22,8 +22,6 @@ type base struct {
 	touched   map[string]map[string]bool // by fault: the checks that met it
 	met       map[string]bool            // the faults that first contact met
 	asked     questions
-	names     map[string]string   // by check: the requirement that names it
-	others    questions           // asked, by that
 	scenarios map[string][]string // of a client: the checks that look at a scenario
 	note      string              // why nothing can be run on it
 }
@@ -31,14 +29,13 @@ type base struct {
 func newBase(cell check.Cell, declared []plan.Declared) *base {
 	b := &base{
 		cell: cell, found: map[string]finding{}, touched: map[string]map[string]bool{}, met: map[string]bool{},
-		asked: questions{}, names: map[string]string{}, others: questions{}, scenarios: map[string][]string{},
+		asked: questions{}, scenarios: map[string][]string{},
 	}
 	for _, check := range declared {
 		if check.Rule {
 			continue
 		}
 		name := plan.CheckName(check.Group, check.Text)
-		b.names[name] = check.Requirements[0]
 		if check.Scenario != nil {
 			b.scenarios[check.Scenario.Name] = append(b.scenarios[check.Scenario.Name], name)
 		}
@@ -61,12 +58,7 @@ func (b *base) take(part done) {
 		b.survey, b.note = part.Survey, part.Note
 	}
 	merge(b.found, part.Findings)
-	for check, asked := range part.Asked {
-		b.asked[check] = asked
-		if id := b.names[check]; id != "" {
-			b.others[id] = append(b.others[id], asked...)
-		}
-	}
+	maps.Copy(b.asked, part.Asked)
 	for turn, ids := range part.Met {
 		for _, id := range ids {
 			b.meet(id, turn)
@@ -100,7 +92,6 @@ type trial struct {
 	checks  []string // to run, sorted; nil for all
 	whole   []string // checks before it was narrowed; nil when it was not
 	sampled bool     // of the checks that do not concern what it breaks, few are run
-	filter  string   // that they all match
 	touched int
 	parts   int
 	members []trial           // of variations that are injected at once
@@ -137,7 +128,6 @@ func planTrial(one layer, on *base, declared []plan.Declared) trial {
 		}
 	}
 	slices.Sort(t.checks)
-	t.filter = filterOf(t.checks, declared)
 	return t
 }
 
@@ -151,7 +141,6 @@ func (t *trial) inScenarios(declared []plan.Declared) {
 		}
 	}
 	slices.Sort(t.checks)
-	t.filter = filterOf(t.checks, declared)
 }
 
 // few is about how many of the checks that a fault touches and that have nothing to do with
@@ -196,7 +185,6 @@ func (t *trial) sample(declared []plan.Declared) {
 	}
 	slices.Sort(kept)
 	t.checks, t.sampled = kept, true
-	t.filter = filterOf(t.checks, declared)
 }
 
 // drawn tells whether one of so many is among the few for this fault.
@@ -204,19 +192,18 @@ func (t *trial) drawn(one string, of int) bool {
 	return partOf(t.ID+" "+one, max(1, of/few)) == 0
 }
 
-// asked are the questions to the survey whose other answers make a check worth a run.
-func (t *trial) asked() (byCheck, byRequirement questions) {
+// asked are the questions to the survey, by check, whose other answers make it worth a run.
+func (t *trial) asked() questions {
 	if !t.sampled {
-		return t.base.asked, t.base.others
+		return t.base.asked
 	}
-	byCheck, byRequirement = questions{}, questions{}
+	some := questions{}
 	for check, asked := range t.base.asked {
-		if id := t.base.names[check]; t.drawn(check, len(t.base.asked)) {
-			byCheck[check] = asked
-			byRequirement[id] = append(byRequirement[id], asked...)
+		if t.drawn(check, len(t.base.asked)) {
+			some[check] = asked
 		}
 	}
-	return byCheck, byRequirement
+	return some
 }
 
 // namesOf are the names of all checks, sorted.
@@ -229,19 +216,6 @@ func namesOf(declared []plan.Declared) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// filterOf returns a label expression that checks match, by the requirements that
-// name them.
-func filterOf(checks []string, declared []plan.Declared) string {
-	var ids []string
-	for _, check := range declared {
-		if _, wanted := slices.BinarySearch(checks, plan.CheckName(check.Group, check.Text)); wanted {
-			ids = append(ids, check.Requirements[0])
-		}
-	}
-	slices.Sort(ids)
-	return strings.Join(slices.Compact(ids), " || ")
 }
 
 // meets tells whether there is anything to try.
@@ -291,9 +265,8 @@ func (t trial) jobs(reply time.Duration) []job {
 		if t.checks == nil { // a switch
 			continue
 		}
-		jobs[part].Filter = t.filter
 		if jobs[part].Contact { // others may want to know what is otherwise
-			jobs[part].Asked, jobs[part].Others = t.asked()
+			jobs[part].Asked = t.asked()
 		}
 	}
 	return jobs

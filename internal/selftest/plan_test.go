@@ -41,14 +41,13 @@ func TestPlan(t *testing.T) {
 		contact bool
 		meets   bool
 		touched int
-		filter  string
 	}{
-		"what it met and what it breaks": {map[string][]string{toolsLists: {"a", "b"}}, "ping.answered", "", []string{pingAnswers, toolsLists}, false, true, 1, "ping.answered || tools.list.answered"},
-		"what it met":                    {map[string][]string{pingAnswers: {"a"}}, "ping.answered", "", []string{pingAnswers}, false, true, 1, "ping.answered"},
-		"no rule":                        {map[string][]string{pingAnswers: {"a"}}, "base.schema.results", "", []string{pingAnswers}, false, true, 1, "ping.answered"},
-		"first contact":                  {map[string][]string{"": {"a"}}, "tools.list.answered", "", []string{toolsLists}, true, true, 0, "tools.list.answered"},
-		"nothing":                        {map[string][]string{pingAnswers: {"b"}}, "ping.answered", "", []string{}, false, false, 0, ""},
-		"a switch":                       {nil, "ping.answered", "forgets-sessions", nil, true, true, 3, ""},
+		"what it met and what it breaks": {map[string][]string{toolsLists: {"a", "b"}}, "ping.answered", "", []string{pingAnswers, toolsLists}, false, true, 1},
+		"what it met":                    {map[string][]string{pingAnswers: {"a"}}, "ping.answered", "", []string{pingAnswers}, false, true, 1},
+		"no rule":                        {map[string][]string{pingAnswers: {"a"}}, "base.schema.results", "", []string{pingAnswers}, false, true, 1},
+		"first contact":                  {map[string][]string{"": {"a"}}, "tools.list.answered", "", []string{toolsLists}, true, true, 0},
+		"nothing":                        {map[string][]string{pingAnswers: {"b"}}, "ping.answered", "", []string{}, false, false, 0},
+		"a switch":                       {nil, "ping.answered", "forgets-sessions", nil, true, true, 3},
 	} {
 		layer := layer{Fault: &fault.Fault{ID: "a", Breaks: []string{one.breaks}, Switch: one.toggled}}
 		planned := planTrial(layer, touchedBy(one.met), declared()[ofServers])
@@ -61,9 +60,6 @@ func TestPlan(t *testing.T) {
 		job := planned.jobs(time.Second)[0]
 		if job.Contact != one.contact || !slices.Equal(job.Inject, []string{"a"}) {
 			t.Errorf("%s: %+v", name, job)
-		}
-		if job.Filter != one.filter {
-			t.Errorf("%s: filter %q", name, job.Filter)
 		}
 	}
 }
@@ -119,7 +115,7 @@ func TestNarrow(t *testing.T) {
 		if left != one.left || !slices.Equal(planned.checks, one.checks) {
 			t.Errorf("%s: %t, runs %q, wanted %q", name, left, planned.checks, one.checks)
 		}
-		if planned.widen(here); len(planned.checks) != 3 || planned.whole != nil {
+		if planned.widen(); len(planned.checks) != 3 || planned.whole != nil {
 			t.Errorf("%s: runs %q again", name, planned.checks)
 		}
 	}
@@ -153,7 +149,7 @@ func TestSample(t *testing.T) {
 		planned := planTrial(layer{Fault: &fault.Fault{ID: id, Breaks: []string{"ping.answered"}}, kind: reports.KindFault}, on, here)
 		planned.sample(here)
 		checks := planned.checks
-		if planned.widen(here); len(planned.checks) != many+1 {
+		if planned.widen(); len(planned.checks) != many+1 {
 			t.Errorf("%s: %d checks are run again", id, len(planned.checks))
 		}
 		return checks
@@ -275,7 +271,7 @@ func TestOrderAndParts(t *testing.T) {
 	count := map[string]int{}
 	for _, part := range trials[0].jobs(time.Second) {
 		for check := range on.found {
-			if part.wants()(check, "", func(survey.Question) bool { return false }) {
+			if part.wants()(named(check), func(survey.Question) bool { return false }) {
 				count[check]++
 			}
 		}
@@ -309,35 +305,23 @@ func TestWants(t *testing.T) {
 	otherTools := func(question survey.Question) bool { return question == survey.AllTools }
 	some := job{Checks: []string{pingAnswers}, Asked: questions{toolsLists: {survey.WhyNoBarrier, survey.AllTools}, rulesValid: {survey.WhyNoBarrier}}}.wants()
 	for check, want := range map[string][2]bool{pingAnswers: {true, true}, toolsLists: {false, true}, rulesValid: {false, false}} {
-		if found := [2]bool{some(check, "", asKnown), some(check, "", otherTools)}; found != want {
+		if found := [2]bool{some(named(check), asKnown), some(named(check), otherTools)}; found != want {
 			t.Errorf("%s: runs %v, wanted %v", check, found, want)
 		}
 	}
 	all := job{}.wants()
-	if !all(pingAnswers, "", asKnown) || !all(toolsLists, "", otherTools) {
+	if !all(named(pingAnswers), asKnown) || !all(named(toolsLists), otherTools) {
 		t.Error("without a choice all run")
+	}
+	protected, guarded := job{Cell: check.Cell{Protected: true}}.wants(), named(pingAnswers)
+	guarded.Guarded = true
+	if protected(named(pingAnswers), asKnown) || !protected(guarded, asKnown) {
+		t.Error("on a protected cell the checks of authorization run, and no others")
 	}
 }
 
-// The filter of a job lets pass what it wants, and what another survey makes go
-// another way.
-func TestFilterOfAJob(t *testing.T) {
-	t.Parallel()
-	differs := func(question survey.Question) bool { return question == survey.AllPrompts }
-	for name, one := range map[string]struct {
-		job    job
-		filter string
-	}{
-		"what it wants": {job{Filter: "b || a"}, "b || a"},
-		"others":        {job{Filter: "b", Others: questions{"c": {survey.AllTools, survey.AllPrompts}, "d": {survey.AllTools}}}, "b || c"},
-		"others alone":  {job{Others: questions{"c": {survey.AllPrompts}}}, "c"},
-		"nothing":       {job{}, "no-check-at-all"},
-	} {
-		if found := one.job.filter(differs); found != one.filter {
-			t.Errorf("%s: %q, wanted %q", name, found, one.filter)
-		}
-	}
-}
+// named declares a check whose name is its text.
+func named(name string) *check.Declaration { return &check.Declaration{Text: name} }
 
 func TestMerge(t *testing.T) {
 	t.Parallel()

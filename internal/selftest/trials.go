@@ -30,7 +30,7 @@ func (t *test) runTrials(ctx context.Context) {
 		}
 		result := t.judge(one, found)
 		if doubt, drifts := doubtful(result, found, t.options.Timeout.Seconds()); doubt {
-			one.widen(t.checks[sideOf(one.cell)])
+			one.widen()
 			one.seek(t.checks[sideOf(one.cell)])
 			one.drifts = drifts
 			again = append(again, one)
@@ -73,7 +73,7 @@ func (t *test) tryMissed(ctx context.Context, planned []trial) {
 		return
 	}
 	for i := range missed {
-		missed[i].widen(t.checks[sideOf(missed[i].cell)])
+		missed[i].widen()
 	}
 	split(missed, t.options.Workers, patience*t.options.Timeout)
 	t.try(ctx, missed, patience*t.options.Timeout, func(one trial, found outcome) {
@@ -205,15 +205,13 @@ func (t *trial) narrow(elsewhere, declared []plan.Declared) bool {
 	}
 	slices.Sort(narrowed)
 	t.whole, t.checks = t.checks, narrowed
-	t.filter = filterOf(t.checks, declared)
 	return len(t.checks) > 0 || t.kind == reports.KindFault
 }
 
 // widen undoes narrow.
-func (t *trial) widen(declared []plan.Declared) {
+func (t *trial) widen() {
 	if t.whole != nil {
 		t.checks, t.whole, t.sampled = t.whole, nil, false
-		t.filter = filterOf(t.checks, declared)
 	}
 }
 
@@ -251,14 +249,14 @@ func (t *test) gather(trials []trial) []trial {
 			for at := first; at < len(some); at += count {
 				members = append(members, some[at])
 			}
-			gathered = append(gathered, together(members, t.checks[sideOf(cell)]))
+			gathered = append(gathered, together(members))
 		}
 	}
 	return gathered
 }
 
 // together is the trial of several variations at once.
-func together(members []trial, declared []plan.Declared) trial {
+func together(members []trial) trial {
 	if len(members) == 1 {
 		return members[0]
 	}
@@ -271,7 +269,6 @@ func together(members []trial, declared []plan.Declared) trial {
 	}
 	slices.Sort(all.checks)
 	all.checks = slices.Compact(all.checks)
-	all.filter = filterOf(all.checks, declared)
 	return all
 }
 

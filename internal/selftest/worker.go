@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcpconform/mcpconform/fixtures"
@@ -22,7 +21,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/runner"
 	"github.com/mcpconform/mcpconform/internal/scenario"
-	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/survey"
 	"github.com/mcpconform/mcpconform/reports"
 )
@@ -50,8 +48,6 @@ type job struct {
 	Known   *survey.Survey // of the cell without anything injected into it
 	Contact bool           // first contact is made anew
 	Checks  []string       // to run; nil for all
-	Filter  string         // that they all match
-	Others  questions      // the same as Asked by the requirement that names a check
 	Asked   questions      // by check: it is run, too, if the survey answers one otherwise
 	Part    int            // of the checks, from 0
 	Parts   int
@@ -168,9 +164,6 @@ func (w *worker) do(ctx context.Context, next job) (said done) {
 		Contact:      next.Contact,
 		Wants:        next.wants(),
 	}
-	if next.Checks != nil || next.Cell.Protected {
-		examination.Filter = next.filter
-	}
 	if next.Cell.Role == protocol.ClientRole {
 		live, recorded := to.injection.Parted()
 		examination.Launch = func(ctx context.Context, invocation scenario.Invocation) (scenario.Exit, error) {
@@ -235,35 +228,24 @@ func (w *worker) allows(ids []string, requirements []reports.Requirement) bool {
 	})
 }
 
-// filter is what all checks of a job match.
-func (j job) filter(differs func(survey.Question) bool) string {
-	if j.Cell.Protected && j.Checks == nil { // of all, those that the other cells have not run
-		return scope.GuardedFilter
-	}
-	words := []string{}
-	if j.Filter != "" {
-		words = append(words, j.Filter)
-	}
-	for id, asked := range j.Others {
-		if slices.ContainsFunc(asked, differs) {
-			words = append(words, id)
-		}
-	}
-	if len(words) == 0 {
-		return "no-check-at-all"
-	}
-	slices.Sort(words)
-	return strings.Join(words, " || ")
-}
-
 // wants chooses the checks of a job.
-func (j job) wants() func(check, scenario string, differs func(survey.Question) bool) bool {
+func (j job) wants() func(one *check.Declaration, differs func(survey.Question) bool) bool {
 	chosen := map[string]bool{}
-	for _, check := range j.Checks {
-		chosen[check] = true
+	for _, name := range j.Checks {
+		chosen[name] = true
 	}
-	return func(check, scenario string, differs func(survey.Question) bool) bool {
-		return (j.Parts <= 1 || partOf(cmp.Or(scenario, check), j.Parts) == j.Part) &&
-			(j.Checks == nil || chosen[check] || slices.ContainsFunc(j.Asked[check], differs))
+	return func(one *check.Declaration, differs func(survey.Question) bool) bool {
+		name, together := plan.CheckName(one.Group, one.Text), ""
+		if one.Scenario != nil {
+			together = one.Scenario.Name
+		}
+		switch {
+		case j.Parts > 1 && partOf(cmp.Or(together, name), j.Parts) != j.Part:
+			return false
+		case j.Checks == nil: // of a protected cell those that the others have not run
+			return !j.Cell.Protected || one.Guarded
+		default:
+			return chosen[name] || slices.ContainsFunc(j.Asked[name], differs)
+		}
 	}
 }

@@ -67,9 +67,8 @@ func (i *item) pass() {
 
 // declare hands the checks that match a filter to Ginkgo, those of all cells. Those of another
 // cell need no other Describe: no two have one key.
-func (e *executor) declare(filter string, only Selection, keys []string) {
+func (e *executor) declare(chosen Choice, only Selection, keys []string) {
 	globals.Reset()
-	matches := Matching(filter)
 	for cell, environment := range e.lanes[0] {
 		checks := suites.Checks(environment.Role)
 		for _, lane := range e.lanes {
@@ -78,7 +77,7 @@ func (e *executor) declare(filter string, only Selection, keys []string) {
 		for _, one := range checks {
 			key := KeyOf(environment.Name(), one.Name())
 			if !only.Has(one) || !environment.Applies(one) || keys != nil && !slices.Contains(keys, key) ||
-				!matches(func() []string { return environment.Labels(one) }) {
+				!chosen(environment, one) {
 				continue
 			}
 			item := &item{cell: cell, declared: one, past: make(chan struct{})}
@@ -215,14 +214,17 @@ func dieOfPanic() {
 	}
 }
 
-// Perform runs the checks that match the filter, of some keys (nil for all), as far as the host
+// Choice tells whether to run a check in an environment.
+type Choice func(*session.Environment, *check.Declaration) bool
+
+// Perform runs the checks of a choice, of some keys (nil for all), as far as the host
 // lets a lane of this process claim them. Each lane has its environments, by cell. A process
 // does one at a time.
-func Perform(lanes [][]*session.Environment, to Host, filter string, only Selection, keys []string) {
+func Perform(lanes [][]*session.Environment, to Host, chosen Choice, only Selection, keys []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	e := &executor{lanes: lanes, host: to, interrupt: cancel}
-	e.declare(filter, only, keys)
+	e.declare(chosen, only, keys)
 	e.order()
 	var walking sync.WaitGroup
 	for lane := range lanes {

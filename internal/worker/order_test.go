@@ -32,7 +32,7 @@ func TestLongWaitsBeginFirst(t *testing.T) {
 		Catalogue: requirements, Process: scope.NewProcess(""),
 	}}}
 	host := &asking{}
-	Perform([][]*session.Environment{{environment}}, host, "", All, nil)
+	Perform([][]*session.Environment{{environment}}, host, func(*session.Environment, *check.Declaration) bool { return true }, All, nil)
 	checks := plan.At([]*session.Environment{environment})
 	if len(host.keys) != len(checks) {
 		t.Fatalf("%d checks were claimed, wanted %d", len(host.keys), len(checks))

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/memory"
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scope"
@@ -66,7 +67,10 @@ func (p *pipe) do(work Plan) error {
 	if work.Explore != nil {
 		p.explore(lanes[0], *work.Explore, work.Suspects)
 	} else {
-		Perform(lanes, p, work.Filter, work.Only, work.Keys)
+		matches := Matching(work.Filter)
+		Perform(lanes, p, func(environment *session.Environment, one *check.Declaration) bool {
+			return matches(func() []string { return environment.Labels(one) })
+		}, work.Only, work.Keys)
 	}
 	p.mu.Lock()
 	p.busy = false

@@ -1,6 +1,7 @@
 package mirrors
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -67,6 +68,27 @@ var (
 
 // maxSchemaDepth bounds the schemas in one another that are looked through.
 const maxSchemaDepth = 64
+
+// AnnotatedTool is a tool that was listed, with the annotations in its input schema.
+type AnnotatedTool struct {
+	places.Found
+	Annotations []Annotation
+}
+
+// AnnotatedTools are those of the target that have some.
+func AnnotatedTools(conversation *rules.Conversation) []AnnotatedTool {
+	return rules.Shared(conversation, "annotated tools", func(conversation *rules.Conversation) (all []AnnotatedTool) {
+		for _, tool := range places.Listed(conversation, "tools/list") {
+			if raw := tool.Said.Raw; !bytes.Contains(raw, []byte(HeaderKeyword)) && !bytes.Contains(raw, []byte(`\u`)) {
+				continue // it does not hide behind escapes either, so the tool needs no long look
+			}
+			if annotations := AnnotationsOf(tool.Place); len(annotations) > 0 {
+				all = append(all, AnnotatedTool{tool, annotations})
+			}
+		}
+		return all
+	})
+}
 
 // AnnotationsOf finds the annotations in the input schema of a tool, in the order of
 // their places.

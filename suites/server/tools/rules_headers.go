@@ -1,14 +1,12 @@
 package tools
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/rules/mirrors"
-	"github.com/mcpconform/mcpconform/internal/rules/places"
 )
 
 // headerRules are the rules about the annotations x-mcp-header of the tools that are
@@ -93,8 +91,8 @@ func headerValueRules() []rules.Rule {
 // one, "" when nothing is.
 func judgeAnnotations(wrong func(mirrors.Annotation) string, wanted string) rules.Judge {
 	return func(conversation *rules.Conversation, reporter *rules.Reporter) {
-		for _, tool := range withAnnotations(conversation) {
-			for _, one := range mirrors.AnnotationsOf(tool.Place) {
+		for _, tool := range mirrors.AnnotatedTools(conversation) {
+			for _, one := range tool.Annotations {
 				reporter.Observe()
 				if found := wrong(one); found != "" {
 					reporter.Violation(tool.Said, rules.Mismatch{Wanted: wanted, Found: found, Where: one.Pointer})
@@ -105,9 +103,9 @@ func judgeAnnotations(wrong func(mirrors.Annotation) string, wanted string) rule
 }
 
 func sharedHeaders(conversation *rules.Conversation, reporter *rules.Reporter) {
-	for _, tool := range withAnnotations(conversation) {
+	for _, tool := range mirrors.AnnotatedTools(conversation) {
 		known := map[string]mirrors.Annotation{}
-		for _, one := range mirrors.AnnotationsOf(tool.Place) {
+		for _, one := range tool.Annotations {
 			if len(known) > 0 { // one alone is always unique
 				reporter.Observe()
 			}
@@ -123,15 +121,6 @@ func sharedHeaders(conversation *rules.Conversation, reporter *rules.Reporter) {
 			known[name] = one
 		}
 	}
-}
-
-// withAnnotations returns the listed tools of messages that have the keyword, or hide it
-// behind escapes: the others need no long look.
-func withAnnotations(conversation *rules.Conversation) []places.Found {
-	return slices.DeleteFunc(places.Listed(conversation, "tools/list"), func(tool places.Found) bool {
-		return !bytes.Contains(tool.Said.Raw, []byte(mirrors.HeaderKeyword)) &&
-			!bytes.Contains(tool.Said.Raw, []byte(`\u`))
-	})
 }
 
 func hasControl(text string) bool {
