@@ -69,6 +69,7 @@ type run struct {
 	scenario *Scenario
 	server   *scripted.Server
 
+	settled       sync.Once
 	mu            sync.Mutex
 	logs          []*transcript.Log
 	authorization *transcript.Log // nil when nothing was said about it
@@ -101,7 +102,7 @@ func (d Driver) Run(ctx context.Context, scenario *Scenario) (*Recording, []*tra
 		Steps:     scenario.Steps.JSON(),
 		Official:  scenario.official(),
 		Revision:  d.Revision,
-		Exited:    r.exited,
+		Exited:    r.settle,
 	}
 	if scenario.Unnamed || scenario.Named != "" {
 		invocation.Revision = scenario.Named
@@ -113,7 +114,7 @@ func (d Driver) Run(ctx context.Context, scenario *Scenario) (*Recording, []*tra
 		return nil, nil, err
 	}
 	exit, err := r.launch(ctx, invocation)
-	r.exited()
+	r.settle()
 	if guard := r.server.Guard(); guard != nil {
 		guard.End()
 	}
@@ -176,6 +177,9 @@ func (r *run) exited() {
 	r.server.Settle(settling)
 	r.server.Detach()
 }
+
+// settle does so once: when the client itself has ended, or else when all is gone.
+func (r *run) settle() { r.settled.Do(r.exited) }
 
 func (r *run) log() *transcript.Log {
 	log := transcript.NewLogIn(r.driver.Budget, r.driver.Name(r.scenario.Name))

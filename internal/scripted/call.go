@@ -265,12 +265,12 @@ func (c *Call) Sees(done <-chan struct{}, most time.Duration) bool {
 	}
 }
 
-// Pause waits: for a server that takes its time.
+// Pause waits, while there is a client: for a server that takes its time.
 func (c *Call) Pause(length time.Duration) {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-c.Session.Server.life.Done():
+	case <-c.Session.Server.client.Done():
 	}
 }

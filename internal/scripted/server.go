@@ -33,6 +33,8 @@ type Server struct {
 
 	life    context.Context // ends with Close
 	stop    context.CancelFunc
+	client  context.Context // ends with Settle
+	left    context.CancelFunc
 	working sync.WaitGroup
 	slots   chan struct{} // holds a token for each handler that is at work
 
@@ -77,6 +79,7 @@ func NewServer(options ServerOptions) *Server {
 		slots: make(chan struct{}, maxHandlers),
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
+	s.client, s.left = context.WithCancel(s.life)
 	return s
 }
 
@@ -182,8 +185,10 @@ func await(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// Settle waits until nothing is under way and nothing is open, at most for a while.
+// Settle notes that the client has ended, and waits until nothing is under way and nothing is
+// open, at most for a while.
 func (s *Server) Settle(most time.Duration) {
+	s.left()
 	ctx, cancel := wait.WithTimeout(s.life, most)
 	defer cancel()
 	for ctx.Err() == nil {

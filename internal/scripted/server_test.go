@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
@@ -415,6 +416,24 @@ func TestScriptedServerOverStdio(t *testing.T) {
 	if told.String() != want {
 		t.Error(told.String())
 	}
+}
+
+// A server that pauses goes on when there is no client any more.
+func TestPauseEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	pausing, over := make(chan bool), make(chan bool)
+	client, server := meet(t, "2025-11-25", func(server *scripted.Server) {
+		server.On("tools/call", func(call *scripted.Call) {
+			close(pausing)
+			call.Pause(time.Hour)
+			close(over)
+		})
+	})
+	shake(t, client, "2025-11-25")
+	go func() { _, _ = client.Call(t.Context(), "tools/call", scripted.Object{"name": scripted.AddNumbers}) }()
+	<-pausing
+	server.Settle(patient)
+	<-over
 }
 
 func TestScriptedServerKnowsWhatTheClientDeclares(t *testing.T) {

@@ -94,6 +94,7 @@ type trial struct {
 	sampled bool     // of the checks that do not concern what it breaks, few are run
 	touched int
 	parts   int
+	tries   int               // that were begun
 	members []trial           // of variations that are injected at once
 	drifts  []reports.Problem // that it had without a wait when it was first tried
 	// hopeless: the target has nothing of what it changes
@@ -325,10 +326,14 @@ const (
 // trials.
 func split(trials []trial, workers int, reply time.Duration) {
 	for i := range trials {
-		cost := trials[i].cost(reply)
-		wanted := max(int(cost/longJob)+1, workers/len(trials))
-		trials[i].parts = max(1, min(wanted, workers, int(cost/shortJob)))
+		trials[i].split(workers/len(trials), workers, reply)
 	}
+}
+
+// split makes at least so many parts of a trial, unless they are too short.
+func (t *trial) split(least, most int, reply time.Duration) {
+	cost := t.cost(reply)
+	t.parts = max(1, min(max(int(cost/longJob)+1, least), most, int(cost/shortJob)))
 }
 
 // merge adds findings of one part to those of others: a rule has found what it

@@ -44,27 +44,55 @@ func newPool(workers int, setup setup) *pool {
 	return &pool{setup: setup, workers: make([]*workerProcess, workers)}
 }
 
-// do has all jobs done, in their order, and tells what became of each, from
-// several goroutines.
-func (p *pool) do(ctx context.Context, jobs []job, tell func(int, done)) {
-	var next atomic.Int64
+// task is a job, and what is done about what came of it, which may lead to more tasks.
+type task struct {
+	job
+	took func(done) []task
+}
+
+// do has tasks done, in their order, and what they lead to before those that are left. One
+// took is called at a time.
+func (p *pool) do(ctx context.Context, tasks []task) {
+	var mu sync.Mutex
+	changed := sync.NewCond(&mu)
+	defer context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		changed.Broadcast()
+	})()
+	underWay := 0
 	var working sync.WaitGroup
-	for i := range min(len(p.workers), len(jobs)) {
+	for i := range p.workers {
 		working.Go(func() {
+			mu.Lock()
+			defer mu.Unlock()
 			for {
-				n := int(next.Add(1)) - 1
-				if n >= len(jobs) || ctx.Err() != nil {
+				for len(tasks) == 0 && underWay > 0 && ctx.Err() == nil {
+					changed.Wait()
+				}
+				if len(tasks) == 0 || ctx.Err() != nil {
 					return
 				}
-				one := jobs[n]
-				one.Number = int(p.jobs.Add(1))
-				said, err := p.one(ctx, i, one)
+				next := tasks[0]
+				if i%2 == 0 {
+					tasks = tasks[1:]
+				} else { // what costs most waits most, and leaves the processors to what costs least
+					next = tasks[len(tasks)-1]
+					tasks = tasks[:len(tasks)-1]
+				}
+				underWay++
+				mu.Unlock()
+				next.Number = int(p.jobs.Add(1))
+				said, err := p.one(ctx, i, next.job)
 				if err != nil {
 					said = done{Errors: []string{err.Error()}}
 				}
+				mu.Lock()
+				underWay--
 				if ctx.Err() == nil {
-					tell(n, said)
+					tasks = append(next.took(said), tasks...)
 				}
+				changed.Broadcast()
 			}
 		})
 	}

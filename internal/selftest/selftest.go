@@ -32,7 +32,7 @@ type Options struct {
 	Filter     string        // over faults and checks, in the language of package filter; "" for all
 	All        bool          // run every check that a fault touches, not a sample of those of other requirements
 	Shard      shard.Shard   // the trials that it is to run; zero for all
-	Workers    int           // 0: six times the processors, and one for the URL of a peer
+	Workers    int           // 0: eight times the processors, and one for the URL of a peer
 	Timeout    time.Duration // of one reply; 0: defaultTimeout
 	Deadline   time.Duration // of all; 0: DefaultDeadline
 	Peer       Peer          // instead of the reference
@@ -62,7 +62,7 @@ func (p Peer) transport() string {
 
 const (
 	// workersPerCPU: checks wait for most of their time.
-	workersPerCPU = 6
+	workersPerCPU = 8
 	// defaultTimeout is far more than a reply of the reference takes on a machine
 	// that is four times slower and busy. What seems wrong after a wait is tried
 	// again with more patience.

@@ -146,11 +146,46 @@ func TestWorkerDies(t *testing.T) {
 	pool := newPool(1, setup{Executable: []string{testExecutable(t), mortal}})
 	defer func() { pool.dismiss(t.Context()) }()
 	told := map[int]string{}
-	pool.do(t.Context(), make([]job, 2), func(n int, said done) { told[n] = strings.Join(said.Errors, "; ") })
+	var tasks []task
+	for n := range 2 {
+		tasks = append(tasks, task{took: func(said done) []task {
+			told[n] = strings.Join(said.Errors, "; ")
+			return nil
+		}})
+	}
+	pool.do(t.Context(), tasks)
 	for n := range 2 {
 		if !strings.Contains(told[n], "exited with status 7") || !strings.Contains(told[n], "out of luck") {
 			t.Errorf("job %d: %q", n, told[n])
 		}
+	}
+}
+
+// What a task leads to is done before the tasks that are left, by the same workers.
+func TestTasksLeadToTasks(t *testing.T) {
+	t.Parallel()
+	pool := newPool(1, setup{Executable: []string{testExecutable(t), mortal}})
+	defer func() { pool.dismiss(t.Context()) }()
+	var order []string
+	var named func(name string, next ...string) task
+	named = func(name string, next ...string) task {
+		return task{took: func(done) (more []task) {
+			order = append(order, name)
+			for _, one := range next {
+				more = append(more, named(one))
+			}
+			return more
+		}}
+	}
+	pool.do(t.Context(), []task{named("first", "again", "and again"), named("last")})
+	if want := []string{"first", "again", "and again", "last"}; !slices.Equal(order, want) {
+		t.Errorf("done were %q, wanted %q", order, want)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	pool.do(ended, []task{named("too late")})
+	if len(order) > 4 {
+		t.Errorf("after the end: %q", order)
 	}
 }
 

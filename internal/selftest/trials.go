@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/fault"
@@ -21,43 +19,58 @@ func (t *test) runTrials(ctx context.Context) {
 	if t.options.Progress != nil {
 		t.options.Progress.Cell(progressName, reports.Plan{Checks: len(trials), Told: len(trials)})
 	}
-	planned := trials
-	var apart, again []trial
-	take := func(one trial, found outcome) {
-		if len(one.members) > 0 {
-			apart = append(apart, t.tellAll(one, found)...)
-			return
-		}
-		result := t.judge(one, found)
-		if doubt, drifts := doubtful(result, found, t.options.Timeout.Seconds()); doubt {
-			one.widen()
-			one.seek(t.checks[sideOf(one.cell)])
-			one.drifts = drifts
-			again = append(again, one)
-		} else {
-			t.tell(result)
-		}
-	}
+	planned := slices.Clone(trials)
 	trials = t.gather(trials)
 	order(trials, t.options.Timeout)
 	split(trials, t.options.Workers, t.options.Timeout)
-	t.try(ctx, trials, t.options.Timeout, take)
-	split(apart, t.options.Workers, t.options.Timeout)
-	t.try(ctx, apart, t.options.Timeout, take)
-	split(again, t.options.Workers, patience*t.options.Timeout)
-	t.try(ctx, again, patience*t.options.Timeout, func(one trial, found outcome) {
+	var wrong []trial
+	var results []reports.Trial // of those
+	t.try(ctx, trials, func(one trial, found outcome) (again []trial) {
+		if len(one.members) > 0 {
+			apart := t.tellAll(one, found)
+			for i := range apart {
+				apart[i].split(1, t.options.Workers, t.options.Timeout)
+			}
+			return apart
+		}
 		result := t.judge(one, found)
-		result.Repeated = true
-		result.Drifted = slices.DeleteFunc(one.drifts, func(before reports.Problem) bool {
-			return slices.ContainsFunc(
-				result.Problems,
-				func(now reports.Problem) bool { return now.Kind == before.Kind },
-			)
-		})
-		t.tell(result)
+		doubt, drifts := doubtful(result, found, t.options.Timeout.Seconds())
+		switch {
+		case doubt && one.tries == 1:
+			one.widen()
+			one.seek(t.checks[sideOf(one.cell)])
+			one.drifts = drifts
+			one.split(1, t.options.Workers, patience*t.options.Timeout)
+			return []trial{one}
+		case doubt:
+			wrong, results = append(wrong, one), append(results, one.repeated(result))
+		default:
+			t.tell(one.repeated(result))
+		}
+		return nil
+	})
+	if len(wrong) > fewMissed { // the machine is not the reason
+		wrong = nil
+		for _, one := range results {
+			t.tell(one)
+		}
+	}
+	split(wrong, t.options.Workers, patience*t.options.Timeout)
+	t.try(ctx, wrong, func(one trial, found outcome) []trial { // with nothing else at work
+		t.tell(one.repeated(t.judge(one, found)))
+		return nil
 	})
 	t.conclude()
 	t.tryMissed(ctx, planned)
+}
+
+// repeated is the result of a trial that may have been tried before, with what has drifted.
+func (t *trial) repeated(result reports.Trial) reports.Trial {
+	result.Repeated = t.tries > 1
+	result.Drifted = slices.DeleteFunc(t.drifts, func(before reports.Problem) bool {
+		return slices.ContainsFunc(result.Problems, func(now reports.Problem) bool { return now.Kind == before.Kind })
+	})
+	return result
 }
 
 // fewMissed is how many faults are tried once more at most: a machine that was slow once
@@ -73,13 +86,15 @@ func (t *test) tryMissed(ctx context.Context, planned []trial) {
 		return
 	}
 	for i := range missed {
+		missed[i].tries++
 		missed[i].widen()
 	}
 	split(missed, t.options.Workers, patience*t.options.Timeout)
-	t.try(ctx, missed, patience*t.options.Timeout, func(one trial, found outcome) {
+	t.try(ctx, missed, func(one trial, found outcome) []trial {
 		if result := t.judge(one, found); len(result.Problems) == 0 {
 			t.tellAgain(result)
 		}
+		return nil
 	})
 	if len(missed) > 0 {
 		t.conclude()
@@ -306,32 +321,36 @@ func (t *test) tell(one reports.Trial) {
 	t.options.Progress.Done(progressName, one.ID, verdict)
 }
 
-// try runs trials and tells, one at a time, what they found.
-func (t *test) try(ctx context.Context, trials []trial, reply time.Duration, tell func(trial, outcome)) {
-	var jobs []job
-	var of []int // trial of a job
-	outcomes := make([]outcome, len(trials))
-	left := make([]int, len(trials))
-	for i, one := range trials {
-		if !one.meets() {
-			tell(one, outcome{})
-			continue
+// try runs trials and tells, one at a time, what they found. Those that it returns are tried
+// next: once more with more patience, or for the first time.
+func (t *test) try(ctx context.Context, trials []trial, tell func(trial, outcome) (again []trial)) {
+	var tasks func([]trial) []task
+	tasks = func(trials []trial) (all []task) {
+		for _, one := range trials {
+			reply := t.options.Timeout
+			if one.tries > 0 {
+				reply *= patience
+			}
+			one.tries++
+			if !one.meets() {
+				all = append(all, tasks(tell(one, outcome{}))...)
+				continue
+			}
+			parts := one.jobs(reply)
+			found, left := &outcome{}, len(parts)
+			for _, part := range parts {
+				all = append(all, task{part, func(part done) []task {
+					found.take(part)
+					if left--; left > 0 {
+						return nil
+					}
+					return tasks(tell(one, *found))
+				}})
+			}
 		}
-		for _, part := range one.jobs(reply) {
-			jobs, of = append(jobs, part), append(of, i)
-			left[i]++
-		}
+		return all
 	}
-	var taking sync.Mutex
-	t.pool.do(ctx, jobs, func(n int, part done) {
-		taking.Lock()
-		defer taking.Unlock()
-		i := of[n]
-		outcomes[i].take(part)
-		if left[i]--; left[i] == 0 {
-			tell(trials[i], outcomes[i])
-		}
-	})
+	t.pool.do(ctx, tasks(trials))
 }
 
 // conclude says what is proven by the trials, which it puts into the order in which they are
