@@ -62,7 +62,12 @@ server, given by --peer or a command, it shows which faults are caught there.`,
 		false,
 		"run all checks that a fault touches: of more than 100 faults, each runs a sample of those that have nothing to do with what it breaks",
 	)
-	flags.IntVar(&s.Workers, "workers", 0, "how many faults at once (default eight times the processors, one for --peer)")
+	flags.IntVar(
+		&s.Workers,
+		"workers",
+		0,
+		"how many faults at once (default eight times the processors, one for --peer)",
+	)
 	flags.DurationVar(
 		&s.Timeout,
 		"timeout",
