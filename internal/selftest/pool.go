@@ -50,8 +50,8 @@ type task struct {
 	took func(done) []task
 }
 
-// do has tasks done, in their order, and what they lead to before those that are left. One
-// took is called at a time.
+// do has tasks done, which come in order of what they cost: half of the workers begin at the one
+// end, the others at the other. What tasks lead to comes first. One took is called at a time.
 func (p *pool) do(ctx context.Context, tasks []task) {
 	var mu sync.Mutex
 	changed := sync.NewCond(&mu)
@@ -76,7 +76,7 @@ func (p *pool) do(ctx context.Context, tasks []task) {
 				next := tasks[0]
 				if i%2 == 0 {
 					tasks = tasks[1:]
-				} else { // what costs most waits most, and leaves the processors to what costs least
+				} else { // what costs most waits most: it leaves the processors to what costs least
 					next = tasks[len(tasks)-1]
 					tasks = tasks[:len(tasks)-1]
 				}
