@@ -190,7 +190,7 @@ func (c *contracting) survey(command *cobra.Command, preferred string) (*contrac
 	return reports.RedactAll(c.redactor(), found), reports.RedactAll(c.redactor(), notes), nil
 }
 
-// contractOf makes a contract of an offer, with a line for each list that is not in it.
+// contractOf makes a contract of what a server declares and lists, with a line for each list that is not in it.
 func contractOf(offered *runner.Declared) (found *contract.Contract, notes []string) {
 	of := offered.Survey
 	found = &contract.Contract{Revision: offered.Revision, Revisions: offered.Speaks}

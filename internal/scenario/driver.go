@@ -102,7 +102,7 @@ func (d Driver) Run(ctx context.Context, scenario *Scenario) (*Recording, []*tra
 		Steps:     scenario.Steps.JSON(),
 		Official:  scenario.official(),
 		Revision:  d.Revision,
-		Exited:    r.settle,
+		Exited:    r.exited,
 	}
 	if scenario.Unnamed || scenario.Named != "" {
 		invocation.Revision = scenario.Named
@@ -114,7 +114,7 @@ func (d Driver) Run(ctx context.Context, scenario *Scenario) (*Recording, []*tra
 		return nil, nil, err
 	}
 	exit, err := r.launch(ctx, invocation)
-	r.settle()
+	r.exited()
 	if guard := r.server.Guard(); guard != nil {
 		guard.End()
 	}
@@ -172,14 +172,14 @@ func (r *run) context() []byte {
 	return text
 }
 
-// exited waits for the end of what a client that has ended had open.
+// exited waits for the end of what a client that has ended had open: once, when the client
+// itself has ended, or else when all is gone.
 func (r *run) exited() {
-	r.server.Settle(settling)
-	r.server.Detach()
+	r.settled.Do(func() {
+		r.server.Settle(settling)
+		r.server.Detach()
+	})
 }
-
-// settle does so once: when the client itself has ended, or else when all is gone.
-func (r *run) settle() { r.settled.Do(r.exited) }
 
 func (r *run) log() *transcript.Log {
 	log := transcript.NewLogIn(r.driver.Budget, r.driver.Name(r.scenario.Name))

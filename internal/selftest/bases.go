@@ -16,21 +16,24 @@ func (t *test) runBases(ctx context.Context) bool {
 	for _, one := range t.layers {
 		watched[one.cell] = append(watched[one.cell], one.ID)
 	}
-	var jobs, again []job
 	parts := max(1, t.options.Workers/max(1, len(watched)))
-	for cell := range watched {
+	begin := func(cell check.Cell) []job {
 		t.bases[cell] = newBase(cell, t.checks[sideOf(cell)])
+		return t.bases[cell].jobs(watched[cell], parts, patience*t.options.Timeout)
+	}
+	var jobs, again []job
+	for cell := range watched {
+		begun := begin(cell)
 		if t.only != "" && t.only != cell.Transport {
 			t.bases[cell].note = "the peer is reached over " + t.only + " alone"
 			continue
 		}
-		jobs = append(jobs, t.bases[cell].jobs(watched[cell], parts, patience*t.options.Timeout)...)
+		jobs = append(jobs, begun...)
 	}
 	t.watch(ctx, jobs)
 	for cell, base := range t.bases { // a machine that was slow for a while is no reason to stop
 		if len(t.describe(base).Red) > 0 && !t.peer {
-			t.bases[cell] = newBase(cell, t.checks[sideOf(cell)])
-			again = append(again, t.bases[cell].jobs(watched[cell], parts, patience*t.options.Timeout)...)
+			again = append(again, begin(cell)...)
 		}
 	}
 	t.watch(ctx, again)

@@ -50,49 +50,73 @@ type task struct {
 	took func(done) []task
 }
 
-// do has tasks done, which come in order of what they cost: half of the workers begin at the one
-// end, the others at the other. What tasks lead to comes first. One took is called at a time.
+// queue holds the tasks that are left. It is safe for concurrent use.
+type queue struct {
+	mu       sync.Mutex
+	changed  *sync.Cond
+	tasks    []task
+	underWay int
+}
+
+// take waits for a task, the last of all or the first. There is none when all are done, or the
+// context has ended.
+func (q *queue) take(ctx context.Context, last bool) (next task, there bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.tasks) == 0 && q.underWay > 0 && ctx.Err() == nil {
+		q.changed.Wait()
+	}
+	if len(q.tasks) == 0 || ctx.Err() != nil {
+		return task{}, false
+	}
+	q.underWay++
+	if end := len(q.tasks) - 1; last {
+		next, q.tasks = q.tasks[end], q.tasks[:end]
+	} else {
+		next, q.tasks = q.tasks[0], q.tasks[1:]
+	}
+	return next, true
+}
+
+// finish tells a task what came of it, and puts what that leads to before all that is left. It
+// tells one at a time, and none when the context has ended.
+func (q *queue) finish(ctx context.Context, one task, said done) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.underWay--
+	if ctx.Err() == nil {
+		if more := one.took(said); len(more) > 0 {
+			q.tasks = append(more, q.tasks...)
+		}
+	}
+	q.changed.Broadcast()
+}
+
+// do has tasks done, those that cost most first, and what they lead to before the others. Every
+// second worker begins at the other end: what costs most waits most, and leaves the processors
+// to what costs least.
 func (p *pool) do(ctx context.Context, tasks []task) {
-	var mu sync.Mutex
-	changed := sync.NewCond(&mu)
+	left := &queue{tasks: tasks}
+	left.changed = sync.NewCond(&left.mu)
 	defer context.AfterFunc(ctx, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		changed.Broadcast()
+		left.mu.Lock()
+		defer left.mu.Unlock()
+		left.changed.Broadcast()
 	})()
-	underWay := 0
 	var working sync.WaitGroup
 	for i := range p.workers {
 		working.Go(func() {
-			mu.Lock()
-			defer mu.Unlock()
 			for {
-				for len(tasks) == 0 && underWay > 0 && ctx.Err() == nil {
-					changed.Wait()
-				}
-				if len(tasks) == 0 || ctx.Err() != nil {
+				next, there := left.take(ctx, i%2 == 1)
+				if !there {
 					return
 				}
-				next := tasks[0]
-				if i%2 == 0 {
-					tasks = tasks[1:]
-				} else { // what costs most waits most: it leaves the processors to what costs least
-					next = tasks[len(tasks)-1]
-					tasks = tasks[:len(tasks)-1]
-				}
-				underWay++
-				mu.Unlock()
 				next.Number = int(p.jobs.Add(1))
 				said, err := p.one(ctx, i, next.job)
 				if err != nil {
 					said = done{Errors: []string{err.Error()}}
 				}
-				mu.Lock()
-				underWay--
-				if ctx.Err() == nil {
-					tasks = append(next.took(said), tasks...)
-				}
-				changed.Broadcast()
+				left.finish(ctx, next, said)
 			}
 		})
 	}

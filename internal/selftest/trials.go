@@ -15,12 +15,11 @@ import (
 // runTrials injects everything, and again with more patience what
 // may have gone wrong for the lack of it.
 func (t *test) runTrials(ctx context.Context) {
-	trials := t.planTrials()
+	planned := t.planTrials()
 	if t.options.Progress != nil {
-		t.options.Progress.Cell(progressName, reports.Plan{Checks: len(trials), Told: len(trials)})
+		t.options.Progress.Cell(progressName, reports.Plan{Checks: len(planned), Told: len(planned)})
 	}
-	planned := slices.Clone(trials)
-	trials = t.gather(trials)
+	trials := t.gather(planned)
 	order(trials, t.options.Timeout)
 	split(trials, t.options.Workers, t.options.Timeout)
 	var wrong []trial

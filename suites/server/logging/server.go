@@ -170,7 +170,10 @@ func belowLevels(t *T, servers ...*Server) (logged int) {
 		for at, server := range servers {
 			needLogged(t, calls[at])
 			server.BarrierOnAllStreams()
-			logged += demandNoneBelow(t, server.Sent(marks[at], Notification(logMessage)), first+at)
+			for _, received := range server.Sent(marks[at], Notification(logMessage)) {
+				demandNotBelow(t, received, first+at)
+				logged++
+			}
 		}
 	}
 	return logged
@@ -194,7 +197,8 @@ func belowLevelsOfCalls(t *T, server *Server, least int) (logged int) {
 		if !isOfCall {
 			level = least
 		}
-		logged += demandNoneBelow(t, []scripted.Received{received}, level)
+		demandNotBelow(t, received, level)
+		logged++
 	}
 	return logged
 }
@@ -398,13 +402,9 @@ func needLogged(t *T, call *Answer) {
 	}
 }
 
-// demandNoneBelow wants no log message that is below the level of a place in the list, and
-// returns how many there are.
-func demandNoneBelow(t *T, sent []scripted.Received, least int) int {
-	for _, received := range sent {
-		params := mcp.Object(received.Params())
-		found := mcp.Text(params, "level")
-		t.Demand(!slices.Contains(levels[:least], found), "no log message below "+levels[least], Show(params))
-	}
-	return len(sent)
+// demandNotBelow wants a log message that is not below the level of a place in the list.
+func demandNotBelow(t *T, received scripted.Received, least int) {
+	params := mcp.Object(received.Params())
+	found := mcp.Text(params, "level")
+	t.Demand(!slices.Contains(levels[:least], found), "no log message below "+levels[least], Show(params))
 }

@@ -180,52 +180,41 @@ func underWay(t *T, server *Server) *running {
 		if kind == "progress" {
 			_, _ = server.Connection.Await(t, call.Mark, call.isPart) // without it there is no id
 		}
-		switch call.awaitEvent(t, server) {
-		case before:
+		switch there, over := call.awaitEvent(t, server); {
+		case there && !over:
 			return call
-		case missed:
-			if kind == "slow" {
-				t.TooLate("the call was over before its stream could be closed", ProvocationHint(kind))
-			}
+		case there && kind == "slow":
+			t.TooLate("the call was over before its stream could be closed", ProvocationHint(kind))
 		}
 	}
 	t.NotApplicable("no call had an event with an id before its response")
 	return nil
 }
 
-// An event with an id on the stream of a call comes before the response, or does not.
-const (
-	never  = iota
-	missed // it came, and so has the response
-	before
-)
-
-// awaitEvent waits for an event with an id on the stream of the call, before its response:
-// the first comes at once, if it is there to ready the client.
-func (c *running) awaitEvent(ctx context.Context, server *Server) int {
+// awaitEvent waits for an event with an id on the stream of the call, before its response: the
+// first comes at once, if it is there to ready the client. It tells whether one is there, and
+// whether the response is, too.
+func (c *running) awaitEvent(ctx context.Context, server *Server) (there, over bool) {
 	late := wait.After(ctx, server.ReplyTime())
 	select {
 	case <-c.Delivery.Head():
 	case <-late: // it will be answered with JSON
-		return never
+		return false, false
 	}
 	for {
-		over := len(server.Sent(c.Mark, answers(c.ID))) > 0
+		over = len(server.Sent(c.Mark, answers(c.ID))) > 0
 		ids := eventIDs(server, c.Delivery.Stream)
-		switch {
-		case over && len(ids) > 1: // one is of the response
-			return missed
-		case over:
-			return never
-		case len(ids) > 0:
+		if there = len(ids) > 1 || len(ids) == 1 && !over; there { // one is of the response
 			c.lastEvent = ids[len(ids)-1]
-			return before
+		}
+		if there || over {
+			return there, over
 		}
 		select {
 		case <-ctx.Done():
-			return never
+			return false, false
 		case <-late:
-			return never
+			return false, false
 		case <-wait.After(ctx, eventStep):
 		}
 	}
