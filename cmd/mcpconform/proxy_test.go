@@ -34,12 +34,12 @@ import (
 )
 
 // resultsOf are the verdicts of a run by text.
-func resultsOf(t *testing.T, path string) map[string]reports.Verdict {
+func resultsOf(t *testing.T, path string) map[string]reports.Result {
 	t.Helper()
-	all := map[string]reports.Verdict{}
+	all := map[string]reports.Result{}
 	for _, cell := range readRun(t, path).Cells {
 		for _, result := range cell.Results {
-			all[cell.Name()+" "+result.Text] = result.Verdict
+			all[cell.Name()+" "+result.Text] = result
 		}
 	}
 	return all
@@ -64,13 +64,8 @@ func TestProxyOverStdio(t *testing.T) {
 			through := args(os.Args[0], "proxy", "--record", filepath.Join(directory, "recorded"), "--", server)
 			here := []string{"server", "-q", "--revision", test.revision, "--filter", test.filter}
 			mcpconformIn(t, directory, args(here[0], here[1:], "--json", "direct.json", "--", server)...)
-			found := mcpconformIn(t, directory, args(here[0], here[1:], "--json", "through.json", "--", through)...)
-			direct, proxied := resultsOf(t, filepath.Join(directory, "direct.json")), resultsOf(t, filepath.Join(directory, "through.json"))
-			for text, verdict := range direct {
-				if proxied[text] != verdict {
-					t.Errorf("%s is %s, and through the proxy %q\n%s", text, verdict, proxied[text], found)
-				}
-			}
+			mcpconformIn(t, directory, args(here[0], here[1:], "--json", "through.json", "--", through)...)
+			sameThrough(t, directory)
 			checked := mcpconformIn(t, directory, "check", "--role", "server", "--json", "check.json", "recorded")
 			broken, _ := verdictsOf(t, filepath.Join(directory, "check.json"))
 			if test.broken == "" && len(broken) > 0 || test.broken != "" && !slices.Contains(broken, test.broken) {
@@ -325,17 +320,11 @@ func TestProxyHTTP2(t *testing.T) {
 	if err != nil || !strings.Contains(line, "grade message") {
 		t.Fatalf("%q: %v", line, err)
 	}
-	run := func(file, at string) map[string]reports.Verdict {
+	for file, at := range map[string]string{"direct.json": at, "through.json": relayedAt.FindString(line)} {
 		mcpconformIn(t, directory, "server", "-q", "--revision", "2025-11-25", "--filter", "lifecycle || tools || transports", "--json", file, "--url", at).
 			demand(t, exitConforms)
-		return resultsOf(t, filepath.Join(directory, file))
 	}
-	direct, proxied := run("direct.json", at), run("through.json", relayedAt.FindString(line))
-	for text, verdict := range direct {
-		if proxied[text] != verdict {
-			t.Errorf("%s is %s, and over HTTP/2 %q", text, verdict, proxied[text])
-		}
-	}
+	sameThrough(t, directory)
 	_ = one.command.Process.Signal(syscall.SIGTERM)
 	ended := one.finish()
 	if broken, all := verdictsOf(t, filepath.Join(directory, "server.json")); len(broken) > 0 || len(all) == 0 {
@@ -627,9 +616,9 @@ func TestProxyChangesNoVerdictOfAClient(t *testing.T) {
 func sameThrough(t *testing.T, directory string) {
 	t.Helper()
 	direct, proxied := resultsOf(t, filepath.Join(directory, "direct.json")), resultsOf(t, filepath.Join(directory, "through.json"))
-	for text, verdict := range direct {
-		if proxied[text] != verdict {
-			t.Errorf("%s is %s, and through the proxy %q", text, verdict, proxied[text])
+	for text, result := range direct {
+		if through := proxied[text]; through.Verdict != result.Verdict {
+			t.Errorf("%s is %s, and through the proxy %q: %s", text, result.Verdict, through.Verdict, through.Reason)
 		}
 	}
 	if len(direct) == 0 || len(proxied) != len(direct) {

@@ -23,6 +23,8 @@ type Request struct {
 	// tool, a resource, an argument; "" for none.
 	Name       string
 	Deliberate string // why it is illegal on purpose, if it is
+	// Passing says that it is right for a while only, so that a refusal may have come too late.
+	Passing bool
 }
 
 // CallWrong asks for what is to be refused, for the thing that the request names, and
@@ -134,6 +136,7 @@ func NeedContrast(t *T, server *Server, refused Reply, wrong string, controls ..
 			"annotate a tool with readOnlyHint, or name one with its arguments in mcpconform.yaml",
 		)
 	default:
+		t.Outcome.Doubtful = slices.ContainsFunc(controls, func(control Request) bool { return control.Passing })
 		t.Inconclusive(
 			"a valid request is rejected in the same way: "+refused.Describe(),
 			"make sure that the server can serve "+controls[0].Method+", or name valid arguments in mcpconform.yaml",

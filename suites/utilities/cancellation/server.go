@@ -172,7 +172,7 @@ func answeredIn(server *Server, call *Answer, begun time.Time) time.Duration {
 }
 
 func tooFast(t *T) {
-	t.Inconclusive("the slow tool answered before it could be cancelled",
+	t.TooLate("the slow tool answered before it could be cancelled",
 		"name one that takes a second or more in mcpconform.yaml: provocations: {slow: {tool: NAME}}")
 }
 
