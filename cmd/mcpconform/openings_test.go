@@ -164,7 +164,7 @@ func (o opened) run(t *testing.T, speaks string, flags ...string) (inOpening boo
 	t.Helper()
 	filter := strings.Join(append(slices.Clone(o.fault.Breaks), openingPage[protocol.Has(o.cell.Revision, protocol.Handshake)]), " || ")
 	var ended outcome
-	for round, how := range [][]string{{"--workers", "1", "--filter", filter}, {"--workers", "2"}} {
+	for round, how := range [][]string{{"--filter", filter}, nil} {
 		file := filepath.Join(t.TempDir(), "run.json")
 		ended = mcpconform(t, slices.Concat([]string{o.cell.Role, "-q", "--timeout", "2s", "--json", file}, how, flags, o.target(t, speaks))...)
 		if !o.namedIn(t, file) {

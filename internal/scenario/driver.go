@@ -80,10 +80,12 @@ const (
 	// may take at least, which must start.
 	startReplies = 4
 	// shortWait is how many times shorter the harness waits for a client that is known for
-	// not ending by itself, or where it shows nothing.
+	// not ending by itself.
 	shortWait = 5
-	// leastWait is how long at least: what such a client is told to wait for itself is shorter.
-	leastWait = time.Second
+	// untoldWait is how many times shorter where it shows nothing.
+	untoldWait = 10
+	// leastWait is how long at least: what such a client is told to wait for itself is half a second.
+	leastWait = 750 * time.Millisecond
 	// settling bounds the wait for the end of what a client that has ended had open.
 	settling = 500 * time.Millisecond
 )
@@ -337,7 +339,7 @@ func (r *run) launch(ctx context.Context, invocation Invocation) (Exit, error) {
 	case r.driver.Habits.ShortWait:
 		patience = reply / shortWait
 	case r.driver.Habits.Untold && r.scenario.Reported:
-		patience = min(reply, max(reply/shortWait, leastWait))
+		patience = min(reply, max(reply/untoldWait, leastWait))
 	}
 	r.server.Quiet(playing, start, patience)
 	end()

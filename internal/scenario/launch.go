@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpconform/mcpconform/internal/browser"
 	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/protocol"
 	"github.com/mcpconform/mcpconform/internal/relay"
 	"github.com/mcpconform/mcpconform/internal/target"
 )
@@ -46,9 +47,15 @@ const (
 )
 
 // leaveGrace is how a client is ended that does not end by itself.
-var leaveGrace = target.Grace{Input: 300 * time.Millisecond, Terminate: time.Second}
+func leaveGrace(transport string) target.Grace {
+	grace := target.Grace{Terminate: time.Second}
+	if transport == protocol.Stdio { // else standard input has no part in what it does
+		grace.Input = 300 * time.Millisecond
+	}
+	return grace
+}
 
-// ByCommand starts a client by a command for each  Patience ends when clients are to
+// ByCommand starts a client by a command for each invocation. Patience ends when clients are to
 // be ended at once.
 func ByCommand(patience context.Context, command target.Command) Launch {
 	return func(ctx context.Context, invocation Invocation) (Exit, error) {
@@ -91,7 +98,7 @@ func ByCommand(patience context.Context, command target.Command) Launch {
 		case <-ctx.Done():
 			exit.Ended = true
 		}
-		ending, stuck := process.Shutdown(patience, leaveGrace)
+		ending, stuck := process.Shutdown(patience, leaveGrace(invocation.Transport))
 		exit = endedAs(exit, ending, stuck)
 		if stuck != nil {
 			_ = process.Stdout.Close() // nothing more is read
