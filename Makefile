@@ -17,7 +17,7 @@ test:
 HOSTILE = Openings|Hostile|Bearable|PassNothing|Judged|SpokenTo|NoServer|Tried|DocsExamples|Contributing|CheckFinds|ListOfRun|Interrupts
 SLOW = $$(grep -rl --include=*_test.go internal/slowtest . | xargs -n1 dirname | sort -u)
 test-all:
-	go test -timeout 30m -run '$(HOSTILE)' $(SLOW) -all
+	go test -timeout 30m -parallel 4 -run '$(HOSTILE)' $(SLOW) -all # most of the time is spent waiting
 	go test -timeout 30m -skip '^TestLengthy|$(HOSTILE)' $(SLOW) -all
 
 lint:

@@ -81,25 +81,11 @@ func boundCodes() {
 
 func redeemingOnce() {
 	It("redeems a code only once", Verifies("authorization.oauth.code-once"), func(t *T) {
-		issuer := NeedIssuer(t)
-		grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(AnyClient)))
-		if first := issuer.Redeem(grant); !first.Issued() {
-			t.Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
-		}
-
-		again := issuer.Token(grant.Request.Client, grant.Form(), "redeems the code again")
-		again.DemandRefused(t, "a code that was redeemed before")
+		redeemedAgain(t).DemandRefused(t, "a code that was redeemed before")
 	})
 
 	It("rejects a redeemed code with invalid_grant", Verifies("authorization.oauth.token-error"), func(t *T) {
-		issuer := NeedIssuer(t)
-		grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(AnyClient)))
-		if first := issuer.Redeem(grant); !first.Issued() {
-			t.Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
-		}
-
-		again := issuer.Token(grant.Request.Client, grant.Form(), "redeems the code again")
-		demandInvalidGrant(t, again, "a code that was redeemed before")
+		demandInvalidGrant(t, redeemedAgain(t), "a code that was redeemed before")
 	})
 
 	It("redeems no code for another client", Verifies("authorization.oauth.code-bound"), func(t *T) {
@@ -112,6 +98,16 @@ func redeemingOnce() {
 		answer := issuer.Token(other, grant.Form(), "redeems the code of another client")
 		answer.DemandRefused(t, "the code of another client")
 	})
+}
+
+// redeemedAgain is the answer to a code that was redeemed before.
+func redeemedAgain(t *T) *TokenAnswer {
+	issuer := NeedIssuer(t)
+	grant := issuer.NeedGrant(t, issuer.Request(issuer.NeedClient(AnyClient)))
+	if first := issuer.Redeem(grant); !first.Issued() {
+		t.Inconclusive("the token request with the code failed: "+first.Describe(), hintToken)
+	}
+	return issuer.Token(grant.Request.Client, grant.Form(), "redeems the code again")
 }
 
 func tokenErrors() {
