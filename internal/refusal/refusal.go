@@ -136,7 +136,9 @@ func NeedContrast(t *T, server *Server, refused Reply, wrong string, controls ..
 			"annotate a tool with readOnlyHint, or name one with its arguments in mcpconform.yaml",
 		)
 	default:
-		t.Outcome.Doubtful = slices.ContainsFunc(controls, func(control Request) bool { return control.Passing })
+		if slices.ContainsFunc(controls, func(control Request) bool { return control.Passing }) {
+			t.Outcome.Doubtful = true
+		}
 		t.Inconclusive(
 			"a valid request is rejected in the same way: "+refused.Describe(),
 			"make sure that the server can serve "+controls[0].Method+", or name valid arguments in mcpconform.yaml",
