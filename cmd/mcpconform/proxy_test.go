@@ -33,7 +33,7 @@ import (
 	"github.com/mcpconform/mcpconform/reports"
 )
 
-// resultsOf are the verdicts of a run by text.
+// resultsOf are the results of a run by cell and text.
 func resultsOf(t *testing.T, path string) map[string]reports.Result {
 	t.Helper()
 	all := map[string]reports.Result{}
@@ -320,8 +320,8 @@ func TestProxyHTTP2(t *testing.T) {
 	if err != nil || !strings.Contains(line, "grade message") {
 		t.Fatalf("%q: %v", line, err)
 	}
-	for file, at := range map[string]string{"direct.json": at, "through.json": relayedAt.FindString(line)} {
-		mcpconformIn(t, directory, "server", "-q", "--revision", "2025-11-25", "--filter", "lifecycle || tools || transports", "--json", file, "--url", at).
+	for _, run := range []struct{ file, at string }{{"direct.json", at}, {"through.json", relayedAt.FindString(line)}} {
+		mcpconformIn(t, directory, "server", "-q", "--revision", "2025-11-25", "--filter", "lifecycle || tools || transports", "--json", run.file, "--url", run.at).
 			demand(t, exitConforms)
 	}
 	sameThrough(t, directory)

@@ -44,7 +44,7 @@ func CallWrong(t *T, server *Server, wrong Request, controls ...Request) Reply {
 		return responded
 	}
 	if !slices.ContainsFunc(controls[:min(mostControls, len(controls))], answered) {
-		t.Inconclusive(
+		inconclusive(t, controls,
 			"cannot tell why it was refused: "+reply.Instead.Error(),
 			"fix the HTTP error status of "+wrong.Method+" first",
 		)
@@ -136,14 +136,20 @@ func NeedContrast(t *T, server *Server, refused Reply, wrong string, controls ..
 			"annotate a tool with readOnlyHint, or name one with its arguments in mcpconform.yaml",
 		)
 	default:
-		if slices.ContainsFunc(controls, func(control Request) bool { return control.Passing }) {
-			t.Outcome.Doubtful = true
-		}
-		t.Inconclusive(
+		inconclusive(t, controls,
 			"a valid request is rejected in the same way: "+refused.Describe(),
 			"make sure that the server can serve "+controls[0].Method+", or name valid arguments in mcpconform.yaml",
 		)
 	}
+}
+
+// inconclusive ends a check to which its controls do not tell why something is refused: one that is
+// right for a while only may have come too late.
+func inconclusive(t *T, controls []Request, reason, hint string) {
+	if slices.ContainsFunc(controls, func(control Request) bool { return control.Passing }) {
+		t.TooLate(reason, hint)
+	}
+	t.Inconclusive(reason, hint)
 }
 
 // Contrasts tells the same for a check that goes on without.

@@ -3,7 +3,9 @@ package refusal
 import (
 	"testing"
 
+	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
+	"github.com/mcpconform/mcpconform/internal/rules"
 	"github.com/mcpconform/mcpconform/internal/scripted"
 	. "github.com/mcpconform/mcpconform/internal/session"
 )
@@ -43,6 +45,28 @@ func TestAlike(t *testing.T) {
 			t.Parallel()
 			if found := Alike(replyOf(test.refused), test.wrong, replyOf(test.control), test.right); found != test.alike {
 				t.Errorf("alike is %t", found)
+			}
+		})
+	}
+}
+
+// What controls cannot tell is in doubt where one may have come too late.
+func TestControlsThatComeTooLate(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		controls []Request
+		doubtful bool
+	}{
+		"that is right at any time":   {[]Request{{Method: "tasks/get"}}, false},
+		"that is right for a while":   {[]Request{{Method: "tasks/cancel", Passing: true}}, true},
+		"one of which is for a while": {[]Request{{Method: "tasks/get"}, {Method: "tasks/cancel", Passing: true}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checked := check.New(t.Context(), rules.Cell{}, &check.Declaration{})
+			checked.Run(func() { inconclusive(checked, test.controls, "it was refused in the same way", "serve it") })
+			if outcome := checked.Outcome; outcome.Ending != check.Inconclusion || outcome.Doubtful != test.doubtful || outcome.Hint == "" {
+				t.Errorf("the outcome is %+v", outcome)
 			}
 		})
 	}
