@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	. "github.com/mcpconform/mcpconform/internal/check"
+	"github.com/mcpconform/mcpconform/internal/excerpt"
+	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 )
 
 // Judging says which message a check is about: it is observed, the report marks it when
@@ -27,4 +29,19 @@ func (c *Client) Refrained(after *Message, id string) {
 		"it is unknown whether the client finished the step "+c.step(id).Text(),
 		fmt.Sprintf(`let the client write {"step":%d,"outcome":"done" or "failed"} to standard output`, c.position(id)),
 	)
+}
+
+// DemandNoResponse judges that the client sends no response behind a notification. As many
+// as there are requests that it left unanswered may be meant for these, under another id.
+func (c *Client) DemandNoResponse(notification *Message) {
+	unanswered := len(c.where(func(message *Message) bool {
+		return !fromClient(message) && message.Kind == jsonrpc.Request && AnswerTo(message) == nil
+	}))
+	strays := c.where(func(message *Message) bool {
+		return fromClient(message) && message.Kind == jsonrpc.Response && message.Request == nil &&
+			message.Event.At.After(notification.Event.At)
+	})
+	for _, response := range strays[min(unanswered, len(strays)):] {
+		c.Fail(response, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
+	}
 }

@@ -36,8 +36,10 @@ type Client struct {
 	mu      sync.Mutex
 	answers map[string]Answer
 	pending map[jsonrpc.ID]asked
-	tempo   *Tempo // nil for none
-	batches bool   // the server has agreed to a revision with batches
+	settled map[jsonrpc.ID]bool // the requests that have their answer
+	beside  bool                // something was sent that is no legal request
+	tempo   *Tempo              // nil for none
+	batches bool                // the server has agreed to a revision with batches
 
 	// Of a client of the stateless era:
 	revision     string // that it speaks; "" in the handshake era
@@ -150,8 +152,9 @@ func (d *Delivery) unanswered() error {
 		return refused
 	}
 	if len(d.Body) > 0 {
-		return &InsteadError{At: d.OfBody, What: fmt.Sprintf(
-			"HTTP %d with content type %q and the body %s", d.Status, d.ContentType, excerpt.Short(d.Body),
+		return &InsteadError{At: d.OfBody, text: fmt.Sprintf(
+			"%s: HTTP %d with content type %q and the body %s",
+			ErrNoAnswer, d.Status, d.ContentType, excerpt.Short(d.Body),
 		)}
 	}
 	return fmt.Errorf("%w: %s, of the content type %q", ErrNoAnswer, d.came(), d.ContentType)
@@ -160,10 +163,10 @@ func (d *Delivery) unanswered() error {
 // InsteadError is an ErrNoAnswer that knows what came in the place of the answer.
 type InsteadError struct {
 	At   transcript.Place
-	What string
+	text string
 }
 
-func (e *InsteadError) Error() string { return ErrNoAnswer.Error() + ": " + e.What }
+func (e *InsteadError) Error() string { return e.text }
 
 // Unwrap is ErrNoAnswer.
 func (e *InsteadError) Unwrap() error { return ErrNoAnswer }
@@ -250,7 +253,7 @@ func newClient(log *transcript.Log, reply time.Duration) *Client {
 	return &Client{
 		log: log, inbox: newInbox(log), reply: reply,
 		answers: map[string]Answer{"ping": Empty},
-		pending: map[jsonrpc.ID]asked{},
+		pending: map[jsonrpc.ID]asked{}, settled: map[jsonrpc.ID]bool{},
 	}
 }
 
@@ -330,6 +333,9 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 	if !isRaw {
 		message.Raw = jsonrpc.NewRequest(id, method, c.WithMeta(params))
 	}
+	if message.Deliberate != "" {
+		c.sendBeside()
+	}
 	mark := c.inbox.len()
 	pending := c.expect(id, method, mark)
 	pending.Params, pending.Raw, pending.Delivery = params, isRaw, c.wire.send(ctx, message, id)
@@ -383,7 +389,42 @@ func (p *Pending) WaitOr(ctx context.Context, match func(Received) bool) (Receiv
 			return received, err
 		} // or else it has started, and answers in a way of its own
 	}
-	return p.within(ctx, p.reply, comes)
+	if p.client.Transport().Exchanges() {
+		return p.within(ctx, p.reply, comes) // of which the end tells that no answer comes
+	}
+	orStray := func(received Received) bool { return comes(received) || p.client.isStray(received, p.ID) }
+	received, err := p.within(ctx, p.reply, orStray)
+	if err != nil || comes(received) {
+		return received, err
+	}
+	stray := received
+	if received, err = p.within(ctx, min(p.reply, behindStray), comes); !errors.Is(err, ErrTimeout) {
+		return received, err
+	}
+	return received, &InsteadError{At: stray.At, text: fmt.Sprintf(
+		"no answer to %s: what came has the id %s, not %s", p.Method, stray.ID, p.ID,
+	)}
+}
+
+// behindStray is how long an answer may take that comes behind a response to nothing.
+const behindStray = time.Second
+
+// isStray tells whether what came is a response that has the id of no request, while a request
+// is the only one that waits for its answer, and nothing was sent that this could be about.
+func (c *Client) isStray(received Received, id jsonrpc.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, open := c.pending[id]
+	_, asked := c.pending[received.ID]
+	return received.Kind == jsonrpc.Response && open && len(c.pending) == 1 && !c.beside &&
+		!asked && !c.settled[received.ID]
+}
+
+// sendBeside keeps that something is sent that is no legal request: no response is strange now.
+func (c *Client) sendBeside() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.beside = true
 }
 
 // within waits so long for a message that matches.
@@ -447,6 +488,7 @@ func (c *Client) Send(ctx context.Context, message Outgoing) error {
 
 // Deliver sends anything and does not wait.
 func (c *Client) Deliver(ctx context.Context, message Outgoing) *Delivery {
+	c.sendBeside()
 	return c.wire.send(ctx, message, jsonrpc.NoID)
 }
 
@@ -572,10 +614,14 @@ func (c *Client) takeOne(ctx context.Context, received Received) {
 	}
 	if received.Kind == jsonrpc.Response { // first: who gets the answer finds the client idle
 		c.mu.Lock()
-		if request, there := c.pending[received.ID]; there && !request.first {
+		request, there := c.pending[received.ID]
+		if there {
+			c.settled[received.ID] = true
+		}
+		if there && !request.first {
 			c.tempo.note(request.method, time.Since(request.at))
 		}
-		if c.pending[received.ID].method == "initialize" {
+		if request.method == "initialize" {
 			if result, agreed := received.Result(); agreed {
 				c.batches = protocol.Has(mcp.Text(result, "protocolVersion"), protocol.Batches)
 			}

@@ -228,7 +228,38 @@ func (s *Session) Ask(method string, params any) (Received, bool) {
 	if !s.Say(jsonrpc.NewRequest(id, method, params), "") {
 		return Received{}, false
 	}
-	return s.Until(mark, AnswerTo(id))
+	return s.AnswerTo(mark, id)
+}
+
+// AnswerTo waits for the answer to a request that was sent at a mark. A response that has
+// the id of no request comes in its place, unless the answer is close behind.
+func (s *Session) AnswerTo(mark int, id jsonrpc.ID) (Received, bool) {
+	answers := AnswerTo(id)
+	received, came := s.Until(mark, func(received Received) bool { return answers(received) || s.isStray(received) })
+	if !came || answers(received) {
+		return received, came
+	}
+	return s.Within(min(s.Server.options.Reply, behindStray), mark, answers)
+}
+
+// isStray tells whether what came is a response that has the id of no request, and nothing was
+// sent that this could be about.
+func (s *Session) isStray(received Received) bool {
+	if received.Kind != jsonrpc.Response {
+		return false
+	}
+	return !slices.ContainsFunc(s.log.Events(), func(event transcript.Event) bool {
+		if event.From != protocol.Server || event.Kind != transcript.Message {
+			return false
+		}
+		switch sent := jsonrpc.Parse(event.Raw); sent.Kind {
+		case jsonrpc.Request, jsonrpc.Response:
+			return sent.ID == received.ID
+		case jsonrpc.Notification:
+			return event.Deliberate != "" || received.ID == jsonrpc.NoID || received.ID == jsonrpc.NullID
+		}
+		return true
+	})
 }
 
 // NextID returns an id that the server has not used on this session.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -153,6 +154,84 @@ func TestStdioSaysExactlyWhatItIsTold(t *testing.T) {
 	}
 	if first, next := client.NextID(), client.NextID(); first == next || first == jsonrpc.NoID {
 		t.Errorf("ids are %s and %s", first, next)
+	}
+}
+
+// A response that has the id of no request is what came in place of the answer, unless the
+// answer comes behind it, or something was sent that such a response could be about.
+func TestStdioStrayResponse(t *testing.T) {
+	t.Parallel()
+	under := func(ids ...string) []string {
+		texts := make([]string, len(ids))
+		for i, id := range ids {
+			texts[i] = `{"jsonrpc":"2.0","id":` + id + `,"result":{}}`
+		}
+		return texts
+	}
+	for name, test := range map[string]struct {
+		before func(context.Context, *scripted.Stdio)
+		answer []string // to the request 1 or, behind what comes before, 2
+		waited time.Duration
+		want   string // the error
+	}{
+		"a string for a number": {nil, under(`"1"`), time.Second, `no answer to m: what came has the id "1", not 1`},
+		"null":                  {nil, under(`null`), time.Second, `no answer to m: what came has the id null, not 1`},
+		"no id": {
+			nil, []string{`{"jsonrpc":"2.0","result":{}}`}, time.Second,
+			`no answer to m: what came has the id none, not 1`,
+		},
+		"the answer behind it": {nil, under(`"1"`, `1`), 0, ""},
+		"a line of a log":      {nil, []string{`{"result":`}, patient, "no answer in time: m was not answered within 1m0s"},
+		"an earlier answer once more": {
+			func(ctx context.Context, client *scripted.Stdio) { _, _ = client.Call(ctx, "first", nil) },
+			under(`1`), patient, "no answer in time: m was not answered within 1m0s",
+		},
+		"behind a notification": {
+			func(ctx context.Context, client *scripted.Stdio) { _ = client.Notify(ctx, "n", nil) },
+			under(`null`), patient, "no answer in time: m was not answered within 1m0s",
+		},
+		"behind another request": {
+			func(ctx context.Context, client *scripted.Stdio) { client.Start(ctx, "slow", nil) },
+			under(`null`), patient, "no answer in time: m was not answered within 1m0s",
+		},
+		"behind what is illegal": {
+			func(ctx context.Context, client *scripted.Stdio) {
+				message := scripted.Outgoing{Raw: []byte(`{"id":7,"method":"first"}`), Deliberate: "names no version"}
+				client.StartRaw(ctx, jsonrpc.IntID(7), "first", message, nil)
+				_, _ = client.Await(ctx, 0, func(scripted.Received) bool { return true })
+			},
+			under(`null`), patient, "no answer in time: m was not answered within 1m0s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client := overStdio(t, patient, func(request jsonrpc.Message) []string {
+					switch request.Method {
+					case "first":
+						return lines(echo(request))
+					case "m":
+						return test.answer
+					}
+					return nil
+				})
+				defer client.Close(t.Context())
+				if test.before != nil {
+					test.before(t.Context(), client)
+				}
+				began := time.Now()
+				_, err := client.Call(t.Context(), "m", nil)
+				if waited := time.Since(began); waited != test.waited || err == nil != (test.want == "") {
+					t.Errorf("waited %s and told %v", waited, err)
+				}
+				if err == nil {
+					return
+				}
+				if _, instead := errors.AsType[*scripted.InsteadError](err); err.Error() != test.want || instead != (test.waited < patient) {
+					t.Errorf("told %v", err)
+				}
+			})
+		})
 	}
 }
 

@@ -76,7 +76,7 @@ func Server(t *testing.T, transport string) *scope.Scope {
 }
 
 // Said makes a transcript of messages: those of the client begin with >, those
-// of the server with <.
+// of the server with <. Each comes a millisecond behind the one before.
 func Said(messages ...string) []transcript.Event {
 	var events []transcript.Event
 	for number, message := range messages {
@@ -86,7 +86,10 @@ func Said(messages ...string) []transcript.Event {
 		}
 		events = append(
 			events,
-			transcript.Event{Sequence: number, Kind: transcript.Message, From: from, Raw: []byte(message[1:])},
+			transcript.Event{
+				Sequence: number, At: time.UnixMilli(int64(number)),
+				Kind: transcript.Message, From: from, Raw: []byte(message[1:]),
+			},
 		)
 	}
 	return events

@@ -7,7 +7,6 @@ import (
 
 	. "github.com/mcpconform/mcpconform/internal/check"
 	. "github.com/mcpconform/mcpconform/internal/clientrun"
-	"github.com/mcpconform/mcpconform/internal/excerpt"
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
 	"github.com/mcpconform/mcpconform/internal/mcp"
 	"github.com/mcpconform/mcpconform/internal/protocol"
@@ -442,11 +441,7 @@ func visiting() {
 			if len(announced) == 0 {
 				client.Inconclusive("the client received no notifications/elicitation/complete", "tools/call")
 			}
-			for _, message := range client.Sent() {
-				if message.Kind == jsonrpc.Response && message.Request == nil {
-					client.Fail(message, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(message.Raw)})
-				}
-			}
+			client.DemandNoResponse(announced[0])
 			client.StaysUsable(announced[0], "notifications/elicitation/complete for no open elicitation")
 		})
 }

@@ -484,11 +484,7 @@ func ignores(t *T, client *Client, reason string) {
 		if message.Event.Deliberate != reason {
 			continue
 		}
-		for _, response := range client.Sent() {
-			if response.Kind == jsonrpc.Response && response.Request == nil && response.Event.At.After(message.Event.At) {
-				client.Fail(response, Mismatch{Wanted: "no response to a notification", Found: excerpt.Short(response.Raw)})
-			}
-		}
+		client.DemandNoResponse(message)
 		if !client.Continued(message) && stopsAtAny(t) {
 			client.Inconclusive("the client stops at any notification right before a response", "tools/call")
 		}

@@ -62,7 +62,7 @@ var pinged = &Scenario{
 			call.Ask("ping", nil)
 			mark, number := call.Session.Mark(), jsonrpc.IntID(4711)
 			call.Say(jsonrpc.NewRequest(number, "ping", nil), "")
-			call.Session.Until(mark, scripted.AnswerTo(number))
+			call.Session.AnswerTo(mark, number)
 			id := idle.Load()
 			if id == nil {
 				call.Session.Stream() // there was none before
@@ -72,7 +72,7 @@ var pinged = &Scenario{
 				call.Session.Say(jsonrpc.NewRequest(late, "ping", nil), "")
 			}
 			if id != nil {
-				call.Session.Until(0, scripted.AnswerTo(*id))
+				call.Session.AnswerTo(0, *id)
 			}
 			call.Good()
 		})
