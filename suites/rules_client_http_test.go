@@ -49,6 +49,9 @@ var pinged = strings.Replace(
 // pong is the answer to that ping.
 const pong = `{"jsonrpc":"2.0","id":7,"result":{}}`
 
+// strayPong is it under the id of no request.
+const strayPong = `{"jsonrpc":"2.0","id":"7","result":{}}`
+
 // unfinished is a POST that is not answered yet.
 func unfinished(stream, body string) string {
 	return fmt.Sprintf("> %s POST %s\nc %s %s\n", stream, InSession, stream, body)
@@ -61,6 +64,8 @@ var clientHTTPTests = []clientTest{
 	{"no version", handshaken + posted("post-3", ListsBoth+" Mcp-Session-Id:s1", asksList, emptyList), []string{"transports.http.version.sent"}, ""},
 	{"a list before it is initialized", strings.Replace(handshaken, "> post-2", posted("post-0", ListsBoth, asksList, emptyList)+"> post-2", 1), nil, "transports.http.version.sent"},
 	{"the answer to a ping before that to initialize", pinged + initialized + posted("post-3", ListsBoth, pong, ""), nil, ""},
+	{"its answer under another id", pinged + initialized + posted("post-3", ListsBoth, strayPong, ""), []string{"base.responses.id"}, ""},
+	{"its answer, and one under another id", pinged + initialized + posted("post-3", ListsBoth, pong, "") + posted("post-4", ListsBoth, strayPong, ""), []string{"base.responses.id", "transports.http.session.sent", "transports.http.version.sent"}, ""},
 	{"a client that leaves after such a ping", pinged + posted("post-2", InSession, pong, "") + "> delete-1 DELETE Mcp-Session-Id:s1\n< delete-1 200\n", nil, ""},
 	{"a client that goes on after such a ping", pinged + posted("post-2", InSession, pong, "") + posted("post-3", ListsBoth+" Mcp-Session-Id:s1", asksList, emptyList), []string{"lifecycle.initialized.sent", "transports.http.version.sent"}, ""},
 	{"no version in a GET", handshaken + "> get-1 GET Accept:text/event-stream Mcp-Session-Id:s1\n< get-1 405\n", []string{"transports.http.version.sent"}, ""},

@@ -23,8 +23,9 @@ type Runner struct {
 	Habits     scenario.Habits
 	Recordings map[string]*scenario.Recording
 
-	scenarios map[string]*scenario.Scenario
-	ran       scenario.Cache[ran]
+	scenarios  map[string]*scenario.Scenario
+	ran        scenario.Cache[ran]
+	unanswered scripted.Unanswered
 }
 
 // looking is what a check that runs has to do with clients.
@@ -101,9 +102,19 @@ type ran struct {
 // Driver runs the target client through scenarios.
 func (r *Runner) Driver() scenario.Driver {
 	return scenario.Driver{
-		Revision: r.Revision, Transport: r.Transport, Launch: r.Launch, Sockets: r.Sockets,
-		Reply: r.Target.Reply, Start: r.Target.Start, Whole: r.CheckTimeout(), Habits: r.Habits,
-		Limits: r.Target.Limits, Budget: r.Budget, Name: r.Process.Name, Alter: r.Alter,
+		Revision:   r.Revision,
+		Transport:  r.Transport,
+		Launch:     r.Launch,
+		Sockets:    r.Sockets,
+		Reply:      r.Target.Reply,
+		Unanswered: &r.unanswered,
+		Start:      r.Target.Start,
+		Whole:      r.CheckTimeout(),
+		Habits:     r.Habits,
+		Limits:     r.Target.Limits,
+		Budget:     r.Budget,
+		Name:       r.Process.Name,
+		Alter:      r.Alter,
 	}
 }
 

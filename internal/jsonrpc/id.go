@@ -41,6 +41,9 @@ const maxID = 64 << 10
 // canonicalNumber spells equal numbers equally: 1, 1.0 and 1e0 are "1".
 func canonicalNumber(number json.Number) string {
 	text := number.String()
+	if isPlain(text) {
+		return text
+	}
 	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	if len(text) > maxNumberLength || len(strings.TrimLeft(exponent, "+-0")) > maxExponentLength {
 		return text
@@ -51,6 +54,12 @@ func canonicalNumber(number json.Number) string {
 	}
 	decimals, _ := value.FloatPrec() // exact: it was written in decimals
 	return value.FloatString(decimals)
+}
+
+// isPlain tells whether a JSON number is spelled in that way already, as most ids are: digits.
+func isPlain(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return text == "0" || strings.Trim(digits, "0123456789") == "" && !strings.HasPrefix(digits, "0")
 }
 
 // Hostile numbers (1e999999999) must not cost memory: what is longer than any

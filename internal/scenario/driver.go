@@ -51,13 +51,14 @@ type Habits struct {
 // Driver runs a target client through scenarios, at one revision over one transport.
 type Driver struct {
 	Revision, Transport string
-	Launch              Launch           // nil for Open only
-	Sockets             string           // over stdio: the directory of those that its servers come to
-	Reply               time.Duration    // how long one answer may take
-	Start               time.Duration    // how long the client may take to connect, if longer than it would be given
-	Whole               time.Duration    // how long a scenario may take, once the client has connected
-	Habits              Habits           // of the client
-	Limits              transport.Limits // of what the client sends
+	Launch              Launch               // nil for Open only
+	Sockets             string               // over stdio: the directory of those that its servers come to
+	Reply               time.Duration        // how long one answer may take
+	Unanswered          *scripted.Unanswered // of the client, in all scenarios; nil for none
+	Start               time.Duration        // how long the client may take to connect, if longer than it would be given
+	Whole               time.Duration        // how long a scenario may take, once the client has connected
+	Habits              Habits               // of the client
+	Limits              transport.Limits     // of what the client sends
 	Budget              *transcript.MemoryBudget
 	Alter               func(*Recording)             // changes what was recorded; nil for nothing
 	Name                func(scenario string) string // names a connection; each has a name of its own
@@ -143,7 +144,13 @@ func (r *run) allLogs() []*transcript.Log {
 func (d Driver) begin(scenario *Scenario) *run {
 	r := &run{driver: d, scenario: scenario}
 	r.server = scripted.NewServer(scripted.ServerOptions{
-		Revision: scenario.RevisionOf(d.Revision), Reply: d.Reply, Limits: d.Limits, Log: r.log,
+		Revision: scenario.RevisionOf(
+			d.Revision,
+		),
+		Reply:         d.Reply,
+		Unanswered:    d.Unanswered,
+		Limits:        d.Limits,
+		Log:           r.log,
 		Authorization: r.logAuthorization,
 	})
 	if d.Transport == protocol.SSE {

@@ -61,9 +61,10 @@ type Server struct {
 
 // ServerOptions say what a scripted server is made for.
 type ServerOptions struct {
-	Revision string        // the only one that it speaks
-	Reply    time.Duration // how long one answer of the client may take
-	Limits   transport.Limits
+	Revision   string        // the only one that it speaks
+	Reply      time.Duration // how long one answer of the client may take
+	Unanswered *Unanswered   // by which answers are waited for, as far as Reply allows; nil for none
+	Limits     transport.Limits
 	// Log makes the record of a session that begins.
 	Log func() *transcript.Log
 	// Authorization makes the record of what is said about authorization, once; nil where

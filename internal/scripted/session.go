@@ -228,18 +228,26 @@ func (s *Session) Ask(method string, params any) (Received, bool) {
 	if !s.Say(jsonrpc.NewRequest(id, method, params), "") {
 		return Received{}, false
 	}
-	return s.AnswerTo(mark, id)
+	return s.AnswerTo(ServerRequest{Method: method}, id, mark)
 }
 
-// AnswerTo waits for the answer to a request that was sent at a mark. A response that has
-// the id of no request comes in its place, unless the answer is close behind.
-func (s *Session) AnswerTo(mark int, id jsonrpc.ID) (Received, bool) {
+// AnswerTo waits for the answer to a request that was sent under an id, at a mark. A response
+// that has the id of no request comes in its place, unless the answer is close behind.
+func (s *Session) AnswerTo(request ServerRequest, id jsonrpc.ID, mark int) (received Received, came bool) {
+	most := s.Server.options.Unanswered.patience(request.Method, s.Server.options.Reply)
+	if request.Deliberate == "" {
+		defer func() { s.Server.options.Unanswered.note(request.Method, came) }()
+	}
 	answers := AnswerTo(id)
-	received, came := s.Until(mark, func(received Received) bool { return answers(received) || s.isStray(received) })
+	received, came = s.Within(
+		most,
+		mark,
+		func(received Received) bool { return answers(received) || s.isStray(received) },
+	)
 	if !came || answers(received) {
 		return received, came
 	}
-	return s.Within(min(s.Server.options.Reply, behindStray), mark, answers)
+	return s.Within(min(most, behindStray), mark, answers)
 }
 
 // isStray tells whether what came is a response that has the id of no request, and nothing was

@@ -47,7 +47,7 @@ func TestSessionAnswerTo(t *testing.T) {
 					session.inbox.add(Received{Message: jsonrpc.Parse(raw)})
 				}
 				began := time.Now()
-				answer, came := session.AnswerTo(0, jsonrpc.StringID("a"))
+				answer, came := session.AnswerTo(ServerRequest{Method: "ping"}, jsonrpc.StringID("a"), 0)
 				if waited := time.Since(began); came != test.want || waited != test.waited {
 					t.Errorf("%t behind %s: %s", came, waited, answer.Raw)
 				}

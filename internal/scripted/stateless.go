@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 
 	"github.com/mcpconform/mcpconform/internal/jsonrpc"
@@ -113,6 +114,10 @@ func (h *HTTP) Mirror(header http.Header, body []byte) {
 // know more.
 const maxRounds = 8
 
+// maxRepeats bounds how often it is made again with the same input: a server that is not
+// content with that now will not be later.
+const maxRepeats = 2
+
 // Settle waits for the answer to a request as Wait does. As long as it asks for
 // input, the client gives it, as its answers say, and makes the request again
 // (2026-07-28, basic/patterns/mrtr). An input that the client has no answer to,
@@ -123,6 +128,8 @@ func (p *Pending) Settle(ctx context.Context) (Received, error) {
 
 // SettleWithin does so with so many attempts at most, the first included.
 func (p *Pending) SettleWithin(ctx context.Context, rounds int) (Received, error) {
+	var before map[string]any
+	repeats := 0
 	for round := 1; ; round++ {
 		received, err := p.Wait(ctx)
 		if err != nil || !p.client.has(protocol.InputRequests) || p.Raw || round == rounds {
@@ -132,6 +139,13 @@ func (p *Pending) SettleWithin(ctx context.Context, rounds int) (Received, error
 		if !asked {
 			return received, nil
 		}
+		if repeats++; more["inputResponses"] == nil || !reflect.DeepEqual(more, before) {
+			repeats = 0
+		}
+		if repeats == maxRepeats {
+			return received, nil
+		}
+		before = more
 		given, _ := p.Params.(map[string]any)
 		params := maps.Clone(given)
 		if params == nil {

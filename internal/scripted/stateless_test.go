@@ -117,6 +117,10 @@ func asking(request jsonrpc.Message) []string {
 		return lines(jsonrpc.NewResult(request.ID, object{"resultType": "input_required", "requestState": fmt.Sprint(request.ID)}))
 	case params["name"] == "odd":
 		return lines(jsonrpc.NewResult(request.ID, object{"resultType": "input_required", "inputRequests": object{"x": object{"method": "odd/request"}}}))
+	case params["name"] == "stubborn":
+		return lines(jsonrpc.NewResult(request.ID, object{
+			"resultType": "input_required", "inputRequests": object{"name": object{"method": "elicitation/create"}},
+		}))
 	case name["action"] == "accept":
 		return lines(jsonrpc.NewResult(request.ID, object{"resultType": "complete", "round": params["requestState"], "name": params["name"]}))
 	case params["requestState"] == "1":
@@ -147,10 +151,17 @@ func TestSettle(t *testing.T) {
 	if !server.Idle() || answer.ID != jsonrpc.IntID(3) {
 		t.Errorf("idle %t, answer to %s", server.Idle(), answer.ID)
 	}
-	for _, name := range []string{"endless", "odd"} {
-		answer, err := server.Call(t.Context(), "tools/call", object{"name": name})
+	last := int64(3)
+	for _, test := range []struct {
+		name     string
+		attempts int64
+	}{{"endless", 8}, {"odd", 1}, {"stubborn", 3}} {
+		answer, err := server.Call(t.Context(), "tools/call", object{"name": test.name})
 		if result, _ := answer.Result(); err != nil || result.(object)["resultType"] != "input_required" {
-			t.Errorf("%s: answered %s, %v", name, answer.Raw, err)
+			t.Errorf("%s: answered %s, %v", test.name, answer.Raw, err)
+		}
+		if last += test.attempts; answer.ID != jsonrpc.IntID(last) {
+			t.Errorf("%s: the last answer is to %s, not to %d", test.name, answer.ID, last)
 		}
 	}
 	once, err := server.Once(t.Context(), "tools/call", object{"name": "greet"})

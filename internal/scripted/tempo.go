@@ -47,3 +47,42 @@ func (t *Tempo) patience(method string, most time.Duration) time.Duration {
 	}
 	return min(most, max(leastWait, farSlower*slowest))
 }
+
+// enoughSilence is how many requests in a row say that no later one will be answered either.
+const enoughSilence = 2
+
+// Unanswered is how many requests a client has left without an answer, by method: one that waits
+// for its user, who is not there, answers none. Sessions share it; it is safe for concurrent
+// use, and nil knows nothing.
+type Unanswered struct {
+	mu     sync.Mutex
+	inARow map[string]int
+}
+
+// note takes whether an answer came.
+func (u *Unanswered) note(method string, came bool) {
+	if u == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.inARow == nil {
+		u.inARow = map[string]int{}
+	}
+	if u.inARow[method]++; came {
+		u.inARow[method] = 0
+	}
+}
+
+// patience is how long an answer is waited for: most until there was enough silence.
+func (u *Unanswered) patience(method string, most time.Duration) time.Duration {
+	if u == nil {
+		return most
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.inARow[method] < enoughSilence {
+		return most
+	}
+	return min(most, leastWait)
+}

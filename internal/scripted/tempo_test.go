@@ -35,3 +35,32 @@ func TestTempo(t *testing.T) {
 		t.Errorf("where less is allowed: %s", got)
 	}
 }
+
+// A client that answers no request of a method is waited for less, until it answers one.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	unanswered := &Unanswered{}
+	for i, step := range []struct {
+		came bool
+		want time.Duration // behind it
+	}{
+		{false, time.Minute}, {true, time.Minute}, {false, time.Minute}, {false, time.Second}, {false, time.Second}, {true, time.Minute},
+	} {
+		unanswered.note("sampling/createMessage", step.came)
+		if got := unanswered.patience("sampling/createMessage", time.Minute); got != step.want {
+			t.Errorf("behind the request %d, %s", i+1, got)
+		}
+	}
+	unanswered.note("ping", false)
+	unanswered.note("ping", false)
+	if got := unanswered.patience("roots/list", time.Minute); got != time.Minute {
+		t.Errorf("another method waits %s", got)
+	}
+	if got := unanswered.patience("ping", time.Millisecond); got != time.Millisecond {
+		t.Errorf("a wait of a millisecond became %s", got)
+	}
+	(*Unanswered)(nil).note("ping", false)
+	if got := (*Unanswered)(nil).patience("ping", time.Minute); got != time.Minute {
+		t.Errorf("nothing known, %s", got)
+	}
+}

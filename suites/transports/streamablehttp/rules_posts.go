@@ -201,7 +201,7 @@ func agreementOf(conversation *rules.Conversation) (agreed agreement, there bool
 			agreed.since = one.Request.Sequence
 			return agreed, true
 		case one.Method == http.MethodPost && one.Request.Sequence > agreed.since &&
-			!answersEarlier(one, answer.Event.Sequence):
+			!answersEarlier(conversation, one, answer.Event.Sequence):
 			there = true // it went on; an answer to an earlier ping does not show that
 		}
 	}
@@ -220,7 +220,7 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 			return
 		}
 		for _, one := range endpointOf(conversation) {
-			if one.Request.Sequence < agreed.since || beginsAnew(one) || answersEarlier(one, agreed.since) ||
+			if one.Request.Sequence < agreed.since || beginsAnew(one) || answersEarlier(conversation, one, agreed.since) ||
 				!slices.Contains(methodsOfSessions, one.Method) {
 				continue
 			}
@@ -240,9 +240,18 @@ func everyLaterRequest(name string, wrong func(given []string, agreed agreement)
 var methodsOfSessions = []string{http.MethodPost, http.MethodGet, http.MethodDelete}
 
 // answersEarlier tells whether an exchange brings the answer to what the server asked
-// before a moment, as it may by a ping before it answers initialize.
-func answersEarlier(one *exchanges.Exchange, since int) bool {
-	return one.Sent != nil && one.Sent.Request != nil && one.Sent.Request.Event.Sequence < since
+// before a moment, as it may by a ping before it answers initialize. So may a response under the
+// id of no request, where such a question has no answer.
+func answersEarlier(conversation *rules.Conversation, one *exchanges.Exchange, since int) bool {
+	switch {
+	case one.Sent == nil || !rules.IsResponse(one.Sent):
+		return false
+	case one.Sent.Request != nil:
+		return one.Sent.Request.Event.Sequence < since
+	}
+	return slices.ContainsFunc(conversation.ByPeer(), func(message *rules.Message) bool {
+		return message.Kind == jsonrpc.Request && message.Event.Sequence < since && len(message.Answers) == 0
+	})
 }
 
 // beginsAnew tells whether an exchange stands outside of a session.
