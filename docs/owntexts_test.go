@@ -19,7 +19,6 @@ import (
 var foreign = map[string]string{
 	" NOT":                             "a level of a requirement",
 	" breaks:":                         "a file of faults",
-	" with id ":                        "a report, which may have been read from a file",
 	"Bearer ":                          "a header",
 	"c ":                               "a conversation that a test has written",
 	"s ":                               "a conversation that a test has written",

@@ -240,6 +240,7 @@ type Failure struct {
 	Found  string `json:"found,omitempty"`
 	Where  string `json:"where,omitempty"`  // a JSON pointer, "HTTP status", "header Mcp-Session-Id", ...
 	Method string `json:"method,omitempty"` // of the request or notification that it belongs to
+	Item   string `json:"item,omitempty"`   // the name or URI of what that is about
 	About  string `json:"about,omitempty"`  // the request that it belongs to, where a result has several: "tools/call with id 5"
 	Code   int64  `json:"code,omitzero"`    // of the JSON-RPC error that was found; 0 for none
 	Hint   string `json:"hint,omitempty"`   // what to do about it

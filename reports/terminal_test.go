@@ -195,20 +195,29 @@ func TestInconclusiveIsFolded(t *testing.T) {
 // The same requests have other ids on another cell, where the same is found.
 func TestTheSameOnAnotherCellIsShownOnce(t *testing.T) {
 	t.Parallel()
-	cell := func(revision string, abouts ...string) Cell {
+	cell := func(revision string, failures ...Failure) Cell {
 		result := passed(revision, "a.b", "server/tools", "refuses each")
 		result.Verdict = Failed
-		for _, about := range abouts {
-			result.Failures = append(result.Failures, Failure{Wanted: "an error", Found: "a result", About: about})
+		for _, failure := range failures {
+			failure.Wanted, failure.Found = "an error", "a result"
+			result.Failures = append(result.Failures, failure)
 		}
 		return Cell{Revision: revision, Transport: "stdio", Spoken: true, Results: []Result{result}}
+	}
+	ping, pingAgain := Failure{Method: "ping", About: "ping with id 2"}, Failure{Method: "ping", About: "ping with id 7"}
+	callOf := func(tool string, id int) Failure {
+		return Failure{Method: "tools/call", Item: tool, About: fmt.Sprintf("tools/call of %s with id %d", tool, id)}
+	}
+	getOf := func(prompt string, id int) Failure {
+		return Failure{Method: "prompts/get", Item: prompt, About: fmt.Sprintf("prompts/get of %s with id %d", prompt, id)}
 	}
 	for text, one := range map[string]struct {
 		run  *Run
 		want int
 	}{
-		"other ids":     {&Run{Cells: []Cell{cell("2025-06-18", "ping with id 2", "x with id 3"), cell("2025-11-25", "ping with id 7", "x with id 9")}}, 1},
-		"other methods": {&Run{Cells: []Cell{cell("2025-06-18", "ping with id 2", "x with id 3"), cell("2025-11-25", "ping with id 2", "y with id 3")}}, 2},
+		"other ids":     {&Run{Cells: []Cell{cell("2025-06-18", ping, callOf("x", 3)), cell("2025-11-25", pingAgain, callOf("x", 9))}}, 1},
+		"other methods": {&Run{Cells: []Cell{cell("2025-06-18", ping, callOf("x", 3)), cell("2025-11-25", ping, getOf("x", 3))}}, 2},
+		"other tools":   {&Run{Cells: []Cell{cell("2025-06-18", ping, callOf("x", 3)), cell("2025-11-25", ping, callOf("y", 3))}}, 2},
 	} {
 		if got := strings.Count(terminalText(t, one.run, TerminalOptions{}), "wanted  an error") / 2; got != one.want {
 			t.Errorf("%s: shown %d times, not %d", text, got, one.want)

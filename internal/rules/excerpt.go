@@ -92,11 +92,14 @@ func shortTexts(texts []string) []string {
 // Subject is the request, or notification, that something belongs to.
 type Subject struct {
 	Method string
+	Item   string `json:",omitempty"` // the name or URI of what it is about
 	Name   string // what it is called among others: "tools/call of search with id 5"
 }
 
 // short returns the subject with no longer texts than a report has.
-func (s Subject) short() Subject { return Subject{excerpt.Text(s.Method), excerpt.Text(s.Name)} }
+func (s Subject) short() Subject {
+	return Subject{excerpt.Text(s.Method), excerpt.Text(s.Item), excerpt.Text(s.Name)}
+}
 
 // SubjectOf names a request, or a notification, by its method, by what it is about, and
 // by its id.
@@ -105,8 +108,9 @@ func SubjectOf(message jsonrpc.Message) Subject {
 	params, _ := message.Params().(map[string]any)
 	name, _ := params["name"].(string)
 	uri, _ := params["uri"].(string)
-	if of := cmp.Or(name, uri); of != "" && len(of) <= longestName {
-		text += " of " + of
+	item := cmp.Or(name, uri)
+	if item != "" && len(item) <= longestName {
+		text += " of " + item
 	}
 	switch {
 	case message.Kind != jsonrpc.Request:
@@ -115,7 +119,7 @@ func SubjectOf(message jsonrpc.Message) Subject {
 	default:
 		text += fmt.Sprintf(" with id %s", message.ID)
 	}
-	return Subject{message.Method, text}
+	return Subject{message.Method, item, text}
 }
 
 // longestName is as much as a name of a tool or URI may have, in bytes, to be told in a

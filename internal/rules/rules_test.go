@@ -183,9 +183,9 @@ func TestFindingsAreGrouped(t *testing.T) {
 	events := c.Events
 	want := []Finding{
 		{Rule: "named", Observed: 4, Breaks: []Breach{
-			{Cause: "tools/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "1", Where: "/tools/0/name"}, Count: 4, Exchange: events[0:2], Judged: 1, About: Subject{"tools/list", "tools/list with id 1"}},
-			{Cause: "prompts/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "5", Where: "/tools/0/name"}, Count: 2, Exchange: events[4:6], Judged: 5, About: Subject{"prompts/list", "prompts/list with id 3"}},
-			{Cause: "n a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "6", Where: "/tools/0/name"}, Count: 2, Exchange: events[2:7], Judged: 6, About: Subject{"n", "n"}},
+			{Cause: "tools/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "1", Where: "/tools/0/name"}, Count: 4, Exchange: events[0:2], Judged: 1, About: Subject{"tools/list", "", "tools/list with id 1"}},
+			{Cause: "prompts/list a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "5", Where: "/tools/0/name"}, Count: 2, Exchange: events[4:6], Judged: 5, About: Subject{"prompts/list", "", "prompts/list with id 3"}},
+			{Cause: "n a name /tools/*/name", Mismatch: Mismatch{Wanted: "a name", Found: "6", Where: "/tools/0/name"}, Count: 2, Exchange: events[2:7], Judged: 6, About: Subject{"n", "", "n"}},
 			{Cause: "message silence ", Mismatch: Mismatch{Wanted: "silence", Found: "n"}, Count: 1, Exchange: events[5:7], Judged: 6},
 		}, Broken: []int{1, 3, 5, 6}},
 		{Rule: "seeing", Observed: 1},

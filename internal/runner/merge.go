@@ -236,7 +236,7 @@ func (c *collector) page(state *cellState, id string) string {
 func (c *collector) failure(mismatch rules.Mismatch, about rules.Subject) reports.Failure {
 	return reports.Failure{
 		Wanted: c.redact(mismatch.Wanted), Found: c.redact(mismatch.Found), Where: c.redact(mismatch.Where),
-		Method: c.redact(about.Method), About: c.redact(about.Name), Form: mismatch.Form,
+		Method: c.redact(about.Method), Item: c.redact(about.Item), About: c.redact(about.Name), Form: mismatch.Form,
 		Code: mismatch.Code,
 	}
 }

@@ -125,6 +125,7 @@ func SameAs(text string) string { return fmt.Sprintf("%q reports the same", text
 func sameFailure(a, b reports.Failure) bool {
 	a.About, b.About = "", ""
 	a.Method, b.Method = "", ""
+	a.Item, b.Item = "", ""
 	return a == b
 }
 
