@@ -38,7 +38,7 @@ var withoutHandshake = []encounter{
 	// They say something else.
 	{"stdio noise at-once", "", shortWait, exitUnreachable, []string{"Server listening, have a nice day!", "only JSON-RPC messages are allowed"}, nil},
 	{"stdio binary initialize", "--max-message " + small, shortWait, exitUnreachable, []string{`on standard output it wrote "\x00\x01`, "only JSON-RPC messages are allowed"}, nil},
-	{"stdio others-ids", "", shortWait, exitDoesNot, []string{"initialize was not answered", "of somebody else"}, nil},
+	{"stdio others-ids", "", shortWait, exitDoesNot, []string{"in place of the answer", "of somebody else"}, nil},
 	{"stdio empty-object", "", shortWait, exitUnreachable, []string{"initialize was not answered", "{}"}, nil},
 	{"stdio empty-result", "", ample, exitDoesNot, []string{"without a protocolVersion"}, nil},
 	{"stdio garbled", "", ample, exitDoesNot, []string{"without a protocolVersion"}, nil},

@@ -28,6 +28,9 @@ type HTTPOptions struct {
 	// Limits are transport.DefaultLimits where they are zero. What is longer
 	// passes unread, but for an event of an event stream, which breaks it.
 	Limits transport.Limits
+	// Keep is how many connections to the target wait for another exchange. It is for a target
+	// that closes none that waits; see transport.NewTransport.
+	Keep int
 	// Exit is called with the status with which a change makes the target exit, once or more
 	// often; it may be nil. Nothing passes afterwards.
 	Exit func(status int)
@@ -67,6 +70,9 @@ func NewHTTP(upstream string, options HTTPOptions) (*HTTP, error) {
 		transport: transport.NewTransport(transport.DefaultConnectTimeout),
 	}
 	h.transport.DialContext = flushing(h.transport.DialContext)
+	if options.Keep > 0 {
+		h.transport.MaxIdleConnsPerHost = options.Keep
+	}
 	h.life, h.stop = context.WithCancel(context.Background())
 	h.sessions.begin, h.sessions.named.Most = h.newConnection, maxSessions
 	return h, nil

@@ -12,6 +12,9 @@ import (
 // headerTime bounds the wait for a request that has begun.
 const headerTime = 10 * time.Second
 
+// keptConnections to the server in this process are as many as clients use at once, at the most.
+const keptConnections = 32
+
 // ServeHTTP stands between the clients that come to a listener, which it closes,
 // and a server in this process, until the context or the server ends. serve serves
 // on a listener of its own. An *ExitError says with which status this process is to
@@ -28,7 +31,7 @@ func ServeHTTP(
 	}
 	exits := make(chan int, 1)
 	middleman, err := NewHTTP("http://"+inner.Addr().String(), HTTPOptions{
-		Changes: changes,
+		Changes: changes, Keep: keptConnections,
 		Exit: func(status int) {
 			select {
 			case exits <- status:

@@ -402,7 +402,7 @@ func (p *Pending) WaitOr(ctx context.Context, match func(Received) bool) (Receiv
 		return received, err
 	}
 	return received, &InsteadError{At: stray.At, text: fmt.Sprintf(
-		"no answer to %s: what came has the id %s, not %s", p.Method, stray.ID, p.ID,
+		"what came in place of the answer has the id %s, not %s", stray.ID, p.ID,
 	)}
 }
 

@@ -174,11 +174,11 @@ func TestStdioStrayResponse(t *testing.T) {
 		waited time.Duration
 		want   string // the error
 	}{
-		"a string for a number": {nil, under(`"1"`), time.Second, `no answer to m: what came has the id "1", not 1`},
-		"null":                  {nil, under(`null`), time.Second, `no answer to m: what came has the id null, not 1`},
+		"a string for a number": {nil, under(`"1"`), time.Second, `what came in place of the answer has the id "1", not 1`},
+		"null":                  {nil, under(`null`), time.Second, `what came in place of the answer has the id null, not 1`},
 		"no id": {
 			nil, []string{`{"jsonrpc":"2.0","result":{}}`}, time.Second,
-			`no answer to m: what came has the id none, not 1`,
+			`what came in place of the answer has the id none, not 1`,
 		},
 		"the answer behind it": {nil, under(`"1"`, `1`), 0, ""},
 		"a line of a log":      {nil, []string{`{"result":`}, patient, "no answer in time: m was not answered within 1m0s"},
