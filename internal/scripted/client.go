@@ -37,7 +37,7 @@ type Client struct {
 	answers map[string]Answer
 	pending map[jsonrpc.ID]asked
 	settled map[jsonrpc.ID]bool // the requests that have their answer
-	beside  bool                // something was sent that is no legal request
+	excused bool                // something was sent that a response to nothing may be about
 	tempo   *Tempo              // nil for none
 	batches bool                // the server has agreed to a revision with batches
 
@@ -334,7 +334,7 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 		message.Raw = jsonrpc.NewRequest(id, method, c.WithMeta(params))
 	}
 	if message.Deliberate != "" {
-		c.sendBeside()
+		c.excuse()
 	}
 	mark := c.inbox.len()
 	pending := c.expect(id, method, mark)
@@ -416,15 +416,15 @@ func (c *Client) isStray(received Received, id jsonrpc.ID) bool {
 	defer c.mu.Unlock()
 	_, open := c.pending[id]
 	_, asked := c.pending[received.ID]
-	return received.Kind == jsonrpc.Response && open && len(c.pending) == 1 && !c.beside &&
+	return received.Kind == jsonrpc.Response && open && len(c.pending) == 1 && !c.excused &&
 		!asked && !c.settled[received.ID]
 }
 
-// sendBeside keeps that something is sent that is no legal request: no response is strange now.
-func (c *Client) sendBeside() {
+// excuse notes that something is sent that is no legal request: what comes may be about that.
+func (c *Client) excuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.beside = true
+	c.excused = true
 }
 
 // within waits so long for a message that matches.
@@ -488,7 +488,7 @@ func (c *Client) Send(ctx context.Context, message Outgoing) error {
 
 // Deliver sends anything and does not wait.
 func (c *Client) Deliver(ctx context.Context, message Outgoing) *Delivery {
-	c.sendBeside()
+	c.excuse()
 	return c.wire.send(ctx, message, jsonrpc.NoID)
 }
 

@@ -261,8 +261,10 @@ func (s *Session) isStray(received Received) bool {
 			return false
 		}
 		switch sent := jsonrpc.Parse(event.Raw); sent.Kind {
-		case jsonrpc.Request, jsonrpc.Response:
+		case jsonrpc.Request:
 			return sent.ID == received.ID
+		case jsonrpc.Response:
+			return false
 		case jsonrpc.Notification:
 			return event.Deliberate != "" || received.ID == jsonrpc.NoID || received.ID == jsonrpc.NullID
 		}
