@@ -104,7 +104,7 @@ var deadStateless = []encounter{
 	{"stdio cut later stateless", some, ample, exitDoesNot, []string{"exited with status 0"}, none},
 	{"stdio silent later stateless", some, shortWait, exitDoesNot, []string{"tools/list was not answered within"}, none},
 	{"stdio hangs tools/list stateless", some, shortWait, exitDoesNot, []string{"was not answered within"}, none},
-	{"stdio others-ids later stateless", some, shortWait, exitDoesNot, []string{"was not answered within"}, none},
+	{"stdio others-ids later stateless", some, shortWait, exitDoesNot, []string{"in place of the answer"}, none},
 	{"stdio flood tools/list stateless", some, ample, exitDoesNot, []string{"sent more than the harness keeps"}, none},
 	{"stdio gigabyte later stateless", some, ample, exitDoesNot, []string{"a line is longer than the limit"}, none},
 	{"http closes later stateless", within, ample, exitDoesNot, []string{"the server closed the connection without an answer"}, none},
