@@ -223,7 +223,7 @@ func (c *Call) Ask(method string, params any) (Received, bool) {
 	if !c.Say(jsonrpc.NewRequest(id, method, params), "") {
 		return Received{}, false
 	}
-	return c.Session.AnswerTo(ServerRequest{Method: method}, id, mark)
+	return c.Session.AwaitAnswer(ServerRequest{Method: method}, id, mark)
 }
 
 // Need answers a call of the stateless era by asking for input: requests by key,

@@ -48,7 +48,7 @@ func (c *Call) SendRequest(request ServerRequest) (Received, bool) {
 	if !c.Say(jsonrpc.NewRequest(id, request.Method, nilIfEmpty(request.Params)), request.Deliberate) {
 		return Received{}, false
 	}
-	return c.Session.AnswerTo(request, id, mark)
+	return c.Session.AwaitAnswer(request, id, mark)
 }
 
 // statePrefix is what the requestState of SendRequests begins with; the number of the

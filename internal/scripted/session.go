@@ -228,12 +228,12 @@ func (s *Session) Ask(method string, params any) (Received, bool) {
 	if !s.Say(jsonrpc.NewRequest(id, method, params), "") {
 		return Received{}, false
 	}
-	return s.AnswerTo(ServerRequest{Method: method}, id, mark)
+	return s.AwaitAnswer(ServerRequest{Method: method}, id, mark)
 }
 
-// AnswerTo waits for the answer to a request that was sent under an id, at a mark. A response
+// AwaitAnswer waits for the answer to a request that was sent under an id, at a mark. A response
 // that has the id of no request comes in its place, unless the answer is close behind.
-func (s *Session) AnswerTo(request ServerRequest, id jsonrpc.ID, mark int) (received Received, came bool) {
+func (s *Session) AwaitAnswer(request ServerRequest, id jsonrpc.ID, mark int) (received Received, came bool) {
 	most := s.Server.options.Unanswered.patience(request.Method, s.Server.options.Reply)
 	if request.Deliberate == "" {
 		defer func() { s.Server.options.Unanswered.note(request.Method, came) }()

@@ -12,7 +12,7 @@ import (
 
 // A response that has the id of no request comes in place of the answer that is waited for,
 // unless something was sent that such a response could be about.
-func TestSessionAnswerTo(t *testing.T) {
+func TestSessionAwaitsAnswer(t *testing.T) {
 	t.Parallel()
 	const reply = time.Minute
 	asked := string(jsonrpc.NewRequest(jsonrpc.StringID("a"), "ping", nil))
@@ -47,7 +47,7 @@ func TestSessionAnswerTo(t *testing.T) {
 					session.inbox.add(Received{Message: jsonrpc.Parse(raw)})
 				}
 				began := time.Now()
-				answer, came := session.AnswerTo(ServerRequest{Method: "ping"}, jsonrpc.StringID("a"), 0)
+				answer, came := session.AwaitAnswer(ServerRequest{Method: "ping"}, jsonrpc.StringID("a"), 0)
 				if waited := time.Since(began); came != test.want || waited != test.waited {
 					t.Errorf("%t behind %s: %s", came, waited, answer.Raw)
 				}

@@ -62,7 +62,7 @@ var pinged = &Scenario{
 			call.Ask("ping", nil)
 			mark, number := call.Session.Mark(), jsonrpc.IntID(4711)
 			call.Say(jsonrpc.NewRequest(number, "ping", nil), "")
-			call.Session.AnswerTo(scripted.ServerRequest{Method: "ping"}, number, mark)
+			call.Session.AwaitAnswer(scripted.ServerRequest{Method: "ping"}, number, mark)
 			id := idle.Load()
 			if id == nil {
 				call.Session.Stream() // there was none before
@@ -72,7 +72,7 @@ var pinged = &Scenario{
 				call.Session.Say(jsonrpc.NewRequest(late, "ping", nil), "")
 			}
 			if id != nil {
-				call.Session.AnswerTo(scripted.ServerRequest{Method: "ping"}, *id, 0)
+				call.Session.AwaitAnswer(scripted.ServerRequest{Method: "ping"}, *id, 0)
 			}
 			call.Good()
 		})
