@@ -35,7 +35,7 @@ func (c *Client) Refrained(after *Message, id string) {
 // as there are requests that it left unanswered may be meant for these, under another id.
 func (c *Client) DemandNoResponse(notification *Message) {
 	unanswered := len(c.where(func(message *Message) bool {
-		return !fromClient(message) && message.Kind == jsonrpc.Request && AnswerTo(message) == nil
+		return !fromClient(message) && message.Kind == jsonrpc.Request && len(message.Answers) == 0
 	}))
 	strays := c.where(func(message *Message) bool {
 		return fromClient(message) && message.Kind == jsonrpc.Response && message.Request == nil &&

@@ -36,10 +36,8 @@ type Client struct {
 	mu      sync.Mutex
 	answers map[string]Answer
 	pending map[jsonrpc.ID]asked
-	settled map[jsonrpc.ID]bool // the requests that have their answer
-	excused bool                // something was sent that a response to nothing may be about
-	tempo   *Tempo              // nil for none
-	batches bool                // the server has agreed to a revision with batches
+	tempo   *Tempo // nil for none
+	batches bool   // the server has agreed to a revision with batches
 
 	// Of a client of the stateless era:
 	revision     string // that it speaks; "" in the handshake era
@@ -253,7 +251,7 @@ func newClient(log *transcript.Log, reply time.Duration) *Client {
 	return &Client{
 		log: log, inbox: newInbox(log), reply: reply,
 		answers: map[string]Answer{"ping": Empty},
-		pending: map[jsonrpc.ID]asked{}, settled: map[jsonrpc.ID]bool{},
+		pending: map[jsonrpc.ID]asked{},
 	}
 }
 
@@ -333,9 +331,6 @@ func (c *Client) StartRaw(ctx context.Context, id jsonrpc.ID, method string, mes
 	if !isRaw {
 		message.Raw = jsonrpc.NewRequest(id, method, c.WithMeta(params))
 	}
-	if message.Deliberate != "" {
-		c.excuse()
-	}
 	mark := c.inbox.len()
 	pending := c.expect(id, method, mark)
 	pending.Params, pending.Raw, pending.Delivery = params, isRaw, c.wire.send(ctx, message, id)
@@ -409,22 +404,40 @@ func (p *Pending) WaitOr(ctx context.Context, match func(Received) bool) (Receiv
 // behindStray is how long an answer may take that comes behind a response to nothing.
 const behindStray = time.Second
 
-// isStray tells whether what came is a response that has the id of no request, while a request
-// is the only one that waits for its answer, and nothing was sent that this could be about.
+// isStray tells whether what came is a response that has the id of no request, while one request
+// alone waits for its answer, and nothing but legal requests was sent.
 func (c *Client) isStray(received Received, id jsonrpc.ID) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	_, open := c.pending[id]
-	_, asked := c.pending[received.ID]
-	return received.Kind == jsonrpc.Response && open && len(c.pending) == 1 && !c.excused &&
-		!asked && !c.settled[received.ID]
+	alone := open && len(c.pending) == 1
+	c.mu.Unlock()
+	return alone && answersNothing(received, c.log, protocol.Client, func(sent jsonrpc.Message, legal bool) bool {
+		return sent.Kind == jsonrpc.Notification || !legal
+	})
 }
 
-// excuse notes that something is sent that is no legal request: what comes may be about that.
-func (c *Client) excuse() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.excused = true
+// answersNothing tells whether what came is a response that has the id of no request that a party
+// has sent, and cannot be about anything else that it sent either: a batch, what is no message, or
+// what is told by a function.
+func answersNothing(
+	received Received, log *transcript.Log, party protocol.Party, about func(sent jsonrpc.Message, legal bool) bool,
+) bool {
+	return received.Kind == jsonrpc.Response && log.Dropped() == 0 &&
+		!slices.ContainsFunc(log.Events(), func(event transcript.Event) bool {
+			if event.From != party || event.Kind != transcript.Message {
+				return false
+			}
+			sent := jsonrpc.Parse(event.Raw)
+			switch sent.Kind {
+			case jsonrpc.Batch, jsonrpc.Invalid:
+				return true
+			case jsonrpc.Request:
+				if sent.ID == received.ID {
+					return true
+				}
+			}
+			return about(sent, event.Deliberate == "")
+		})
 }
 
 // within waits so long for a message that matches.
@@ -488,7 +501,6 @@ func (c *Client) Send(ctx context.Context, message Outgoing) error {
 
 // Deliver sends anything and does not wait.
 func (c *Client) Deliver(ctx context.Context, message Outgoing) *Delivery {
-	c.excuse()
 	return c.wire.send(ctx, message, jsonrpc.NoID)
 }
 
@@ -615,9 +627,6 @@ func (c *Client) takeOne(ctx context.Context, received Received) {
 	if received.Kind == jsonrpc.Response { // first: who gets the answer finds the client idle
 		c.mu.Lock()
 		request, there := c.pending[received.ID]
-		if there {
-			c.settled[received.ID] = true
-		}
 		if there && !request.first {
 			c.tempo.note(request.method, time.Since(request.at))
 		}

@@ -253,22 +253,9 @@ func (s *Session) AwaitAnswer(request ServerRequest, id jsonrpc.ID, mark int) (r
 // isStray tells whether what came is a response that has the id of no request, and nothing was
 // sent that this could be about.
 func (s *Session) isStray(received Received) bool {
-	if received.Kind != jsonrpc.Response {
-		return false
-	}
-	return !slices.ContainsFunc(s.log.Events(), func(event transcript.Event) bool {
-		if event.From != protocol.Server || event.Kind != transcript.Message {
-			return false
-		}
-		switch sent := jsonrpc.Parse(event.Raw); sent.Kind {
-		case jsonrpc.Request:
-			return sent.ID == received.ID
-		case jsonrpc.Response:
-			return false
-		case jsonrpc.Notification:
-			return event.Deliberate != "" || received.ID == jsonrpc.NoID || received.ID == jsonrpc.NullID
-		}
-		return true
+	return answersNothing(received, s.log, protocol.Server, func(sent jsonrpc.Message, legal bool) bool {
+		return sent.Kind == jsonrpc.Notification &&
+			(!legal || received.ID == jsonrpc.NoID || received.ID == jsonrpc.NullID)
 	})
 }
 
