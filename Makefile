@@ -5,20 +5,23 @@
 build:
 	go build -o bin/mcpconform ./cmd/mcpconform
 
+# No debugger looks at these tests: what one needs takes a third of the time of linking them.
+BARE = -ldflags=-w
+
 # All tests: hermetic, in parallel. With MCP_SPEC_DIR and MCP_SCHEMA_DIR set they
 # also compare with a checkout of the specification and the published schemas.
 # Pages are also tried in a browser, which has a module of its own.
 test:
-	go test ./...
-	go test -C fixtures/browser ./...
+	go test $(BARE) ./...
+	go test -C fixtures/browser $(BARE) ./...
 
 # What takes minutes: every hostile target, every fault of the opening, and every command of
 # the docs; then, without the load of those, whole programs.
 HOSTILE = Openings|Hostile|Bearable|PassNothing|Judged|SpokenTo|NoServer|Tried|DocsExamples|Contributing|CheckFinds|ListOfRun|Interrupts
 SLOW = $$(grep -rl --include=*_test.go internal/slowtest . | xargs -n1 dirname | sort -u)
 test-all:
-	go test -timeout 30m -parallel 4 -run '$(HOSTILE)' $(SLOW) -all # most of the time is spent waiting
-	go test -timeout 30m -skip '^TestLengthy|$(HOSTILE)' $(SLOW) -all
+	go test $(BARE) -timeout 30m -parallel 4 -run '$(HOSTILE)' $(SLOW) -all # most of the time is spent waiting
+	go test $(BARE) -timeout 30m -skip '^TestLengthy|$(HOSTILE)' $(SLOW) -all
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
@@ -40,15 +43,15 @@ selftest: build
 # arguments in RUN, with the command in BESIDE in turns; and what it takes when the server has
 # more tools, when more checks run at once, and of more targets (docs/performance.md).
 bench:
-	go test -run '^$$' -bench . -benchtime 2x ./internal/runner
-	go test -run '^$$' -bench InTurns -benchtime 5x ./cmd/mcpconform
-	go test -run '^$$' -bench Growth -benchtime 1x ./cmd/mcpconform
-	go test -run '^$$' -bench . -benchtime 2s ./internal/proxy
+	go test $(BARE) -run '^$$' -bench . -benchtime 2x ./internal/runner
+	go test $(BARE) -run '^$$' -bench InTurns -benchtime 5x ./cmd/mcpconform
+	go test $(BARE) -run '^$$' -bench Growth -benchtime 1x ./cmd/mcpconform
+	go test $(BARE) -run '^$$' -bench . -benchtime 2s ./internal/proxy
 
 # Check the servers that others wrote, and compare with what is recorded.
 peers:
 	fixtures/peers/install bin/peers
-	MCP_PEERS_DIR=$(CURDIR)/bin/peers go test -count=1 -parallel 4 -timeout 25m -v ./fixtures/peers
+	MCP_PEERS_DIR=$(CURDIR)/bin/peers go test $(BARE) -count=1 -parallel 4 -timeout 25m -v ./fixtures/peers
 
 # The peers that are started by a command, and more that others wrote, as a site:
 # bin/matrix/index.html. Most break something, which is not for this to judge.

@@ -58,6 +58,8 @@ const (
 	oneOpeningOf = 80
 	oneListOf    = 3
 	oneCheckOf   = 2
+	// It takes each role over each transport, and each revision but the oldest.
+	oneCrossingOf = 5
 	// With -all whole programs meet one of so many faults of the opening; first contact alone
 	// meets every one, in internal/runner.
 	oneOpeningOfAll = 9

@@ -583,7 +583,7 @@ exit $status
 func TestProxyChangesNoVerdictOfAClient(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ revision, transport, filter string }{
-		{"2025-11-25", protocol.Stdio, "tools"}, {"2026-07-28", protocol.HTTP, "mrtr"}, {"2024-11-05", protocol.SSE, "lifecycle"},
+		{"2025-11-25", protocol.Stdio, "in:lists-in-pages || in:roots-change"}, {"2026-07-28", protocol.HTTP, "in:input-required || in:cancelled-calls"}, {"2024-11-05", protocol.SSE, "in:meeting || in:calls-with-progress"},
 		{"2025-11-25", protocol.Stdio, ""}, {"2026-07-28", protocol.Stdio, ""}, {"2025-11-25", protocol.HTTP, ""},
 		{"2026-07-28", protocol.HTTP, ""}, {"2024-11-05", protocol.SSE, ""},
 	} {

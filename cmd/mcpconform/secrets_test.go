@@ -57,7 +57,10 @@ func TestSecretsThatATargetEchoesAreHidden(t *testing.T) {
 		"no flag":     args("http://user-" + secretPart + "@127.0.0.1:1/?token=" + secretPart + "-token"),
 		"odd header":  args("--url", "http://127.0.0.1:1/", "--header", secretPart), "odd variable": args("--env", secretPart),
 	} {
-		for _, revision := range []string{"auto", "2025-11-25"} {
+		for place, revision := range []string{"2025-11-25", "auto"} {
+			if !chosen(place, 2) {
+				continue
+			}
 			t.Run(name+" "+revision, func(t *testing.T) {
 				t.Parallel()
 				directory := t.TempDir()
