@@ -79,7 +79,7 @@ func ReadDraft(from io.Reader) (draft *Draft, err error) {
 		}
 	}
 	draft.schema, err = newSchema(
-		ours.revision,
+		"urn:mcpconform:draft", ours.revision,
 		map[string]any{"$schema": jsonschema.Draft2020.String(), "$defs": judging},
 	)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Schema) sound() error {
 	}
 	for _, name := range s.Definitions() {
 		if _, err := s.compile(jsonrpc.Pointer(name)[1:]); err != nil {
-			return errors.New(invalid(err, s.document, s.url())[0].String())
+			return errors.New(invalid(err, s.document, s.address)[0].String())
 		}
 	}
 	return nil

@@ -56,12 +56,16 @@ func TestEveryCheckedRevisionHasASchema(t *testing.T) {
 	}
 }
 
-// Every definition compiles, and so does every one that the table of methods names.
+// Each document is a schema, every definition compiles, and so does every one that the table of methods names.
 func TestDefinitionsCompile(t *testing.T) {
 	t.Parallel()
 	for _, revision := range Revisions() {
 		s := schemaOf(t, revision)
-		if err := s.sound(); err != nil {
+		held, err := newSchema("urn:mcpconform:test", revision, s.document) // against the metaschema
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := held.sound(); err != nil {
 			t.Error(err)
 		}
 		for _, m := range s.Methods() {
