@@ -40,7 +40,7 @@ func (d *coordinator) grant(cell int, asked worker.Claim, lane string, pass pass
 	}
 	d.claimed[key] = true
 	delete(d.deferred, key)
-	d.results.Begin(asked.Text)
+	d.results.Begin(asked.Text())
 	return true
 }
 

@@ -62,9 +62,9 @@ func (r Rule) ID() string {
 
 // Finding is what one rule found in one conversation.
 type Finding struct {
-	Rule     string // its id
-	Observed int    // messages that could have broken it
-	Breaks   []Breach
+	Rule     string   // its id
+	Observed int      // messages that could have broken it
+	Breaks   []Breach `json:",omitempty"`
 	// Broken are the sequence numbers of all events that broke it.
 	Broken []int `json:"-"`
 }

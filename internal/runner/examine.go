@@ -188,7 +188,7 @@ func (x *examiner) Claim(_, cell int, asked worker.Claim) worker.Permission {
 	if x.context.Err() != nil {
 		return worker.Permission{}
 	}
-	x.examination.turn(asked.Check, x.environment)
+	x.examination.turn(asked.Check(), x.environment)
 	return x.Permit(cell)
 }
 

@@ -215,13 +215,9 @@ func newestCells() []check.Cell {
 func TestNobodyIsBlamedForTheHabitsOfADriver(t *testing.T) {
 	slowtest.Skip(t)
 	t.Parallel()
-	chosen := 1
-	if slowtest.All() {
-		chosen = parts
-	}
 	var examining sync.WaitGroup
 	for _, cell := range newestCells() {
-		for part := range chosen {
+		for part := range parts {
 			examining.Go(func() {
 				process := exec.CommandContext(t.Context(), testExecutable(t), "-test.run=^TestHabitsOfADriver$")
 				process.Env = append(os.Environ(), partVariable+"="+partName(cell, part))

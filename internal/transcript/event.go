@@ -54,21 +54,21 @@ const Elsewhere = "what passed over other connections of the client is recorded 
 
 // Event is one thing that happened on a connection.
 type Event struct {
-	Sequence   int            // position in its connection, from 0
-	At         time.Time      // when the harness saw or did it
-	Connection string         // which connection
-	Stream     string         // "stdio", or an HTTP exchange such as "post-3", "get-1"
-	From       protocol.Party // who sent it
-	Kind       Kind
-	Raw        []byte   // the bytes of a message (data of an event), block or stderr text
-	Size       int      // how many bytes there were, when Raw was cut; else 0
-	HTTP       *HTTP    // for Head
-	SSE        *SSE     // for Block, and for a Message that came as an event
-	Note       string   // in words, for people
-	Deliberate string   // why the harness sent something illegal on purpose
-	Made       string   // why the harness sent or changed this, where it stands between two peers: it is neither's
-	Breaks     string   // the requirement that the peer of who is judged breaks with it; it is not written
-	Incident   Incident // what the note is about, for programs; workers are told, no file is
+	Sequence   int            `json:",omitzero"` // position in its connection, from 0
+	At         time.Time      `json:",omitzero"` // when the harness saw or did it
+	Connection string         `json:",omitzero"` // which connection
+	Stream     string         `json:",omitzero"` // "stdio", or an HTTP exchange such as "post-3", "get-1"
+	From       protocol.Party `json:",omitzero"` // who sent it
+	Kind       Kind           `json:",omitzero"`
+	Raw        []byte         `json:",omitzero"` // the bytes of a message (data of an event), block or stderr text
+	Size       int            `json:",omitzero"` // how many bytes there were, when Raw was cut; else 0
+	HTTP       *HTTP          `json:",omitzero"` // for Head
+	SSE        *SSE           `json:",omitzero"` // for Block, and for a Message that came as an event
+	Note       string         `json:",omitzero"` // in words, for people
+	Deliberate string         `json:",omitzero"` // why the harness sent something illegal on purpose
+	Made       string         `json:",omitzero"` // why the harness sent or changed this, where it stands between two peers: it is neither's
+	Breaks     string         `json:",omitzero"` // the requirement that the peer of who is judged breaks with it; it is not written
+	Incident   Incident       `json:",omitzero"` // what the note is about, for programs; workers are told, no file is
 }
 
 // Incident is something that was done beside the protocol, and is asked for.

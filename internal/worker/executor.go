@@ -21,7 +21,6 @@ import (
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/offer"
-	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/session"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 	"github.com/mcpconform/mcpconform/suites"
@@ -51,7 +50,8 @@ type executor struct {
 type item struct {
 	cell     int
 	declared *check.Declaration
-	taken    atomic.Bool     // by a lane
+	claiming sync.Mutex      // one lane at a time asks for it: most have been given it then
+	taken    bool            // by a lane
 	state    types.SpecState // how it ended there
 	reason   string          // why it was skipped
 	ahead    atomic.Int32    // lanes that have not come past it
@@ -130,7 +130,7 @@ func (e *executor) walk(ctx context.Context, lane int) {
 		items = e.inTurnFirst()
 	}
 	for _, one := range items {
-		if ctx.Err() == nil && !one.taken.Load() && (lane == 0 || !one.declared.InTurn) {
+		if ctx.Err() == nil && (lane == 0 || !one.declared.InTurn) {
 			e.run(ctx, lane, one)
 		}
 		one.pass()
@@ -143,21 +143,30 @@ func (e *executor) inTurnFirst() []*item {
 	return append(slices.DeleteFunc(slices.Clone(e.items), func(one *item) bool { return !inTurn(one) }), others...)
 }
 
-// run claims a check and runs it in a lane.
-func (e *executor) run(ctx context.Context, lane int, one *item) {
+// claim has a lane run a check, if no other does.
+func (e *executor) claim(lane int, one *item) Permission {
+	one.claiming.Lock()
+	defer one.claiming.Unlock()
+	if one.taken {
+		return Permission{}
+	}
 	environment, declared := e.lanes[lane][one.cell], one.declared
 	scenario := environment.TogetherWith(declared)
 	if declared.Scenario != nil {
 		scenario = declared.Scenario.Name
 	}
-	allowed := e.host.Claim(lane, one.cell, Claim{
-		Key: KeyOf(environment.Name(), declared.Name()), Check: plan.CheckName(declared.Group, declared.Text),
-		Text: declared.Text, Scenario: scenario,
-	})
+	allowed := e.host.Claim(lane, one.cell, Claim{Key: KeyOf(environment.Name(), declared.Name()), Scenario: scenario})
+	one.taken = allowed.Run
+	return allowed
+}
+
+// run claims a check and runs it in a lane.
+func (e *executor) run(ctx context.Context, lane int, one *item) {
+	allowed := e.claim(lane, one)
 	if !allowed.Run {
 		return // another one has it
 	}
-	one.taken.Store(true)
+	environment, declared := e.lanes[lane][one.cell], one.declared
 	began := time.Now()
 	t := environment.Begin(ctx, declared)
 	var panicked string

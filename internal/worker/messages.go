@@ -1,11 +1,14 @@
 package worker
 
 import (
+	"strings"
+
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/mcpconform/mcpconform/internal/check"
 	"github.com/mcpconform/mcpconform/internal/evidence"
 	"github.com/mcpconform/mcpconform/internal/explore"
+	"github.com/mcpconform/mcpconform/internal/plan"
 	"github.com/mcpconform/mcpconform/internal/scope"
 	"github.com/mcpconform/mcpconform/internal/transcript"
 )
@@ -40,13 +43,20 @@ type Permission struct {
 
 // Claim names a check that a worker wants to run.
 type Claim struct {
-	Key      string // among all cells
-	Check    string // [plan.CheckName]
-	Text     string
+	Key      string // among all cells: [KeyOf]
 	Scenario string `json:",omitempty"` // that it looks at, or its Together: one worker runs all of these on a cell
 }
 
-// KeyOf names a check among all cells.
+// Check is the name of the check on its cell, as [plan.CheckName] has it.
+func (c Claim) Check() string {
+	words := strings.Split(c.Key, "\n")[1:]
+	return plan.CheckName(words[:len(words)-1], words[len(words)-1])
+}
+
+// Text is the sentence of the check.
+func (c Claim) Text() string { return c.Key[strings.LastIndexByte(c.Key, '\n')+1:] }
+
+// KeyOf names a check among all cells, by the name of its cell and its own ([check.Declaration.Name]).
 func KeyOf(cellName, name string) string { return cellName + "\n" + name }
 
 // Checked is one check that ran, or was skipped.
@@ -74,9 +84,11 @@ func (c Checked) Unexplained() bool {
 }
 
 // Shorten leaves of what went over the wire what a report shows: nothing of a check that
-// passed, unless all of them are to be shown.
+// passed or was skipped, unless all of them are to be shown.
 func (c *Checked) Shorten(all bool) {
-	if !all && c.State.Is(types.SpecStatePassed) && c.shows() {
+	unshown := c.State.Is(types.SpecStatePassed) && c.shows() ||
+		c.Outcome.Ending == check.Skipped && c.Outcome.Gone == ""
+	if unshown && !all {
 		c.Exchanges = nil
 	}
 	c.Exchanges = evidence.Shorten(c.Exchanges, c.Outcome)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -29,7 +30,12 @@ const KillTimeout = 2 * time.Second
 // checks, and writes what it finds to out. When in ends before the work does,
 // it stops its targets and returns.
 func Work(in io.Reader, out io.Writer) error {
-	pipe := &pipe{plans: make(chan Plan), gone: make(chan struct{}), writer: json.NewEncoder(out)}
+	pipe := &pipe{
+		plans:  make(chan Plan),
+		gone:   make(chan struct{}),
+		writer: json.NewEncoder(out),
+		told:   map[breach]bool{},
+	}
 	go pipe.hear(in)
 	defer pipe.removeSockets()
 	var before *Plan
@@ -86,8 +92,9 @@ type pipe struct {
 	plans     chan Plan     // closed when the parent is gone, or wants an end
 	gone      chan struct{} // closed then, too
 	failure   error         // why nothing more is read
-	writing   sync.Mutex
+	writing   sync.Mutex    // guards the following
 	writer    *json.Encoder
+	told      map[breach]bool // whose exchange the parent has
 
 	mu        sync.Mutex // guards the following
 	busy      bool       // with a plan
@@ -204,5 +211,37 @@ func (p *pipe) closed(cellIndex int, connection scope.Connection) {
 func (p *pipe) write(line Note) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
+	if line.Connection != nil {
+		line.Connection.Findings = p.untold(*line.Connection)
+	}
 	_ = p.writer.Encode(line)
+}
+
+// maxTold bounds the breaches that are remembered: a target may break something in a new way each
+// time.
+const maxTold = 4096
+
+// breach is one that the parent counts, and shows by the first that it is told.
+type breach struct {
+	cell        check.Cell
+	rule, cause string
+}
+
+// untold are the findings of a connection, without the exchanges of breaches that the parent has
+// one of.
+func (p *pipe) untold(connection scope.Connection) []rules.Finding {
+	findings := slices.Clone(connection.Findings)
+	for i, finding := range findings {
+		findings[i].Breaks = slices.Clone(finding.Breaks)
+		for j, one := range finding.Breaks {
+			key := breach{connection.Cell, finding.Rule, one.Cause}
+			if p.told[key] {
+				findings[i].Breaks[j].Exchange = nil
+			}
+			if len(p.told) < maxTold {
+				p.told[key] = true
+			}
+		}
+	}
+	return findings
 }
