@@ -36,6 +36,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -654,7 +655,7 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 			Go:      goVersion(),
 		},
 		Transcripts: s.Transcripts,
-		Exchanges:   s.HTML != "" || s.shard.Count > 0, // of shards, another command makes the page
+		Exchanges:   s.shown(),
 		Redactor:    s.redactor(),
 		Progress:    progress,
 		Rerun:       s.rerun,
@@ -662,6 +663,17 @@ func (s *settings) options(progress *reports.Progress) runner.Options {
 		Seed:        s.seed,
 		Redraw:      s.redraw,
 	}
+}
+
+// shown says whose exchanges the reports of a run show.
+func (s *settings) shown() worker.Shown {
+	switch {
+	case s.HTML != "" || s.shard.Count > 0: // of shards, another command makes the page
+		return worker.OfAll
+	case s.JSON != "":
+		return worker.OfUnproven
+	}
+	return worker.OfFailures
 }
 
 // hide hides in an error what may stand in no report.

@@ -143,7 +143,7 @@ func (x *examiner) Checked(_ int, found worker.Checked) {
 	if found.Unexplained() {
 		x.unexplained = append(x.unexplained, plan.CheckName(found.Group, found.Text))
 	}
-	found.Shorten(false)
+	found.Shorten(worker.OfUnproven)
 	x.collector.Checked(found)
 }
 

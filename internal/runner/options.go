@@ -17,6 +17,7 @@ import (
 	"github.com/mcpconform/mcpconform/internal/scenario"
 	"github.com/mcpconform/mcpconform/internal/shard"
 	"github.com/mcpconform/mcpconform/internal/target"
+	"github.com/mcpconform/mcpconform/internal/worker"
 	"github.com/mcpconform/mcpconform/reports"
 )
 
@@ -64,7 +65,7 @@ type Options struct {
 	Tool        reports.Tool // what the report says of this program
 	Transcripts string       // directory; "" for none
 	folder      *os.Root     // that directory, opened before a target could make a link of it
-	Exchanges   bool         // keep those of checks that pass, too
+	Exchanges   worker.Shown // which are kept
 	Redactor    *reports.Redactor
 	Progress    *reports.Progress                           // nil for none
 	Found       func(*reports.Cell, *reports.Result)        // is told what a check found, perhaps several at once; it may be nil

@@ -323,13 +323,13 @@ func TestTranscripts(t *testing.T) {
 func TestExchangesOfWhatPassed(t *testing.T) {
 	slowtest.Skip(t)
 	t.Parallel()
-	for _, all := range []bool{false, true} {
+	for _, shown := range []worker.Shown{worker.OfFailures, worker.OfUnproven, worker.OfAll} {
 		options := onReference(protocol.HTTP)
-		options.Filter, options.Exchanges = "ping.answered", all
+		options.Filter, options.Exchanges = "ping.answered", shown
 		for _, cell := range mustRun(t, options).Cells {
 			for _, result := range cell.Results {
-				if has := len(result.Exchange) > 0; result.Kind == reports.KindCheck && result.Verdict == reports.Passed && has != all {
-					t.Errorf("asked for: %t, %d steps of %s", all, len(result.Exchange), result.Text)
+				if has := len(result.Exchange) > 0; result.Kind == reports.KindCheck && result.Verdict == reports.Passed && has != (shown == worker.OfAll) {
+					t.Errorf("shown are %d: %d steps of %s", shown, len(result.Exchange), result.Text)
 				}
 			}
 		}

@@ -83,12 +83,22 @@ func (c Checked) Unexplained() bool {
 	return ended && c.State.Is(types.SpecStatePassed) && !c.shows()
 }
 
-// Shorten leaves of what went over the wire what a report shows: nothing of a check that
-// passed or was skipped, unless all of them are to be shown.
-func (c *Checked) Shorten(all bool) {
-	unshown := c.State.Is(types.SpecStatePassed) && c.shows() ||
-		c.Outcome.Ending == check.Skipped && c.Outcome.Gone == ""
-	if unshown && !all {
+// Shown says whose exchanges reports show.
+type Shown int
+
+// From those of each the next shows more.
+const (
+	OfFailures Shown = iota // checks that fail or warn
+	OfUnproven              // and those that stay inconclusive
+	OfAll                   // and those that pass; what came before a skip is in no report
+)
+
+// Shorten leaves of what went over the wire what a report shows.
+func (c *Checked) Shorten(shown Shown) {
+	passed := c.State.Is(types.SpecStatePassed) && c.shows()
+	switch ending := c.Outcome.Ending; {
+	case c.Outcome.Gone != "" || ending == check.Failed: // what ended the target is told in any case
+	case ending == check.Skipped, passed && shown < OfAll, !passed && shown < OfUnproven:
 		c.Exchanges = nil
 	}
 	c.Exchanges = evidence.Shorten(c.Exchanges, c.Outcome)

@@ -66,30 +66,29 @@ func TestEachBreachIsShownOnce(t *testing.T) {
 	}
 }
 
-// No report shows what went over the wire while a check passed or was skipped, unless the user
-// wants all, or that is what ended the target.
+// What went over the wire is sent as far as a report shows it, and in any case of what fails or
+// has ended the target.
 func TestWhatNoReportShowsIsNotSent(t *testing.T) {
 	t.Parallel()
 	exchanges := [][]transcript.Event{{{Kind: transcript.Message, Raw: []byte("{}")}}}
-	skipped := check.Outcome{Ending: check.Skipped}
 	for name, one := range map[string]struct {
 		state   types.SpecState
 		outcome check.Outcome
-		all     bool
-		kept    bool
+		sent    []Shown
 	}{
-		"passed":          {types.SpecStatePassed, check.Outcome{Observed: 1}, false, false},
-		"passed, all":     {types.SpecStatePassed, check.Outcome{Observed: 1}, true, true},
-		"passed on none":  {types.SpecStatePassed, check.Outcome{}, false, true},
-		"skipped":         {types.SpecStateSkipped, skipped, false, false},
-		"skipped, all":    {types.SpecStateSkipped, skipped, true, true},
-		"skipped at last": {types.SpecStateSkipped, check.Outcome{Ending: check.Skipped, Gone: "nothing came"}, false, true},
-		"inconclusive":    {types.SpecStateSkipped, check.Outcome{Ending: check.Inconclusion}, false, true},
-		"failed":          {types.SpecStateFailed, check.Outcome{Ending: check.Failed}, false, true},
+		"failed":           {types.SpecStateFailed, check.Outcome{Ending: check.Failed}, []Shown{OfFailures, OfUnproven, OfAll}},
+		"inconclusive":     {types.SpecStateSkipped, check.Outcome{Ending: check.Inconclusion}, []Shown{OfUnproven, OfAll}},
+		"passed on none":   {types.SpecStatePassed, check.Outcome{}, []Shown{OfUnproven, OfAll}},
+		"passed":           {types.SpecStatePassed, check.Outcome{Observed: 1}, []Shown{OfAll}},
+		"skipped":          {types.SpecStateSkipped, check.Outcome{Ending: check.Skipped}, nil},
+		"ended the target": {types.SpecStateSkipped, check.Outcome{Ending: check.Skipped, Gone: "nothing came"}, []Shown{OfFailures, OfUnproven, OfAll}},
 	} {
-		found := Checked{State: one.state, Outcome: one.outcome, Exchanges: exchanges, Evidence: true}
-		if found.Shorten(one.all); (len(found.Exchanges) > 0) != one.kept {
-			t.Errorf("%s: %d exchanges", name, len(found.Exchanges))
+		for _, shown := range []Shown{OfFailures, OfUnproven, OfAll} {
+			found := Checked{State: one.state, Outcome: one.outcome, Exchanges: exchanges, Evidence: true}
+			found.Shorten(shown)
+			if sent := len(found.Exchanges) > 0; sent != slices.Contains(one.sent, shown) {
+				t.Errorf("%s, shown are %d: sent is %t", name, shown, sent)
+			}
 		}
 	}
 }

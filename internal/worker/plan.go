@@ -36,7 +36,7 @@ type Plan struct {
 	Workers int       // how many there are at the same time
 	provoke.Policy
 	Events    bool   // send whole transcripts, too
-	Exchanges bool   // send those of checks that pass, too
+	Exchanges Shown  // which are sent
 	Network   bool   // all hosts that the target names may be contacted
 	Apart     bool   // no check uses a session on which another one left something
 	Repeated  bool   // what is late is repeated alone: waits are as short as the target is fast

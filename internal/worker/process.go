@@ -88,7 +88,7 @@ func (p *pipe) do(work Plan) error {
 // pipe speaks to the parent over standard input and output.
 type pipe struct {
 	events    bool
-	exchanges bool
+	exchanges Shown
 	plans     chan Plan     // closed when the parent is gone, or wants an end
 	gone      chan struct{} // closed then, too
 	failure   error         // why nothing more is read
