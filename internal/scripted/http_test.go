@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -430,7 +431,8 @@ func TestHTTPFloodOfRequestsIsHeldUp(t *testing.T) {
 	const requests, most = 150, 64
 	var open, highest atomic.Int64
 	var counting sync.Mutex
-	release := make(chan struct{})
+	released := make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) }) // so many may be open again later
 	server := overHTTP(t, patient, func(w http.ResponseWriter, request *http.Request) {
 		sent := message(request)
 		if sent.Kind != jsonrpc.Response {
@@ -447,9 +449,9 @@ func TestHTTPFloodOfRequestsIsHeldUp(t *testing.T) {
 		counting.Unlock()
 		defer open.Add(-1)
 		if now == most {
-			close(release)
+			release()
 		}
-		<-release
+		<-released
 		w.WriteHeader(http.StatusAccepted)
 	})
 	if _, err := server.Call(t.Context(), "m", nil); err != nil {
@@ -461,8 +463,11 @@ func TestHTTPFloodOfRequestsIsHeldUp(t *testing.T) {
 	if received := len(server.Received(0)); received != requests+1 {
 		t.Errorf("%d messages were received", received)
 	}
-	for ended := 0; ended < requests+1; { // every answer is taken, and none is cut off by the end of the test
-		runtime.Gosched()
+	// Every answer is taken, and none is cut off by the end of the test.
+	for ended, deadline := 0, time.Now().Add(patient); ended < requests+1; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d exchanges ended, wanted %d", ended, requests+1)
+		}
 		ended = 0
 		for _, event := range server.Log().Events() {
 			if event.Kind == transcript.End {
