@@ -556,6 +556,7 @@ func TestProxyChangesNoVerdict(t *testing.T) {
 			sameThrough(t, directory)
 			// What the harness provoked is not held against the server.
 			checked := mcpconformIn(t, directory, "check", "-q", "--role", "server", "--json", "check.json", "recorded")
+			checked.demand(t, exitConforms)
 			if broken, _ := verdictsOf(t, filepath.Join(directory, "check.json")); len(broken) > 0 {
 				t.Errorf("broken is %v\n%s", broken, checked)
 			}
